@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# Writes the locks anew from pyproject.toml: names, versions and hashes, for every platform and Python 3.11-3.13.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+lock() { uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+         --no-emit-find-links --custom-compile-command requirements/lock.sh "$@"; }
+lock pyproject.toml                -o requirements/course.lock
+lock pyproject.toml --extra test -c requirements/course.lock -o requirements/test.lock
+lock requirements/build.in         -o requirements/build.lock
+lock requirements/installer.in     -o requirements/installer.lock

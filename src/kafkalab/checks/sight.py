@@ -1,0 +1,105 @@
+"""What a check can look at: the learner's cluster, and answers that no cluster can tell."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
+from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
+
+from kafkalab.cluster import Cluster, ClusterView, PartitionView
+from kafkalab.errors import KafkaLabError
+
+__all__ = ["Sight"]
+
+_TIMEOUT = 10.0
+
+
+@dataclass
+class Sight:
+    """Questions to the learner's cluster, each asked anew.
+
+    Attributes
+    ----------
+    cluster
+        The learner's cluster.
+    answers
+        What was given to `check` besides it.
+    """
+
+    cluster: Cluster
+    answers: Mapping[str, object] = field(default_factory=dict)
+
+    def view(self) -> ClusterView:
+        """The cluster as it is now, with consumer groups."""
+        return self.cluster.describe()
+
+    def partitions(self, topic: str) -> tuple[PartitionView, ...]:
+        """Partitions of a topic; empty if there is no such topic."""
+        return self.view().topics.get(topic, ())
+
+    def end_offsets(self, topic: str) -> dict[int, int]:
+        """End offset of each partition: how many records it was ever given (aborted transactions count, too)."""
+        return {p: end for p, (_, end) in self._watermarks(topic).items()}
+
+    def records(self, topic: str) -> list[Message]:
+        """All records of a topic, partition by partition, each in order of offset."""
+        marks = {p: (low, high) for p, (low, high) in self._watermarks(topic).items() if high > low}
+        if not marks:
+            return []
+        # A group id is required, but nothing is committed and no group is joined: partitions are assigned by hand.
+        consumer = Consumer(self.cluster.client_config(group_id=f"check-{uuid.uuid4().hex[:6]}", enable_auto_commit=False))
+        try:
+            consumer.assign([TopicPartition(topic, p, low) for p, (low, _) in marks.items()])
+            read: list[Message] = []
+            while {p.partition: p.offset for p in consumer.position([TopicPartition(topic, p) for p in marks])} != {
+                p: high for p, (_, high) in marks.items()
+            }:
+                batch = consumer.consume(1000, _TIMEOUT)
+                if not batch:
+                    raise KafkaLabError(f"not all records of {topic} could be read within {_TIMEOUT:g} s")
+                read += [m for m in batch if m.error() is None]
+        finally:
+            consumer.close()
+        return sorted(read, key=lambda m: (m.partition(), m.offset()))
+
+    def values(self, topic: str) -> list[str]:
+        """Values of all records of a topic as text, in the order of `records`."""
+        return [(m.value() or b"").decode(errors="replace") for m in self.records(topic)]
+
+    def committed(self, group: str) -> dict[tuple[str, int], int]:
+        """Lag of a group per (topic, partition) with a committed offset; empty if there is no such group."""
+        found = self.view().groups.get(group)
+        return dict(found.lag) if found else {}
+
+    def topic_config(self, topic: str) -> dict[str, str]:
+        """Effective settings of a topic.
+
+        Raises
+        ------
+        KafkaLabError
+            When Kafka does not tell (there is no such topic, say).
+        """
+        resource = ConfigResource(ResourceType.TOPIC, topic)
+        try:
+            entries = self._admin().describe_configs([resource], request_timeout=_TIMEOUT)[resource].result()
+        except KafkaException as error:
+            raise KafkaLabError(f"the settings of {topic} could not be read: {error.args[0].str()}") from error
+        return {name: entry.value for name, entry in entries.items()}
+
+    def _admin(self) -> AdminClient:
+        return AdminClient(self.cluster.client_config())
+
+    def _watermarks(self, topic: str) -> dict[int, tuple[int, int]]:
+        partitions = [p.partition for p in self.partitions(topic)]
+        if not partitions:
+            return {}
+        consumer = Consumer(self.cluster.client_config(group_id="check"))
+        try:
+            return {p: consumer.get_watermark_offsets(TopicPartition(topic, p), timeout=_TIMEOUT) for p in partitions}
+        except KafkaException as error:
+            raise KafkaLabError(f"the offsets of {topic} could not be read: {error.args[0].str()}") from error
+        finally:
+            consumer.close()

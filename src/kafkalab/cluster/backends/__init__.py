@@ -1,0 +1,85 @@
+"""The three back ends, and which one a cluster uses."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from kafkalab.cluster.backends.base import Backend
+from kafkalab.cluster.spec import ClusterSpec
+from kafkalab.errors import BackendUnavailable
+from kafkalab.lifeline import Run
+
+__all__ = ["BackendChoice", "choose"]
+
+_NAMES = ("local", "docker", "attached")
+
+
+@dataclass(frozen=True)
+class BackendChoice:
+    """A back end that was chosen: its name, and how to make one for a spec and a run."""
+
+    name: str
+    make: Callable[[ClusterSpec, Run], Backend]
+
+    def __call__(self, spec: ClusterSpec, run: Run) -> Backend:
+        return self.make(spec, run)
+
+
+def choose(
+    name: str | None, bootstrap_servers: str | None = None, client_settings: Mapping[str, object] | None = None
+) -> BackendChoice:
+    """Choose a back end.
+
+    Parameters
+    ----------
+    name
+        ``local``, ``docker`` or ``attached``; None for what ``KAFKALAB_BACKEND`` says, else Docker where it can be
+        used, else local.
+    bootstrap_servers, client_settings
+        For ``attached``; by default what ``KAFKALAB_BOOTSTRAP_SERVERS`` and ``KAFKALAB_CLIENT_SETTINGS`` (a JSON
+        object of librdkafka settings) say.
+
+    Raises
+    ------
+    BackendUnavailable
+        When it is not known, or cannot be used on this machine; the message says why and what to do.
+    """
+    name = name or os.environ.get("KAFKALAB_BACKEND") or ("docker" if _docker_reason() is None else "local")
+    match name:
+        case "local":
+            from kafkalab.cluster.backends.local import LocalBackend
+
+            return BackendChoice(name, LocalBackend)
+        case "docker":
+            if reason := _docker_reason():
+                raise BackendUnavailable(f"Docker was asked for, but {reason}. Without it, use backend='local'.")
+            from kafkalab.cluster.backends.docker import DockerBackend
+
+            return BackendChoice(name, DockerBackend)
+        case "attached":
+            from kafkalab.cluster.backends.attached import AttachedBackend
+
+            servers = bootstrap_servers or os.environ.get("KAFKALAB_BOOTSTRAP_SERVERS")
+            if not servers:
+                raise BackendUnavailable(
+                    "no cluster to attach to: use Cluster.attached('host:port'), or name it in KAFKALAB_BOOTSTRAP_SERVERS"
+                )
+            settings = client_settings or json.loads(os.environ.get("KAFKALAB_CLIENT_SETTINGS", "{}"))
+            return BackendChoice(
+                name, functools.partial(AttachedBackend, bootstrap_servers=servers, client_settings=settings)
+            )
+    raise BackendUnavailable(f"there is no back end {name!r}; there are {', '.join(_NAMES)}")
+
+
+def _docker_reason() -> str | None:
+    """Why Docker cannot be used here, or None if it can."""
+    host = os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock")
+    if host.startswith("unix://") and not os.path.exists(host.removeprefix("unix://")):
+        return "no Docker engine answers on this machine"  # told without loading Docker's client
+    from kafkalab.cluster.backends.docker import why_unusable
+
+    return why_unusable()

@@ -1,0 +1,76 @@
+"""A cluster that already runs: seen and used, not broken."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NoReturn
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
+from kafkalab.cluster.backends.base import Backend
+from kafkalab.cluster.spec import ClusterSpec, Node
+from kafkalab.cluster.view import BrokerState
+from kafkalab.errors import BackendUnavailable, FaultsUnsupported
+from kafkalab.lifeline import Run, reap
+
+__all__ = ["AttachedBackend"]
+
+
+class AttachedBackend(Backend):
+    """Brokers of somebody else, found through their bootstrap servers.
+
+    Parameters
+    ----------
+    spec, run
+        As for every back end; of the spec nothing is used.
+    bootstrap_servers
+        ``host:port`` of one or more brokers, separated by commas.
+    client_settings
+        librdkafka settings for connecting to them.
+    """
+
+    name = "attached"
+    breakable = False
+
+    def __init__(self, spec: ClusterSpec, run: Run, bootstrap_servers: str, client_settings: Mapping[str, object]) -> None:
+        super().__init__(spec, run)
+        self._settings = {"log_level": 2, **client_settings, "bootstrap.servers": bootstrap_servers}
+        self._brokers: dict[int, tuple[Node, str]] = {}
+
+    def launch(self) -> None:
+        try:
+            metadata = AdminClient(self._settings).list_topics(timeout=10)
+        except KafkaException as error:
+            raise BackendUnavailable(
+                f"no broker answers at {self._settings['bootstrap.servers']}: {error.args[0].str()}"
+            ) from error
+        self._brokers = {
+            b.id: (Node(b.id, broker=True, controller=False), f"{b.host}:{b.port}") for b in metadata.brokers.values()
+        }
+
+    def destroy(self) -> None:
+        reap(self.run)  # workers that were started for it
+
+    def nodes(self) -> dict[int, Node]:
+        return {i: node for i, (node, _) in sorted(self._brokers.items())}
+
+    def address(self, node_id: int, listener: str) -> str:
+        return self._brokers[node_id][1]
+
+    def state(self, node_id: int) -> BrokerState:
+        return "up"
+
+    def client_settings(self) -> dict[str, object]:
+        return {key: value for key, value in self._settings.items() if key != "bootstrap.servers"}
+
+    def check_alive(self, node_id: int) -> None:
+        pass  # not our process; whether it answers is seen when it is asked
+
+    def logs(self, node_id: int) -> str:
+        raise BackendUnavailable("the logs of an attached cluster are where its brokers run")
+
+    def _refuse(self, *_: object) -> NoReturn:
+        raise FaultsUnsupported("this cluster was attached to, not started by kafkalab: it is not ours to break")
+
+    kill = terminate = pause = resume = revive = add = isolate = heal = _refuse

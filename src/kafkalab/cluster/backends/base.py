@@ -1,0 +1,113 @@
+"""What a back end must do. `Cluster` adds the words that learners read; a back end only acts."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import ClassVar
+
+from kafkalab.cluster.spec import ClusterSpec, Node
+from kafkalab.cluster.view import BrokerState
+from kafkalab.errors import BackendUnavailable
+from kafkalab.lifeline import Run
+
+__all__ = ["Backend"]
+
+
+class Backend(ABC):
+    """Runs the nodes of one cluster.
+
+    Verbs act and return when the *process* is in the state named; `Cluster` then waits for what the *cluster* must
+    show. All verbs may be called from any thread.
+    """
+
+    name: ClassVar[str]
+    breakable: ClassVar[bool] = True
+
+    def __init__(self, spec: ClusterSpec, run: Run) -> None:
+        self.spec = spec
+        self.run = run
+
+    @abstractmethod
+    def launch(self) -> None:
+        """Start every node of the spec, side by side.
+
+        Raises
+        ------
+        BrokerFailed, PortInUse, BackendUnavailable, NotEnoughResources
+        """
+
+    @abstractmethod
+    def destroy(self) -> None:
+        """End everything and remove data, ports, containers; on return nothing is left. Safe to call at any moment, again too."""
+
+    @abstractmethod
+    def nodes(self) -> dict[int, Node]:
+        """All nodes by id, added ones included."""
+
+    @abstractmethod
+    def address(self, node_id: int, listener: str) -> str:
+        """``host:port`` at which clients on this machine reach a broker's listener."""
+
+    @abstractmethod
+    def state(self, node_id: int) -> BrokerState:
+        """State of the process: ``up`` here means that it runs (registered or not)."""
+
+    @abstractmethod
+    def kill(self, node_id: int) -> None:
+        """SIGKILL; on return the process is gone."""
+
+    @abstractmethod
+    def terminate(self, node_id: int, timeout: float) -> None:
+        """SIGTERM and wait for the controlled shutdown; on return the process is gone.
+
+        Raises
+        ------
+        WaitTimeout
+            When it still runs after `timeout` seconds.
+        """
+
+    @abstractmethod
+    def pause(self, node_id: int) -> None:
+        """Freeze the process: its connections stay open, nothing answers."""
+
+    @abstractmethod
+    def resume(self, node_id: int) -> None:
+        """Let a paused process go on."""
+
+    @abstractmethod
+    def revive(self, node_id: int) -> None:
+        """Start a node that is not running, with the same id, ports and data."""
+
+    @abstractmethod
+    def add(self, node: Node) -> None:
+        """Start one more broker."""
+
+    @abstractmethod
+    def isolate(self, node_id: int) -> None:
+        """Cut a node off from its peers in both directions: what is under way is held back, nothing new passes.
+        Clients still reach it."""
+
+    @abstractmethod
+    def heal(self, node_id: int) -> None:
+        """Undo `isolate`."""
+
+    @abstractmethod
+    def check_alive(self, node_id: int) -> None:
+        """Raise `BrokerFailed`, with Kafka's reason and the log's last lines, if a node that should run has ended."""
+
+    @abstractmethod
+    def logs(self, node_id: int) -> str:
+        """The node's log so far."""
+
+    def control_address(self, node_id: int) -> str:
+        """``host:port`` at which kafkalab itself asks a broker for metadata."""
+        return self.address(node_id, self.spec.listeners[0].name)
+
+    def client_settings(self) -> dict[str, object]:
+        """librdkafka settings that clients need besides the addresses."""
+        return dict(self.spec.listeners[0].client)
+
+    def log_dir(self, node_id: int) -> Path:
+        """A node's data folder, where it is on this machine."""
+        raise BackendUnavailable(f"the data of broker {node_id} is not in a folder of this machine ({self.name} back end)")

@@ -1,0 +1,326 @@
+"""Nodes as JVM processes on this machine."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+
+from kafkalab.cluster.backends.base import Backend
+from kafkalab.cluster.ports import HOST
+from kafkalab.cluster.properties import CONTROLLER, INTERNAL, Endpoint, format_properties, node_properties
+from kafkalab.cluster.resources import require_disk, require_memory
+from kafkalab.cluster.spec import ClusterSpec, Node
+from kafkalab.cluster.view import BrokerState
+from kafkalab.distribution import (
+    JVM_OPTIONS,
+    NODE_LOG_SETTINGS,
+    archive_options,
+    classpath,
+    format_log_dir,
+    java_command,
+    random_uuid,
+)
+from kafkalab.errors import BrokerFailed, PortInUse, WaitTimeout
+from kafkalab.lifeline import Run, reap
+
+__all__ = ["LocalBackend"]
+
+_MEMORY_OF_A_NODE = 170 << 20
+_DISK_OF_A_NODE = 64 << 20
+_PORT_TAKEN = re.compile(r"failed to bind to \S*?:(\d+)")
+_LINES_SHOWN = 15
+
+
+@dataclass
+class _Process:
+    """A node's process and ports; everything in it can be written down, so that another process can take over."""
+
+    node: Node
+    bound: dict[str, int]  # listener → port on which the node listens
+    advertised: dict[str, int]  # listener → port under which it is found (the relay's, for those among nodes)
+    pid: int = 0
+    started: float = 0.0
+    ended_by: str = ""  # the verb that ended it, "" while it should run
+    child: subprocess.Popen | None = field(default=None, repr=False)
+
+    def handle(self) -> psutil.Process | None:
+        """The process, or None if it is gone."""
+        if self.child is not None:
+            self.child.poll()  # takes leave of it, if it ended: no zombie stays behind
+        try:
+            process = psutil.Process(self.pid)
+            alive = abs(process.create_time() - self.started) < 1 and process.status() != psutil.STATUS_ZOMBIE
+        except psutil.NoSuchProcess:
+            return None
+        return process if alive else None
+
+
+class LocalBackend(Backend):
+    """Runs each node as a JVM of its own, with its listeners on loopback and its data in the run's folder.
+
+    Parameters
+    ----------
+    spec, run
+        As for every back end.
+    java_options
+        More options for each node's JVM.
+    """
+
+    name = "local"
+
+    def __init__(self, spec: ClusterSpec, run: Run, java_options: tuple[str, ...] | None = None) -> None:
+        super().__init__(spec, run)
+        self._java_options = java_options
+        self._processes: dict[int, _Process] = {}
+        self._isolated: set[int] = set()
+        self._cluster_id = random_uuid()
+        self._relay_port = 0
+        self._lock = threading.RLock()  # guards the fields; never held while waiting for a node to get ready
+
+    # -- life ---------------------------------------------------------------------------------------------------
+
+    def launch(self) -> None:
+        nodes = self.spec.nodes()
+        require_memory(len(nodes) * _MEMORY_OF_A_NODE, f"a cluster of {len(nodes)} nodes")
+        require_disk(self.run.directory, len(nodes) * _DISK_OF_A_NODE)
+        self._start_relay()
+        with self._lock:
+            for node in nodes:
+                self._prepare(node)
+            for node in nodes:
+                self._write_properties(self._processes[node.id])
+                self._spawn(self._processes[node.id])
+
+    def destroy(self) -> None:
+        reap(self.run)
+        for process in self._processes.values():
+            process.handle()  # takes leave of ended children
+
+    def add(self, node: Node) -> None:
+        require_memory(_MEMORY_OF_A_NODE, "one more broker")
+        with self._lock:
+            self._prepare(node)
+            self._write_properties(self._processes[node.id])
+            self._spawn(self._processes[node.id])
+
+    def nodes(self) -> dict[int, Node]:
+        return {i: p.node for i, p in self._processes.items()}
+
+    def address(self, node_id: int, listener: str) -> str:
+        return f"{HOST}:{self._processes[node_id].advertised[listener]}"
+
+    def log_dir(self, node_id: int) -> Path:
+        """Folder of a node's data: one folder per partition."""
+        return self._folder(node_id) / "data"
+
+    def state(self, node_id: int) -> BrokerState:
+        process = self._processes[node_id]
+        handle = process.handle()
+        try:
+            if handle is None:
+                return "stopped" if process.ended_by == "stop" else "dead"
+            if handle.status() == psutil.STATUS_STOPPED:
+                return "paused"
+        except psutil.NoSuchProcess:
+            return "dead"
+        return "isolated" if node_id in self._isolated else "up"
+
+    # -- faults -------------------------------------------------------------------------------------------------
+
+    def kill(self, node_id: int) -> None:
+        self._end(node_id, signal.SIGKILL, "kill", 10)
+
+    def terminate(self, node_id: int, timeout: float) -> None:
+        self._end(node_id, signal.SIGTERM, "stop", timeout)
+
+    def _end(self, node_id: int, sign: signal.Signals, verb: str, timeout: float) -> None:
+        process = self._processes[node_id]
+        handle = process.handle()
+        if handle is None:
+            return
+        process.ended_by = verb
+        handle.send_signal(sign)
+        handle.send_signal(signal.SIGCONT)  # a paused process only sees SIGTERM when it goes on
+        _, alive = psutil.wait_procs([handle], timeout)
+        if alive and process.handle() is not None:
+            raise WaitTimeout(f"waited {timeout:g} s for broker {node_id} to end; its log's last lines:\n{self._tail(node_id)}")
+        process.handle()
+
+    def pause(self, node_id: int) -> None:
+        if handle := self._processes[node_id].handle():
+            handle.suspend()
+
+    def resume(self, node_id: int) -> None:
+        if handle := self._processes[node_id].handle():
+            handle.resume()
+
+    def revive(self, node_id: int) -> None:
+        with self._lock:
+            if self._processes[node_id].handle() is None:
+                self._spawn(self._processes[node_id])
+                if self._isolated:
+                    self._tell_isolated()
+
+    def isolate(self, node_id: int) -> None:
+        with self._lock:
+            self._isolated.add(node_id)
+            self._tell_isolated()
+
+    def heal(self, node_id: int) -> None:
+        with self._lock:
+            self._isolated.discard(node_id)
+            self._tell_isolated()
+
+    def check_alive(self, node_id: int) -> None:
+        process = self._processes[node_id]
+        if process.ended_by or process.handle() is not None:
+            return
+        text = self._output(node_id)
+        taken = _PORT_TAKEN.findall(text)
+        if taken and self._move(process, int(taken[-1])):
+            return
+        raise BrokerFailed(f"{_name(process.node)} ended by itself: {_reason(text)}\nIts last lines:\n{self._tail(node_id)}")
+
+    def logs(self, node_id: int) -> str:
+        return _read(self._folder(node_id) / "node.log")
+
+    # -- handing over -------------------------------------------------------------------------------------------
+
+    def write_state(self) -> None:
+        """Write down, in the run's folder, what another process needs to go on with this cluster."""
+        processes = [
+            {"id": p.node.id, "bound": p.bound, "advertised": p.advertised, "pid": p.pid, "started": p.started}
+            for p in self._processes.values()
+        ]
+        state = {"cluster_id": self._cluster_id, "relay_port": self._relay_port, "processes": processes}
+        draft = self.run.directory / "state.draft"
+        draft.write_text(json.dumps(state))
+        draft.replace(self.run.directory / "state.json")
+
+    def read_state(self) -> None:
+        """Go on with a cluster of the same spec whose state another process wrote down."""
+        state = json.loads((self.run.directory / "state.json").read_text())
+        self._cluster_id, self._relay_port = state["cluster_id"], state["relay_port"]
+        nodes = {node.id: node for node in self.spec.nodes()}
+        self._processes = {p["id"]: _Process(nodes[p.pop("id")], **p) for p in state["processes"]}
+
+    # -- parts --------------------------------------------------------------------------------------------------
+
+    def _folder(self, node_id: int) -> Path:
+        return self.run.directory / f"node-{node_id}"
+
+    def _start_relay(self) -> None:
+        relay = subprocess.Popen(
+            [sys.executable, "-m", "kafkalab.cluster.relay"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=(self.run.directory / "relay.log").open("w"),
+            env=self.run.environment(),
+            start_new_session=True,
+            cwd="/",
+        )
+        assert relay.stdout is not None
+        line = relay.stdout.readline()
+        relay.stdout.close()
+        if not line:
+            raise BrokerFailed(f"the relay between brokers did not start:\n{_read(self.run.directory / 'relay.log')}")
+        self._relay_port = int(line)
+        self._relay = relay
+
+    def _ask_relay(self, **command: object) -> dict:
+        with socket.create_connection((HOST, self._relay_port), 10) as connection:
+            connection.sendall(json.dumps(command).encode() + b"\n")
+            answer = json.loads(connection.makefile().readline())
+        if "port_in_use" in answer:
+            raise PortInUse(answer["port_in_use"])
+        return answer
+
+    def _tell_isolated(self) -> None:
+        pids = {i: p.pid for i, p in self._processes.items() if p.handle() is not None}
+        self._ask_relay(do="isolate", nodes=sorted(self._isolated), pids=pids)
+
+    def _prepare(self, node: Node) -> None:
+        """Ports, folder and storage of a node."""
+        direct: dict[str, int] = {}
+        relayed = [CONTROLLER] if node.controller else []
+        if node.broker:
+            fixed = self.spec.ports[node.id] if node.id < len(self.spec.ports) else 0
+            direct = {x.name: fixed if i == 0 else 0 for i, x in enumerate(self.spec.listeners)}
+            relayed = [INTERNAL, *relayed]
+        ports = self._ask_relay(do="add", node=node.id, relayed=relayed, direct=direct)
+        advertised = {**ports["advertised"], **{name: ports["bound"][name] for name in direct}}
+        self._processes[node.id] = _Process(node, ports["bound"], advertised)
+        self._folder(node.id).mkdir()
+        format_log_dir(self.log_dir(node.id), self._cluster_id, node.id)
+
+    def _write_properties(self, process: _Process) -> None:
+        endpoints = [
+            Endpoint(name, f"{HOST}:{port}", f"{HOST}:{process.advertised[name]}") for name, port in process.bound.items()
+        ]
+        voters = {i: self.address(i, CONTROLLER) for i, p in self._processes.items() if p.node.controller}
+        settings = node_properties(self.spec, process.node, endpoints, voters, str(self.log_dir(process.node.id)))
+        (self._folder(process.node.id) / "server.properties").write_text(format_properties(settings))
+
+    def _spawn(self, process: _Process) -> None:
+        folder = self._folder(process.node.id)
+        options = self._java_options
+        if options is None:
+            options = (f"-Xmx{self.spec.heap}", *JVM_OPTIONS, *archive_options())
+        with (folder / "output.log").open("w") as output:
+            process.child = subprocess.Popen(
+                [str(java_command()), *(o.replace("{node}", str(process.node.id)) for o in options),
+                 f"-Dlog4j2.configurationFile={NODE_LOG_SETTINGS}", f"-Dkafkalab.log={folder / 'node.log'}",
+                 "-cp", classpath(), "kafka.Kafka", str(folder / "server.properties")],
+                stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
+                env=self.run.environment(), start_new_session=True, cwd=folder,
+            )  # fmt: skip
+        process.ended_by = ""
+        process.pid = process.child.pid
+        process.started = psutil.Process(process.pid).create_time()
+
+    def _move(self, process: _Process, port: int) -> bool:
+        """Start a node on another port, if the one that was taken before it could bind is not one that was asked for."""
+        name = next((name for name, bound in process.bound.items() if bound == port), None)
+        if name is None:
+            return False
+        if port in self.spec.ports:
+            raise PortInUse(f"port {port}, which was asked for {_name(process.node)}, was taken before it could listen there")
+        with self._lock:
+            moved = self._ask_relay(do="move", node=process.node.id, listener=name)["port"]
+            process.bound[name] = moved
+            if process.advertised[name] == port:
+                process.advertised[name] = moved
+            (self._folder(process.node.id) / "node.log").unlink(missing_ok=True)
+            self._write_properties(process)
+            self._spawn(process)
+        return True
+
+    def _output(self, node_id: int) -> str:
+        return _read(self._folder(node_id) / "output.log") + self.logs(node_id)
+
+    def _tail(self, node_id: int) -> str:
+        return "\n".join(self._output(node_id).splitlines()[-_LINES_SHOWN:])
+
+
+def _name(node: Node) -> str:
+    return f"broker {node.id}" if node.broker else f"controller {node.id}"
+
+
+def _read(path: Path) -> str:
+    return path.read_text(errors="replace") if path.exists() else ""
+
+
+def _reason(text: str) -> str:
+    """Kafka's own reason, out of a log: the first exception's message."""
+    causes = re.findall(r"^(?:Caused by: )?[\w.$]*?(\w+(?:Exception|Error): .+)$", text, re.MULTILINE)
+    told = re.findall(r"^.*?(?:ERROR|FATAL) (.+)$", text, re.MULTILINE)
+    return (causes or told or ["it gave no reason"])[0].strip()

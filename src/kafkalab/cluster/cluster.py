@@ -1,0 +1,541 @@
+"""`Cluster`: a real Kafka cluster from a notebook cell, and the verbs that break and mend it."""
+
+from __future__ import annotations
+
+import atexit
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from confluent_kafka.admin import AdminClient
+
+from kafkalab.cluster import standby
+from kafkalab.cluster.backends import choose
+from kafkalab.cluster.backends.base import Backend
+from kafkalab.cluster.groups import read_groups
+from kafkalab.cluster.spec import ClusterSpec, Listener
+from kafkalab.cluster.view import BrokerState, BrokerView, ClusterView, Fault
+from kafkalab.cluster.wire import BrokerConnection, Metadata, Quorum
+from kafkalab.distribution import put_tools_on_path
+from kafkalab.errors import (
+    BrokerNotRunning,
+    ClusterNotRunning,
+    FaultsUnsupported,
+    KafkaLabError,
+    UnknownBroker,
+)
+from kafkalab.lifeline import Run
+from kafkalab.waiting import wait_until
+
+__all__ = ["Cluster"]
+
+T = TypeVar("T")
+
+START_TIMEOUT = 90.0
+STOP_TIMEOUT = 60.0
+
+_RUNNING: tuple[BrokerState, ...] = ("up", "starting", "isolated")
+
+
+class Cluster:
+    """A Kafka cluster of one's own.
+
+    Parameters
+    ----------
+    brokers
+        How many brokers; their ids are 0, 1, 2 …
+    controllers
+        How many dedicated controllers (ids 100, 101 …). With 0, brokers are controllers as well.
+    racks
+        Rack of each broker in order of id; repeated when there are fewer than brokers.
+    ports
+        Ports of the brokers; without them any free ones.
+    settings
+        Broker settings, for example ``{"min.insync.replicas": 2}``. They win over all that kafkalab sets.
+    listeners
+        Listeners for clients.
+    heap
+        Java heap of each node.
+    backend
+        ``"local"`` (JVM processes), ``"docker"`` (containers), ``"attached"`` (a cluster that already runs). By
+        default what ``KAFKALAB_BACKEND`` says, else Docker where an engine answers and has the image or can
+        pull it, else local.
+    name
+        For titles; no two need differ.
+
+    Examples
+    --------
+    >>> with Cluster(brokers=3) as cluster:  # doctest: +SKIP
+    ...     cluster.kill(0)
+    """
+
+    def __init__(
+        self,
+        brokers: int = 3,
+        *,
+        controllers: int = 0,
+        racks: Sequence[str] = (),
+        ports: Sequence[int] = (),
+        settings: Mapping[str, object] | None = None,
+        listeners: Iterable[Listener] = (Listener(),),
+        heap: str = "96m",
+        backend: str | None = None,
+        name: str = "cluster",
+    ) -> None:
+        self.spec = ClusterSpec(brokers, controllers, tuple(racks), tuple(ports), tuple(listeners), settings or {}, heap)
+        self.name = name
+        self.faults: list[Fault] = []
+        self._make_backend = choose(backend)
+        self._backend: Backend | None = None
+        self._connections: dict[int, BrokerConnection] = {}
+        self._asking = threading.Lock()  # a connection carries one question at a time
+        self._admin: AdminClient | None = None
+        self._on_stop: list[Callable[[], None]] = []
+
+    @classmethod
+    def attached(cls, bootstrap_servers: str, **client_settings: object) -> Cluster:
+        """A cluster that already runs, somewhere: everything but faults works.
+
+        Parameters
+        ----------
+        bootstrap_servers
+            ``host:port`` of one or more of its brokers, separated by commas.
+        **client_settings
+            librdkafka settings for connecting to it, with underscores for dots: ``security_protocol="SSL"``.
+        """
+        cluster = cls(backend="attached")
+        settings = {key.replace("_", "."): value for key, value in client_settings.items()}
+        cluster._make_backend = choose("attached", bootstrap_servers, settings)
+        return cluster
+
+    # -- life ---------------------------------------------------------------------------------------------------
+
+    def start(self) -> Cluster:
+        """Start the cluster.
+
+        On return every broker is registered and unfenced, a controller is active, and every broker answers with
+        the same metadata; Kafka's command-line tools are on the ``PATH``. A running cluster is left as it is.
+        When it fails, or is interrupted, nothing stays behind and `start` can be called again.
+
+        Raises
+        ------
+        BackendUnavailable, BrokerFailed, PortInUse, NotEnoughResources, DownloadError, JavaError
+            Why it could not start, and what to do about it.
+        WaitTimeout
+            When the brokers run but do not become one cluster in time.
+        """
+        if self.running:
+            return self
+        self._discard()  # what an interrupted start may have left
+        try:
+            put_tools_on_path()
+            taken = standby.take(self.spec, self._make_backend.name)
+            if taken is not None:
+                self._backend = taken
+                self._wait_until_ready(START_TIMEOUT)
+            else:
+                self.launch_on(self._make_backend(self.spec, Run.create("cluster")))
+            self.faults.clear()
+        except BaseException:
+            self._discard()
+            raise
+        atexit.register(self._stop_quietly)
+        return self
+
+    def launch_on(self, backend: Backend) -> None:
+        """Start the cluster on a back end that was made for its spec; `start` is what learners call."""
+        self._backend = backend
+        backend.launch()
+        self._wait_until_ready(START_TIMEOUT)
+
+    def stop(self) -> None:
+        """Stop the cluster and remove its data; on return no process, port, container or file of it is left.
+
+        What was registered with `on_stop` (workers, widgets) is ended first. A stopped cluster is left as it is.
+        """
+        if self._backend is None:
+            return
+        callbacks, self._on_stop = self._on_stop, []
+        for callback in callbacks:
+            callback()
+        self._discard()
+        atexit.unregister(self._stop_quietly)
+
+    def __enter__(self) -> Cluster:
+        return self.start()
+
+    def __exit__(self, *exception: object) -> None:
+        self.stop()
+
+    def __repr__(self) -> str:
+        what = f"{self.spec.brokers} broker{'s' * (self.spec.brokers != 1)}"
+        if self.backend == "attached":
+            what = "attached"
+        return f"<Cluster {self.name!r}: {what}, {'running' if self.running else 'not running'}>"
+
+    @property
+    def running(self) -> bool:
+        """Whether `start` has returned and `stop` was not called since."""
+        return self._backend is not None
+
+    @property
+    def backend(self) -> str:
+        """Name of the back end: ``local``, ``docker`` or ``attached``."""
+        return self._make_backend.name
+
+    @property
+    def run(self) -> Run:
+        """The run to which workers of this cluster belong, so that they end with it."""
+        return self._running().run
+
+    def on_stop(self, callback: Callable[[], None]) -> None:
+        """Have something called once, when the cluster stops and before its brokers end."""
+        self._on_stop.append(callback)
+
+    # -- faults -------------------------------------------------------------------------------------------------
+
+    def kill(self, broker: int) -> None:
+        """Kill a node with SIGKILL: a crash. On return its process is gone; its peers have yet to notice.
+
+        Raises
+        ------
+        BrokerNotRunning
+            When it does not run.
+        """
+        backend = self._breakable(broker, "kill", (*_RUNNING, "paused"))
+        backend.kill(broker)
+        self._note("kill", broker)
+
+    def stop_broker(self, broker: int) -> None:
+        """Shut a node down in order (SIGTERM): it hands its leaderships over first. On return its process is gone.
+
+        Raises
+        ------
+        BrokerNotRunning
+            When it does not run.
+        WaitTimeout
+            When the controlled shutdown takes longer than a minute (without a controller it never ends).
+        """
+        backend = self._breakable(broker, "stop", _RUNNING)
+        self._note("stop", broker)
+        backend.terminate(broker, STOP_TIMEOUT)
+
+    def pause(self, broker: int) -> None:
+        """Freeze a node's process: its connections stay open, but nothing answers (a long garbage collection, say).
+
+        Raises
+        ------
+        BrokerNotRunning
+            When it does not run.
+        """
+        self._breakable(broker, "pause", _RUNNING).pause(broker)
+        self._note("pause", broker)
+
+    def resume(self, broker: int, timeout: float = 30.0) -> None:
+        """Let a paused node go on. On return it is registered and unfenced again, and answers.
+
+        Raises
+        ------
+        BrokerNotRunning
+            When it is not paused.
+        """
+        self._breakable(broker, "resume", ("paused",)).resume(broker)
+        self._note("resume", broker)
+        self._wait_until_back(broker, timeout)
+
+    def restart(self, broker: int, timeout: float = START_TIMEOUT) -> None:
+        """Start a node again, with the same id, port and data; one that runs is shut down in order first.
+
+        On return it is registered and unfenced, and answers with the same metadata as its peers. Its replicas may
+        still be catching up: wait for that with `wait_for`.
+
+        Raises
+        ------
+        BrokerFailed
+            When it ends before it is ready.
+        BrokerNotRunning
+            When a fault verb ends it, from another thread, before it is ready.
+        """
+        backend = self._known(broker)
+        if backend.state(broker) == "paused":
+            backend.resume(broker)
+        backend.terminate(broker, STOP_TIMEOUT)
+        backend.revive(broker)
+        self._note("restart", broker)
+        self._wait_until_back(broker, timeout)
+
+    def add_broker(self) -> int:
+        """Start one more broker and return its id. On return it is registered and unfenced, and leads nothing yet."""
+        backend = self._running()
+        self._require_faults(backend)
+        brokers = [i for i, node in backend.nodes().items() if node.broker]
+        broker = max(brokers) + 1
+        backend.add(self.spec.broker(broker))
+        self._note("add", broker)
+        self._wait_until_back(broker, START_TIMEOUT)
+        return broker
+
+    def isolate(self, broker: int) -> None:
+        """Cut a node off from its peers, in both directions. Clients still reach it.
+
+        As in a network partition nothing is closed: what is under way is held back, and flows on after `heal`.
+        """
+        self._breakable(broker, "isolate", ("up", "starting")).isolate(broker)
+        self._note("isolate", broker)
+
+    def heal(self, broker: int, timeout: float = 60.0) -> None:
+        """Undo `isolate`. On return the node is registered and unfenced again.
+
+        Raises
+        ------
+        BrokerNotRunning
+            When it is not isolated.
+        """
+        self._breakable(broker, "heal", ("isolated",)).heal(broker)
+        self._note("heal", broker)
+        self._wait_until_back(broker, timeout)
+
+    # -- sight --------------------------------------------------------------------------------------------------
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """``host:port`` of every broker's first listener, separated by commas."""
+        backend = self._running()
+        return ",".join(self.bootstrap(i) for i, node in backend.nodes().items() if node.broker)
+
+    def bootstrap(self, broker: int) -> str:
+        """``host:port`` of one broker's first listener."""
+        return self._known(broker).address(broker, self.spec.listeners[0].name)
+
+    def client_config(self, **more: object) -> dict[str, object]:
+        """A ready configuration for any client of ``confluent_kafka``.
+
+        Parameters
+        ----------
+        **more
+            Further settings, with underscores for dots: ``client_config(group_id="g")``.
+
+        Returns
+        -------
+        dict
+            Bootstrap servers, what the first listener needs, and a log level that keeps librdkafka's own messages
+            out of the cell (``error_cb`` still gets them).
+        """
+        return {
+            "bootstrap.servers": self.bootstrap_servers,
+            "log_level": 2,
+            **self._running().client_settings(),
+            **{key.replace("_", "."): value for key, value in more.items()},
+        }
+
+    def describe(self, groups: bool = True, internal: bool = False) -> ClusterView:
+        """What the cluster shows at this moment, as one of its live brokers knows it.
+
+        Parameters
+        ----------
+        groups
+            Ask for consumer groups, too.
+        internal
+            Show internal topics (``__consumer_offsets`` …), too.
+
+        Raises
+        ------
+        WaitTimeout
+            When no broker answers for five seconds.
+        """
+        backend = self._running()
+        metadata, quorum = wait_until(self._ask_any, 5, "an answer from any broker", last_seen=self._states)
+        brokers = {}
+        for node_id, node in backend.nodes().items():
+            state = backend.state(node_id)
+            if state == "up" and node.broker and node_id not in metadata.brokers:
+                state = "starting"
+            brokers[node_id] = BrokerView(
+                node_id,
+                backend.address(node_id, self.spec.listeners[0].name) if node.broker else "",
+                node.rack,
+                state,
+                controller=node_id == quorum.leader,
+                voter=node_id in quorum.voters if quorum.voters else node.controller,
+            )
+        return ClusterView(
+            metadata.cluster_id,
+            quorum.leader,
+            quorum.epoch,
+            brokers,
+            {name: parts for name, parts in metadata.topics.items() if internal or name not in metadata.internal},
+            read_groups(self._admin_client()) if groups else {},
+        )
+
+    def wait_for(
+        self, condition: Callable[[ClusterView], T], what: str, timeout: float = 30.0, *, groups: bool = False
+    ) -> T:
+        """Wait until the cluster shows something, and return what `condition` returned.
+
+        Parameters
+        ----------
+        condition
+            Given `describe`'s view; "not yet" is anything false, and also a ``KeyError`` (no such topic yet).
+        what
+            Completes the sentence "waited N s for …".
+        timeout
+            Seconds.
+        groups
+            Whether the condition looks at consumer groups.
+        """
+        view: ClusterView | None = None
+
+        def look() -> T:
+            nonlocal view
+            view = self.describe(groups=groups)
+            return condition(view)
+
+        return wait_until(look, timeout, what, last_seen=lambda: view, ignore=(KeyError,))
+
+    def logs(self, broker: int) -> str:
+        """A node's log so far."""
+        return self._known(broker).logs(broker)
+
+    def log_dir(self, broker: int) -> Path:
+        """A node's data folder, with one folder per partition.
+
+        Raises
+        ------
+        BackendUnavailable
+            When the folder is not on this machine.
+        """
+        return self._known(broker).log_dir(broker)
+
+    # -- parts --------------------------------------------------------------------------------------------------
+
+    def _running(self) -> Backend:
+        if self._backend is None:
+            raise ClusterNotRunning(f"the cluster {self.name!r} is not running: call start() first")
+        return self._backend
+
+    def _known(self, broker: int) -> Backend:
+        backend = self._running()
+        if broker not in backend.nodes():
+            ids = ", ".join(str(i) for i in backend.nodes())
+            raise UnknownBroker(f"there is no broker {broker} in this cluster; it has {ids}")
+        return backend
+
+    def _require_faults(self, backend: Backend) -> None:
+        if not backend.breakable:
+            raise FaultsUnsupported(
+                "this cluster was attached to, not started by kafkalab, so it is not ours to break: "
+                "use Cluster(backend='local') or Cluster(backend='docker') for experiments with faults"
+            )
+
+    def _breakable(self, broker: int, verb: str, states: tuple[BrokerState, ...]) -> Backend:
+        backend = self._running()
+        self._require_faults(backend)
+        self._known(broker)
+        state = backend.state(broker)
+        if state not in states:
+            raise BrokerNotRunning(f"cannot {verb} broker {broker}: it is {state}")
+        return backend
+
+    def _note(self, verb: str, broker: int) -> None:
+        self.faults.append(Fault(time.time(), verb, broker))
+
+    def _connection(self, broker: int) -> BrokerConnection:
+        address = self._running().control_address(broker)
+        known = self._connections.get(broker)
+        if known is None or known.address != address:
+            known = self._connections[broker] = BrokerConnection(address)
+        return known
+
+    def _states(self) -> dict[int, BrokerState]:
+        backend = self._running()
+        return {i: backend.state(i) for i in backend.nodes()}
+
+    def _ask_any(self) -> tuple[Metadata, Quorum] | None:
+        """Metadata from a broker that is not cut off, if there is one."""
+        backend = self._running()
+        candidates = [i for i, node in backend.nodes().items() if node.broker]
+        states = {i: backend.state(i) for i in candidates}
+        for broker in sorted((i for i in candidates if states[i] in _RUNNING), key=lambda i: states[i] == "isolated"):
+            try:
+                with self._asking:
+                    connection = self._connection(broker)
+                    metadata = connection.metadata()
+                    if broker not in metadata.brokers and states[broker] != "isolated" and len(candidates) > 1:
+                        continue  # it has not caught up: a peer knows better
+                    try:
+                        return metadata, connection.quorum()
+                    except OSError:
+                        return metadata, Quorum(None, -1, -1, (), ())
+            except OSError:
+                continue
+        return None
+
+    def _admin_client(self) -> AdminClient:
+        if self._admin is None:
+            self._admin = AdminClient(self.client_config(socket_timeout_ms=2000))
+        return self._admin
+
+    def _wait_until_ready(self, timeout: float) -> None:
+        """Every broker registered, a controller active, the same metadata everywhere."""
+        backend = self._running()
+        seen: object = "no broker answered yet"
+
+        def ready() -> bool:
+            nonlocal seen
+            for node_id in backend.nodes():
+                backend.check_alive(node_id)
+            brokers = {i for i, node in backend.nodes().items() if node.broker}
+            answers = []
+            for broker in sorted(brokers):
+                with self._asking:
+                    answers.append(self._connection(broker).metadata())
+            seen = {b: sorted(a.brokers) for b, a in zip(sorted(brokers), answers, strict=True)}
+            if any(set(a.brokers) != brokers for a in answers) or any(a.topics != answers[0].topics for a in answers):
+                return False
+            with self._asking:
+                quorum = self._connection(min(brokers)).quorum()
+            seen = quorum
+            return quorum.leader is not None
+
+        wait_until(
+            ready, timeout, "all brokers to be registered and to agree", last_seen=lambda: seen, ignore=(OSError,), interval=0.02
+        )
+
+    def _wait_until_back(self, broker: int, timeout: float) -> None:
+        """The node is a member again: registered, unfenced, and it knows what its peers know."""
+        backend = self._known(broker)
+        seen: object = "no answer yet"
+
+        def back() -> bool:
+            nonlocal seen
+            backend.check_alive(broker)
+            state = backend.state(broker)
+            if state in ("dead", "stopped"):
+                raise BrokerNotRunning(f"broker {broker} was ended ({state}) before it was ready")
+            if not backend.nodes()[broker].broker:
+                seen = answer = self._ask_any()
+                return answer is not None and broker in answer[1].voters
+            with self._asking:
+                own = self._connection(broker).metadata()
+            answer = self._ask_any()
+            seen = f"it knows the live brokers {sorted(own.brokers)}"
+            return answer is not None and broker in own.brokers and broker in answer[0].brokers
+
+        wait_until(back, timeout, f"broker {broker} to be back in the cluster", last_seen=lambda: seen, ignore=(OSError,))
+
+    def _discard(self) -> None:
+        backend, self._backend, self._admin = self._backend, None, None
+        with self._asking:
+            for connection in self._connections.values():
+                connection.close()
+            self._connections.clear()
+        if backend is not None:
+            backend.destroy()
+
+    def _stop_quietly(self) -> None:
+        try:
+            self.stop()
+        except KafkaLabError:
+            pass  # the process is ending; the reaper takes care of what is left

@@ -1,0 +1,74 @@
+"""Choosing TCP ports on loopback, and holding them."""
+
+from __future__ import annotations
+
+import random
+import socket
+import sys
+from pathlib import Path
+
+from kafkalab.errors import PortInUse
+
+__all__ = ["HOST", "reserve_port"]
+
+HOST = "127.0.0.1"
+
+# Below the range from which the system takes ports for outgoing connections: a client that keeps trying to reach a
+# dead broker would sooner or later be given the broker's own port as its source, connect to itself and occupy it.
+_LOWEST, _HIGHEST = 12_000, 32_000
+
+
+def reserve_port(port: int = 0) -> socket.socket:
+    """Bind a port on loopback without listening, and so keep it from everybody but a server that reuses addresses.
+
+    Kafka's listeners do reuse addresses, so a broker can listen on the port while the reservation is held, and again
+    after it was killed: in between nobody else gets the port. (Other systems than Linux do not allow the second
+    bind; there the reservation has to be closed at once and only finds a free port.)
+
+    Parameters
+    ----------
+    port
+        The port wanted; 0 for any free one.
+
+    Raises
+    ------
+    PortInUse
+        When the port asked for is taken.
+    """
+    if port:
+        return _bind(port)
+    for candidate in random.sample(range(_LOWEST, _highest()), 500):
+        try:
+            return _bind(candidate)
+        except PortInUse:
+            continue
+    return _bind(0)
+
+
+def _highest() -> int:
+    try:
+        first_ephemeral = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    except (OSError, ValueError):
+        return _HIGHEST
+    return max(_LOWEST + 1000, min(_HIGHEST, first_ephemeral))
+
+
+def _bind(port: int) -> socket.socket:
+    # Another reservation would tolerate ours and a listener would not: so first look for a listener or a
+    # reservation with a plain bind, then bind for sharing.
+    with socket.socket() as probe:
+        try:
+            probe.bind((HOST, port))
+            port = probe.getsockname()[1]
+        except OSError as error:
+            raise PortInUse(f"port {port} on {HOST} is taken; choose another, or leave the choice to the cluster") from error
+    held = socket.socket()
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        held.bind((HOST, port))
+    except OSError as error:
+        held.close()
+        raise PortInUse(f"port {port} on {HOST} was taken a moment ago") from error
+    if sys.platform != "linux":
+        held.close()
+    return held

@@ -1,0 +1,112 @@
+"""From a spec to ``server.properties``: the one place that knows Kafka's broker settings, for every back end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from kafkalab.cluster.spec import ClusterSpec, Listener, Node
+
+__all__ = ["CONTROLLER", "INTERNAL", "LESSON_SETTINGS", "Endpoint", "format_properties", "node_properties"]
+
+INTERNAL = "INTERNAL"
+"""Listener that brokers use among themselves."""
+
+CONTROLLER = "CONTROLLER"
+"""Listener of the metadata quorum."""
+
+LESSON_SETTINGS: Mapping[str, str] = {
+    # A crashed broker is fenced after 2 s instead of 9 s, a lost quorum leader replaced after 1 s instead of 2 s.
+    "broker.session.timeout.ms": "2000",
+    "broker.heartbeat.interval.ms": "400",
+    "controller.quorum.fetch.timeout.ms": "1000",
+    "controller.quorum.election.timeout.ms": "400",
+    "controller.quorum.election.backoff.max.ms": "200",
+    # Groups start and repair themselves without the waits that suit large deployments.
+    "group.initial.rebalance.delay.ms": "0",
+    "group.min.session.timeout.ms": "1000",
+    # Leaders move back only when a lesson asks for it.
+    "auto.leader.rebalance.enable": "false",
+    # Internal topics of a size that fits a few records.
+    "offsets.topic.num.partitions": "3",
+    "transaction.state.log.num.partitions": "3",
+    "share.coordinator.state.topic.num.partitions": "3",
+    # A laptop's worth of threads and memory; with a small heap the cleaner's default buffer cannot be had.
+    "num.network.threads": "2",
+    "num.io.threads": "4",
+    "background.threads": "2",
+    "log.cleaner.dedupe.buffer.size": "4194304",
+}
+"""Where the lessons' clusters differ from Kafka's defaults."""
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """Where a node listens, and under which address others find it; both as ``host:port``."""
+
+    listener: str
+    bind: str
+    advertised: str
+
+
+def node_properties(
+    spec: ClusterSpec,
+    node: Node,
+    endpoints: Sequence[Endpoint],
+    voters: Mapping[int, str],
+    log_dir: str,
+) -> dict[str, str]:
+    """Settings of one node.
+
+    Parameters
+    ----------
+    spec, node
+        What is wanted.
+    endpoints
+        The node's listeners: those of the spec and `INTERNAL` for a broker, `CONTROLLER` for a controller.
+    voters
+        ``host:port`` of the controller listener of each voter, as this node reaches it.
+    log_dir
+        The node's data folder.
+
+    Returns
+    -------
+    dict
+        What kafkalab needs, then the lesson settings, then the spec's own settings: a later one wins.
+    """
+    roles = [role for role, has in (("broker", node.broker), ("controller", node.controller)) if has]
+    copies = str(min(3, spec.brokers))
+    in_sync = str(min(2, spec.brokers))
+    needed = {
+        "process.roles": ",".join(roles),
+        "node.id": str(node.id),
+        "controller.quorum.voters": ",".join(f"{i}@{address}" for i, address in voters.items()),
+        "controller.listener.names": CONTROLLER,
+        "listeners": ",".join(f"{e.listener}://{e.bind}" for e in endpoints),
+        "advertised.listeners": ",".join(f"{e.listener}://{e.advertised}" for e in endpoints),
+        "listener.security.protocol.map": ",".join(
+            [f"{x.name}:{x.protocol}" for x in spec.listeners] + [f"{INTERNAL}:PLAINTEXT", f"{CONTROLLER}:PLAINTEXT"]
+        ),
+        "inter.broker.listener.name": INTERNAL,
+        "log.dirs": log_dir,
+        "offsets.topic.replication.factor": copies,
+        "transaction.state.log.replication.factor": copies,
+        "transaction.state.log.min.isr": in_sync,
+        "share.coordinator.state.topic.replication.factor": copies,
+        "share.coordinator.state.topic.min.isr": in_sync,
+    }
+    if node.rack is not None:
+        needed["broker.rack"] = node.rack
+    for listener in spec.listeners:
+        needed |= {f"listener.name.{listener.name.lower()}.{k}": v for k, v in listener.settings.items()}
+    return {**needed, **LESSON_SETTINGS, **spec.settings}
+
+
+def client_endpoint_names(listeners: Sequence[Listener]) -> list[str]:
+    """Names of the listeners that a broker opens, those for clients first."""
+    return [listener.name for listener in listeners] + [INTERNAL]
+
+
+def format_properties(properties: Mapping[str, str]) -> str:
+    """The text of a ``.properties`` file."""
+    return "".join(f"{key}={value.replace(chr(92), chr(92) * 2)}\n" for key, value in properties.items())

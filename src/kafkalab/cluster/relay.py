@@ -1,0 +1,168 @@
+"""``python -m kafkalab.cluster.relay``: what brokers of a local cluster say to each other passes through here.
+
+The listeners that brokers use among themselves advertise ports of this process, which passes everything on. So a
+broker can be cut off from its peers, without root, while clients (who use another listener) still reach it. As in a
+real partition nothing is closed: bytes are held back, and flow on when the cut is healed.
+
+The relay also holds the reservations of the ports on which brokers listen, for as long as the cluster lives.
+
+Commands come as one JSON object a line over a connection to the control port (printed on standard output at the
+start); each is answered by one JSON object.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import socket
+import sys
+from dataclasses import dataclass
+
+import psutil
+
+from kafkalab.cluster.ports import HOST, reserve_port
+from kafkalab.errors import PortInUse
+
+CHUNK = 1 << 18
+
+
+@dataclass(eq=False)
+class Link:
+    """One connection through the relay: to which node, from which source port, and from which node, once known."""
+
+    target: int
+    source_port: int
+    source: int | None = None
+
+
+class Relay:
+    """All listeners of one cluster that brokers use among themselves."""
+
+    def __init__(self) -> None:
+        self.targets: dict[tuple[int, str], int] = {}  # (node, listener) → port on which the node itself listens
+        self.held: dict[int, socket.socket] = {}
+        self.isolated: set[int] = set()
+        self.pids: dict[int, int] = {}
+        self.links: set[Link] = set()
+        self.changed = asyncio.Condition()
+
+    async def handle(self, command: dict) -> dict:
+        """Carry out one command."""
+        match command:
+            case {"do": "add", "node": node, "relayed": relayed, "direct": direct}:
+                advertised = {name: await self._listen(node, name) for name in relayed}
+                bound = {name: self._reserve(0) for name in relayed}
+                self.targets |= {(node, name): port for name, port in bound.items()}
+                bound |= {name: self._reserve(port) for name, port in direct.items()}
+                return {"advertised": advertised, "bound": bound}
+            case {"do": "move", "node": node, "listener": name}:
+                port = self._reserve(0)
+                if (node, name) in self.targets:
+                    self.targets[node, name] = port
+                return {"port": port}
+            case {"do": "isolate", "nodes": nodes, "pids": pids}:
+                self.pids = {int(node): pid for node, pid in pids.items()}
+                self.isolated = set(nodes)
+                for link in self.links:
+                    link.source = self._source(link.source_port)
+                async with self.changed:
+                    self.changed.notify_all()
+                return {}
+        return {"error": f"unknown command {command}"}
+
+    def _reserve(self, port: int) -> int:
+        reservation = reserve_port(port)
+        number = port or reservation.getsockname()[1]
+        self.held[number] = reservation
+        return number
+
+    async def _listen(self, node: int, listener: str) -> int:
+        held = reserve_port()
+        port = held.getsockname()[1]
+
+        async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await self._relay(node, listener, reader, writer)
+
+        await asyncio.start_server(accept, HOST, port, limit=CHUNK, backlog=256)
+        self.held[port] = held
+        return port
+
+    async def _relay(self, node: int, listener: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        link = Link(node, writer.get_extra_info("peername")[1])
+        if self.isolated:
+            link.source = self._source(link.source_port)
+        self.links.add(link)
+        onward = None
+        try:
+            await self._gate(link)
+            back, onward = await asyncio.open_connection(HOST, self.targets[node, listener], limit=CHUNK)
+            for end in (writer, onward):
+                end.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            directions = [asyncio.create_task(self._pump(link, reader, onward)), asyncio.create_task(self._pump(link, back, writer))]
+            await asyncio.wait(directions, return_when=asyncio.FIRST_COMPLETED)
+            for direction in directions:
+                direction.cancel()
+            await self._gate(link)  # a peer does not learn of the other's end either while they are cut off
+        except OSError:
+            pass  # the node is down: the peer sees its connection end, as it would without a relay
+        finally:
+            self.links.discard(link)
+            for end in (writer, onward):
+                if end is not None:
+                    end.transport.abort()
+
+    async def _pump(self, link: Link, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while data := await reader.read(CHUNK):
+                await self._gate(link)
+                writer.write(data)
+                await writer.drain()
+        except OSError:
+            pass
+
+    async def _gate(self, link: Link) -> None:
+        if self._cut(link):
+            async with self.changed:
+                await self.changed.wait_for(lambda: not self._cut(link))
+
+    def _cut(self, link: Link) -> bool:
+        return link.source != link.target and (link.target in self.isolated or link.source in self.isolated)
+
+    def _source(self, port: int) -> int | None:
+        # Only asked while something is isolated: which of the cluster's processes owns this end of a connection?
+        for node, pid in self.pids.items():
+            try:
+                if any(c.laddr and c.laddr.port == port for c in psutil.Process(pid).net_connections("tcp")):
+                    return node
+            except psutil.Error:
+                continue
+        return None
+
+
+async def main() -> None:
+    """Serve commands until SIGTERM."""
+    relay = Relay()
+
+    async def control(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while line := await reader.readline():
+            try:
+                answer = await relay.handle(json.loads(line))
+            except PortInUse as error:
+                answer = {"port_in_use": str(error)}
+            writer.write(json.dumps(answer).encode() + b"\n")
+            await writer.drain()
+        writer.close()
+
+    held = reserve_port()
+    port = held.getsockname()[1]
+    server = await asyncio.start_server(control, HOST, port)
+    print(port, flush=True)
+    sys.stdout.close()
+    async with server:
+        await server.serve_forever()
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    asyncio.run(main())

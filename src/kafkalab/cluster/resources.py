@@ -1,0 +1,56 @@
+"""Is there enough memory and disk? Asked before brokers start, so that the answer is a sentence and not a crash."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import psutil
+
+from kafkalab.errors import NotEnoughResources
+
+__all__ = ["available_memory", "require_disk", "require_memory"]
+
+# Version 2 and version 1 of control groups: the limit and what is used of it.
+_CGROUPS = (
+    (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current"), Path("/sys/fs/cgroup/memory.stat")),
+    (
+        Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
+        Path("/sys/fs/cgroup/memory/memory.usage_in_bytes"),
+        Path("/sys/fs/cgroup/memory/memory.stat"),
+    ),
+)
+
+
+def available_memory() -> int:
+    """Bytes of memory that can still be had: the machine's, or less where a container's limit is nearer."""
+    available = psutil.virtual_memory().available
+    for limit_file, used_file, stat_file in _CGROUPS:
+        try:
+            limit, used = limit_file.read_text().strip(), int(used_file.read_text())
+            stat = dict(line.split() for line in stat_file.read_text().splitlines())
+        except (OSError, ValueError):
+            continue
+        if limit != "max":
+            cache = int(stat.get("inactive_file", stat.get("total_inactive_file", 0)))  # given back when needed
+            available = min(available, int(limit) - used + cache)
+    return available
+
+
+def require_memory(needed: int, what: str) -> None:
+    """Raise `NotEnoughResources` unless so many bytes of memory are free."""
+    available = available_memory()
+    if available < needed:
+        raise NotEnoughResources(
+            f"{what} needs about {needed >> 20} MB of memory, but only {max(0, available) >> 20} MB are free. "
+            "Stop other clusters (cluster.stop(), or shut down other notebooks' kernels), or start fewer brokers."
+        )
+
+
+def require_disk(folder: Path, needed: int) -> None:
+    """Raise `NotEnoughResources` unless so many bytes are free on the file system of a folder."""
+    free = psutil.disk_usage(str(folder)).free
+    if free < needed:
+        raise NotEnoughResources(
+            f"the brokers' data needs at least {needed >> 20} MB of disk, but only {free >> 20} MB are free for {folder}. "
+            "Free some, or name another folder with TMPDIR."
+        )

@@ -1,0 +1,124 @@
+"""What can be seen of a cluster at one moment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+__all__ = ["BrokerState", "BrokerView", "ClusterView", "Fault", "GroupView", "MemberView", "PartitionView"]
+
+BrokerState = Literal["up", "starting", "paused", "isolated", "stopped", "dead"]
+"""``starting`` runs but is not (yet) registered and unfenced; ``stopped`` ended cleanly, ``dead`` was killed or crashed."""
+
+
+@dataclass(frozen=True)
+class BrokerView:
+    """One node of the cluster.
+
+    Attributes
+    ----------
+    id
+        ``node.id``.
+    address
+        ``host:port`` at which clients reach it; empty for a dedicated controller.
+    rack
+        ``broker.rack``, or None.
+    state
+        See `BrokerState`.
+    controller
+        True for the active controller: the leader of the metadata quorum.
+    voter
+        True if it votes in the metadata quorum.
+    """
+
+    id: int
+    address: str
+    rack: str | None
+    state: BrokerState
+    controller: bool
+    voter: bool
+
+
+@dataclass(frozen=True)
+class PartitionView:
+    """One partition: `leader` is None while it has none; `replicas` begins with the preferred leader."""
+
+    topic: str
+    partition: int
+    leader: int | None
+    leader_epoch: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class MemberView:
+    """One member of a consumer group and the partitions that it owns."""
+
+    id: str
+    client_id: str
+    partitions: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
+class GroupView:
+    """One consumer group.
+
+    Attributes
+    ----------
+    id, state, members
+        As Kafka reports them.
+    lag
+        Per (topic, partition) with a committed offset: records between it and the end of the log.
+    """
+
+    id: str
+    state: str
+    members: tuple[MemberView, ...]
+    lag: Mapping[tuple[str, int], int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ClusterView:
+    """A cluster at one moment.
+
+    Attributes
+    ----------
+    cluster_id
+        As formatted.
+    controller
+        Id of the active controller, or None while there is none (or where it cannot be seen).
+    controller_epoch
+        Raft epoch of that leadership; grows with every election.
+    brokers
+        All nodes of the spec by id, dedicated controllers included.
+    topics
+        Partitions by topic name, in order. Internal topics only if they were asked for.
+    groups
+        Consumer groups by id; empty if they were not asked for.
+    """
+
+    cluster_id: str
+    controller: int | None
+    controller_epoch: int
+    brokers: Mapping[int, BrokerView]
+    topics: Mapping[str, tuple[PartitionView, ...]]
+    groups: Mapping[str, GroupView] = field(default_factory=dict)
+
+    def leaders(self, topic: str) -> dict[int, int | None]:
+        """Leader of each partition of a topic."""
+        return {p.partition: p.leader for p in self.topics[topic]}
+
+    def isr(self, topic: str) -> dict[int, tuple[int, ...]]:
+        """In-sync replicas of each partition of a topic, in ascending order of id."""
+        return {p.partition: tuple(sorted(p.isr)) for p in self.topics[topic]}
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A fault verb that was carried out: `at` is in seconds since the epoch, `verb` the verb's name."""
+
+    at: float
+    verb: str
+    broker: int

@@ -1,0 +1,147 @@
+"""Asking one particular broker, over a connection of our own.
+
+A Kafka client asks whichever broker it likes. To see whether *every* broker knows the same, to find the active
+controller (which in KRaft no client metadata tells) and to be quick when a broker hangs, the question must go to a
+broker of our choice. Messages are encoded by kafka-python's protocol classes, which are made from Kafka's own
+message definitions.
+"""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import dataclass
+
+from kafka.protocol.admin import DescribeQuorumRequest, DescribeQuorumResponse
+from kafka.protocol.metadata import MetadataRequest, MetadataResponse
+
+from kafkalab.cluster.view import PartitionView
+
+__all__ = ["BrokerConnection", "Metadata", "Quorum"]
+
+_METADATA_VERSION = 12
+_QUORUM_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Metadata:
+    """A broker's picture of the cluster: `brokers` maps the ids of live (registered, unfenced) brokers to ``host:port``."""
+
+    cluster_id: str
+    brokers: dict[int, str]
+    topics: dict[str, tuple[PartitionView, ...]]
+    internal: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Quorum:
+    """The metadata quorum: its leader is the active controller; `leader` is None while there is none."""
+
+    leader: int | None
+    epoch: int
+    high_watermark: int
+    voters: tuple[int, ...]
+    observers: tuple[int, ...]
+
+
+class BrokerConnection:
+    """A connection to one broker; opened on first use, and anew after an error.
+
+    Parameters
+    ----------
+    address
+        ``host:port``.
+    timeout
+        Seconds to wait for a connection and for each answer.
+    """
+
+    def __init__(self, address: str, timeout: float = 1.0) -> None:
+        self.address = address
+        host, _, port = address.rpartition(":")
+        self._peer = (host, int(port))
+        self._timeout = timeout
+        self._socket: socket.socket | None = None
+        self._correlation = 0
+
+    def metadata(self) -> Metadata:
+        """The broker's metadata of all topics.
+
+        Raises
+        ------
+        OSError
+            When the broker cannot be reached or does not answer in time.
+        """
+        request = MetadataRequest(topics=None, allow_auto_topic_creation=False, version=_METADATA_VERSION)
+        answer = self._ask(request, MetadataResponse, _METADATA_VERSION)
+        topics = {
+            topic.name: tuple(
+                PartitionView(
+                    topic.name,
+                    p.partition_index,
+                    p.leader_id if p.leader_id >= 0 else None,
+                    p.leader_epoch,
+                    tuple(p.replica_nodes),
+                    tuple(p.isr_nodes),
+                )
+                for p in sorted(topic.partitions, key=lambda p: p.partition_index)
+            )
+            for topic in sorted(answer.topics, key=lambda t: t.name)
+        }
+        return Metadata(
+            answer.cluster_id,
+            {b.node_id: f"{b.host}:{b.port}" for b in answer.brokers},
+            topics,
+            frozenset(t.name for t in answer.topics if t.is_internal),
+        )
+
+    def quorum(self) -> Quorum:
+        """The metadata quorum (the broker passes the question on to the active controller).
+
+        Raises
+        ------
+        OSError
+            When the broker cannot be reached or does not answer in time.
+        """
+        topic = DescribeQuorumRequest.TopicData(
+            topic_name="__cluster_metadata", partitions=[DescribeQuorumRequest.TopicData.PartitionData(partition_index=0)]
+        )
+        answer = self._ask(DescribeQuorumRequest(topics=[topic], version=_QUORUM_VERSION), DescribeQuorumResponse, _QUORUM_VERSION)
+        if answer.error_code or not answer.topics:
+            return Quorum(None, -1, -1, (), ())
+        p = answer.topics[0].partitions[0]
+        return Quorum(
+            p.leader_id if p.leader_id >= 0 and not p.error_code else None,
+            p.leader_epoch,
+            p.high_watermark,
+            tuple(sorted(v.replica_id for v in p.current_voters or ())),
+            tuple(sorted(o.replica_id for o in p.observers or ())),
+        )
+
+    def close(self) -> None:
+        """Close the connection, if it is open."""
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
+    def _ask(self, request, response_class, version: int):  # noqa: ANN001, ANN202 - generated classes
+        self._correlation += 1
+        request.with_header(correlation_id=self._correlation, client_id="kafkalab")
+        try:
+            if self._socket is None:
+                self._socket = socket.create_connection(self._peer, self._timeout)
+                self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._socket.sendall(request.encode(header=True, framed=True))
+            size = int.from_bytes(self._read(4), "big")
+            return response_class.decode(self._read(size), version=version, header=True)
+        except BaseException:
+            self.close()  # also on a cell's interrupt: a half-read answer must not be taken for the next one's
+            raise
+
+    def _read(self, size: int) -> bytes:
+        assert self._socket is not None
+        parts = bytearray()
+        while len(parts) < size:
+            part = self._socket.recv(size - len(parts))
+            if not part:
+                raise ConnectionError("the broker closed the connection")
+            parts += part
+        return bytes(parts)

@@ -1,0 +1,46 @@
+"""A verified Kafka on disk: its jars, a Java to run it, the class-data archive, its command-line tools."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kafkalab.distribution.archive import archive_options, archive_path, build_archive, classpath, record_classes_option
+from kafkalab.distribution.jars import KAFKA_VERSION, Jar, Report, ensure_jars, faulty_jars, jars_dir
+from kafkalab.distribution.java import java_command, java_home, java_version, spark_java_home
+from kafkalab.distribution.storage import format_log_dir, random_uuid
+from kafkalab.distribution.tools import JVM_OPTIONS, TOOLS, install_tools, put_tools_on_path, tools_dir
+
+__all__ = [
+    "JVM_OPTIONS",
+    "KAFKA_VERSION",
+    "NODE_LOG_SETTINGS",
+    "TOOLS",
+    "Jar",
+    "Report",
+    "archive_options",
+    "archive_path",
+    "build_archive",
+    "classpath",
+    "ensure_jars",
+    "faulty_jars",
+    "format_log_dir",
+    "install_tools",
+    "jars_dir",
+    "java_command",
+    "java_home",
+    "java_version",
+    "put_tools_on_path",
+    "random_uuid",
+    "record_classes_option",
+    "spark_jars",
+    "spark_java_home",
+    "tools_dir",
+]
+
+NODE_LOG_SETTINGS = Path(__file__).with_name("node-log4j2.properties")
+"""Log settings of a node; the system property ``kafkalab.log`` names the file."""
+
+
+def spark_jars() -> list[Path]:
+    """Spark's Kafka connector and what it needs, verified; downloaded on first use."""
+    return ensure_jars("spark")

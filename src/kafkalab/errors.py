@@ -1,0 +1,113 @@
+"""Every error that kafkalab raises on purpose.
+
+Each message says what happened, what was last seen, and what to do about it.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "BackendUnavailable",
+    "BrokerFailed",
+    "BrokerNotRunning",
+    "ClusterNotRunning",
+    "DownloadError",
+    "FaultsUnsupported",
+    "HashMismatch",
+    "JavaError",
+    "KafkaLabError",
+    "MessageFailed",
+    "NotEnoughResources",
+    "PortInUse",
+    "UnknownBroker",
+    "UnknownPartition",
+    "UnknownTopic",
+    "WaitTimeout",
+    "WorkerClosed",
+    "WorkerFailed",
+]
+
+
+class KafkaLabError(Exception):
+    """Base of all errors raised by kafkalab."""
+
+
+class WaitTimeout(KafkaLabError):
+    """A condition did not become true in time; the message says what was last seen."""
+
+
+class ClusterNotRunning(KafkaLabError):
+    """A verb that needs a running cluster was used before ``start`` or after ``stop``."""
+
+
+class UnknownBroker(KafkaLabError):
+    """No broker of the cluster has that id."""
+
+
+class BrokerNotRunning(KafkaLabError):
+    """The fault asked for needs a broker that runs (or, for ``resume``, one that is paused)."""
+
+
+class BrokerFailed(KafkaLabError):
+    """A broker ended by itself; the message holds Kafka's own reason and its log's last lines."""
+
+
+class PortInUse(KafkaLabError):
+    """A port that was asked for by number is taken; the message names it."""
+
+
+class BackendUnavailable(KafkaLabError):
+    """The back end asked for cannot be used on this machine."""
+
+
+class FaultsUnsupported(KafkaLabError):
+    """The cluster is not ours to break: it was attached to, not started."""
+
+
+class NotEnoughResources(KafkaLabError):
+    """Too little memory or disk to start what was asked for."""
+
+
+class JavaError(KafkaLabError):
+    """No usable Java, or one of a version that Kafka or Spark does not run on."""
+
+
+class DownloadError(KafkaLabError):
+    """A file that is needed is neither in the cache nor could be downloaded."""
+
+
+class HashMismatch(DownloadError):
+    """A downloaded file is not the one that was locked."""
+
+
+class UnknownTopic(KafkaLabError):
+    """The cluster has no topic of that name; the message lists those that it has."""
+
+
+class UnknownPartition(KafkaLabError):
+    """The topic has no partition of that number."""
+
+
+class MessageFailed(KafkaLabError):
+    """A message was not acknowledged.
+
+    Attributes
+    ----------
+    value
+        The message's value.
+    code
+        Kafka's name of the error: ``_MSG_TIMED_OUT``, ``NOT_ENOUGH_REPLICAS`` …; a leading underscore means that
+        the client gave up, none that a broker refused.
+    """
+
+    def __init__(self, value: str, code: str, reason: str) -> None:
+        super().__init__(f"{value!r} was not acknowledged: {code} ({reason})")
+        self.value = value
+        self.code = code
+
+
+class WorkerClosed(KafkaLabError):
+    """A producer or consumer was used after it was closed or killed."""
+
+
+class WorkerFailed(KafkaLabError):
+    """The process of a producer or consumer did not start, or ended by itself; the message says why."""

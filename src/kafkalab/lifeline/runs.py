@@ -1,0 +1,177 @@
+"""Runs: the folder, the mark and the owner of what kafkalab starts."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from kafkalab.paths import runs_dir
+
+__all__ = ["RUN_LABEL", "RUN_VARIABLE", "Run", "abandoned_runs", "marked_processes", "reap"]
+
+RUN_VARIABLE = "KAFKALAB_RUN"
+RUN_LABEL = "kafkalab.run"
+
+_reaper_lock = threading.Lock()
+_reaper_of: int | None = None  # the pid for which this process started a reaper; a fork needs one of its own
+
+
+@dataclass(frozen=True)
+class Run:
+    """One thing that is running: its id, from which folder, mark and label follow.
+
+    Attributes
+    ----------
+    id
+        Unique on this machine.
+    """
+
+    id: str
+
+    @classmethod
+    def create(cls, kind: str) -> Run:
+        """Make the folder of a new run and claim it for this process.
+
+        When this returns, the run's folder exists (mode 0700) and a reaper watches this process.
+        """
+        run = cls(f"{kind}-{uuid.uuid4().hex[:10]}")
+        base = runs_dir()
+        base.mkdir(mode=0o700, exist_ok=True)
+        _claim_file(_owner_token(os.getpid()), run.id).touch()  # first the claim: an orphan folder would have no owner
+        run.directory.mkdir(mode=0o700)
+        _ensure_reaper()
+        return run
+
+    @property
+    def directory(self) -> Path:
+        """The run's folder: data, logs and state live here and are removed with the run."""
+        return runs_dir() / self.id
+
+    def environment(self) -> dict[str, str]:
+        """Environment for a process of this run: this process's own, plus the mark by which it is found."""
+        return {**os.environ, RUN_VARIABLE: self.id}
+
+    def uses_docker(self) -> None:
+        """Note that containers or networks carry this run's label, so that reaping asks Docker too."""
+        (self.directory / "docker").touch()
+
+    def is_mine(self) -> bool:
+        """Whether this process owns the run; not after another one took it over."""
+        return _claim_file(_owner_token(os.getpid()), self.id).exists()
+
+    def take_over(self, owner_pid: int) -> bool:
+        """Claim a run that another process owns.
+
+        Parameters
+        ----------
+        owner_pid
+            Process that owns the run now.
+
+        Returns
+        -------
+        bool
+            True if the run is this process's own from now on; False if it was gone or taken already.
+        """
+        try:
+            mine = _claim_file(_owner_token(os.getpid()), self.id)
+            os.rename(_claim_file(_owner_token(owner_pid), self.id), mine)
+        except (FileNotFoundError, psutil.NoSuchProcess):
+            return False
+        _ensure_reaper()
+        return True
+
+
+def _owner_token(pid: int) -> str:
+    # A pid alone may be given to another process later; with the start time it is unique.
+    return f"{pid}-{int(psutil.Process(pid).create_time() * 1000)}"
+
+
+def _claim_file(token: str, run_id: str) -> Path:
+    owner = runs_dir() / "owners" / token
+    owner.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return owner / run_id
+
+
+def _ensure_reaper() -> None:
+    global _reaper_of
+    with _reaper_lock:
+        if _reaper_of == os.getpid():
+            return
+        token = _owner_token(os.getpid())
+        subprocess.Popen(
+            [sys.executable, "-m", "kafkalab.lifeline.reaper", str(os.getpid()), token],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # neither a cell's interrupt nor a closed terminal reaches it
+            cwd="/",
+        )
+        _reaper_of = os.getpid()
+
+
+def marked_processes(run_id: str) -> list[psutil.Process]:
+    """Processes that carry the mark of a run."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.environ().get(RUN_VARIABLE) == run_id:
+                found.append(process)
+        except (psutil.Error, OSError):
+            continue  # ended meanwhile, or another user's
+    return found
+
+
+def reap(run: Run) -> None:
+    """End every process of a run at once, remove its containers, its folder and its claims. Safe to call again.
+
+    On return none of its processes is alive and its folder is gone.
+    """
+    while left := [p for p in marked_processes(run.id) if p.pid != os.getpid()]:
+        for process in left:
+            try:
+                process.kill()
+            except psutil.NoSuchProcess:
+                pass
+        psutil.wait_procs(left, timeout=5)
+    if (run.directory / "docker").exists():
+        _remove_containers(run)
+    shutil.rmtree(run.directory, ignore_errors=True)
+    for claim in runs_dir().glob(f"owners/*/{run.id}"):
+        claim.unlink(missing_ok=True)
+
+
+def _remove_containers(run: Run) -> None:
+    import docker  # only where the run used it: the import costs half a second
+
+    client = docker.from_env()
+    try:
+        label = {"label": f"{RUN_LABEL}={run.id}"}
+        for container in client.containers.list(all=True, filters=label):
+            container.remove(force=True, v=True)
+        for network in client.networks.list(filters=label):
+            network.remove()
+    finally:
+        client.close()
+
+
+def abandoned_runs() -> Iterator[Run]:
+    """Runs whose owner is gone: what a crash left before its reaper could act."""
+    for owner in runs_dir().glob("owners/*"):
+        pid = int(owner.name.split("-")[0])
+        try:
+            alive = _owner_token(pid) == owner.name
+        except psutil.NoSuchProcess:
+            alive = False
+        if not alive:
+            yield from (Run(claim.name) for claim in list(owner.iterdir()))
+            if not any(owner.iterdir()):
+                owner.rmdir()
