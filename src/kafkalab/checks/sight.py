@@ -83,14 +83,12 @@ class Sight:
             When Kafka does not tell (there is no such topic, say).
         """
         resource = ConfigResource(ResourceType.TOPIC, topic)
+        admin = AdminClient(self.cluster.client_config())
         try:
-            entries = self._admin().describe_configs([resource], request_timeout=_TIMEOUT)[resource].result()
+            entries = admin.describe_configs([resource], request_timeout=_TIMEOUT)[resource].result()
         except KafkaException as error:
             raise KafkaLabError(f"the settings of {topic} could not be read: {error.args[0].str()}") from error
         return {name: entry.value for name, entry in entries.items()}
-
-    def _admin(self) -> AdminClient:
-        return AdminClient(self.cluster.client_config())
 
     def _watermarks(self, topic: str) -> dict[int, tuple[int, int]]:
         partitions = [p.partition for p in self.partitions(topic)]

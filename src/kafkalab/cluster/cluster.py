@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import threading
 import time
+import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -12,12 +13,12 @@ from typing import TypeVar
 from confluent_kafka.admin import AdminClient
 
 from kafkalab.cluster import standby
-from kafkalab.cluster.backends import choose
+from kafkalab.cluster.backends import BackendChoice, choose
 from kafkalab.cluster.backends.base import Backend
 from kafkalab.cluster.groups import read_groups
 from kafkalab.cluster.spec import ClusterSpec, Listener
 from kafkalab.cluster.view import BrokerState, BrokerView, ClusterView, Fault
-from kafkalab.cluster.wire import BrokerConnection, Metadata, Quorum
+from kafkalab.cluster.wire import NO_QUORUM, BrokerConnection, Metadata, Quorum
 from kafkalab.distribution import put_tools_on_path
 from kafkalab.errors import (
     BrokerNotRunning,
@@ -84,10 +85,14 @@ class Cluster:
         backend: str | None = None,
         name: str = "cluster",
     ) -> None:
-        self.spec = ClusterSpec(brokers, controllers, tuple(racks), tuple(ports), tuple(listeners), settings or {}, heap)
+        spec = ClusterSpec(brokers, controllers, tuple(racks), tuple(ports), tuple(listeners), settings or {}, heap)
+        self._set_up(choose(backend), spec, name)
+
+    def _set_up(self, backend: BackendChoice, spec: ClusterSpec, name: str) -> None:
+        self.spec = spec
         self.name = name
         self.faults: list[Fault] = []
-        self._make_backend = choose(backend)
+        self._make_backend = backend
         self._backend: Backend | None = None
         self._connections: dict[int, BrokerConnection] = {}
         self._asking = threading.Lock()  # a connection carries one question at a time
@@ -105,9 +110,9 @@ class Cluster:
         **client_settings
             librdkafka settings for connecting to it, with underscores for dots: ``security_protocol="SSL"``.
         """
-        cluster = cls(backend="attached")
         settings = {key.replace("_", "."): value for key, value in client_settings.items()}
-        cluster._make_backend = choose("attached", bootstrap_servers, settings)
+        cluster = cls.__new__(cls)
+        cluster._set_up(choose("attached", bootstrap_servers, settings), ClusterSpec(), "attached")
         return cluster
 
     # -- life ---------------------------------------------------------------------------------------------------
@@ -398,15 +403,20 @@ class Cluster:
         """A node's log so far."""
         return self._known(broker).logs(broker)
 
-    def log_dir(self, broker: int) -> Path:
-        """A node's data folder, with one folder per partition.
+    def copy_log_dir(self, broker: int) -> Path:
+        """Copy a node's data folder, as it is at this moment, to this machine and return the copy's folder.
+
+        It holds one folder per partition, with the segments in it. It is removed with the cluster.
 
         Raises
         ------
         BackendUnavailable
-            When the folder is not on this machine.
+            When the cluster was attached to.
         """
-        return self._known(broker).log_dir(broker)
+        backend = self._known(broker)
+        target = backend.run.directory / f"copy-{broker}-{uuid.uuid4().hex[:6]}"
+        backend.copy_log_dir(broker, target)
+        return target
 
     # -- parts --------------------------------------------------------------------------------------------------
 
@@ -452,22 +462,22 @@ class Cluster:
         backend = self._running()
         return {i: backend.state(i) for i in backend.nodes()}
 
-    def _ask_any(self) -> tuple[Metadata, Quorum] | None:
-        """Metadata from a broker that is not cut off, if there is one."""
+    def _ask_any(self, *, but: int | None = None) -> tuple[Metadata, Quorum] | None:
+        """Metadata from a broker (another than `but`), preferably one that is not cut off, if any answers."""
         backend = self._running()
-        candidates = [i for i, node in backend.nodes().items() if node.broker]
+        candidates = [i for i, node in backend.nodes().items() if node.broker and i != but]
         states = {i: backend.state(i) for i in candidates}
         for broker in sorted((i for i in candidates if states[i] in _RUNNING), key=lambda i: states[i] == "isolated"):
             try:
                 with self._asking:
                     connection = self._connection(broker)
                     metadata = connection.metadata()
-                    if broker not in metadata.brokers and states[broker] != "isolated" and len(candidates) > 1:
-                        continue  # it has not caught up: a peer knows better
+                    if broker not in metadata.brokers and broker != candidates[-1]:
+                        continue  # it has not caught up: a peer may know better
                     try:
                         return metadata, connection.quorum()
                     except OSError:
-                        return metadata, Quorum(None, -1, -1, (), ())
+                        return metadata, NO_QUORUM
             except OSError:
                 continue
         return None
@@ -504,24 +514,35 @@ class Cluster:
         )
 
     def _wait_until_back(self, broker: int, timeout: float) -> None:
-        """The node is a member again: registered, unfenced, and it knows what its peers know."""
+        """The node is a member again: registered, unfenced, and it knows what its peers know.
+
+        A broker that was paused or cut off answers at once, but with what it knew before: it may still take itself
+        for a leader. So it must first have the metadata log as far as it was committed when the wait began.
+        """
         backend = self._known(broker)
+        committed = -1
         seen: object = "no answer yet"
 
         def back() -> bool:
-            nonlocal seen
+            nonlocal committed, seen
             backend.check_alive(broker)
             state = backend.state(broker)
             if state in ("dead", "stopped"):
                 raise BrokerNotRunning(f"broker {broker} was ended ({state}) before it was ready")
+            others = self._ask_any(but=broker) or self._ask_any()
+            if others is None:
+                return False
+            metadata, quorum = others
+            if committed < 0:
+                committed = quorum.high_watermark
+            seen = f"live brokers {sorted(metadata.brokers)}, {quorum}"
+            if quorum.leader is None or quorum.end_offsets.get(broker, -1) < committed:
+                return False
             if not backend.nodes()[broker].broker:
-                seen = answer = self._ask_any()
-                return answer is not None and broker in answer[1].voters
+                return True
             with self._asking:
                 own = self._connection(broker).metadata()
-            answer = self._ask_any()
-            seen = f"it knows the live brokers {sorted(own.brokers)}"
-            return answer is not None and broker in own.brokers and broker in answer[0].brokers
+            return broker in metadata.brokers and own.brokers.keys() == metadata.brokers.keys() and own.topics == metadata.topics
 
         wait_until(back, timeout, f"broker {broker} to be back in the cluster", last_seen=lambda: seen, ignore=(OSError,))
 

@@ -17,6 +17,7 @@ import json
 import signal
 import socket
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import psutil
@@ -29,10 +30,20 @@ CHUNK = 1 << 18
 
 @dataclass(eq=False)
 class Link:
-    """One connection through the relay: to which node, from which source port, and from which node, once known."""
+    """One connection through the relay.
+
+    Attributes
+    ----------
+    target
+        The node that it goes to.
+    ports
+        Source port and the relay's own port: what tells it from all others.
+    source
+        The node that it comes from, if that is an isolated one; nobody needs to know otherwise.
+    """
 
     target: int
-    source_port: int
+    ports: tuple[int, int]
     source: int | None = None
 
 
@@ -46,6 +57,7 @@ class Relay:
         self.pids: dict[int, int] = {}
         self.links: set[Link] = set()
         self.changed = asyncio.Condition()
+        self.looking = asyncio.Lock()
 
     async def handle(self, command: dict) -> dict:
         """Carry out one command."""
@@ -64,8 +76,7 @@ class Relay:
             case {"do": "isolate", "nodes": nodes, "pids": pids}:
                 self.pids = {int(node): pid for node, pid in pids.items()}
                 self.isolated = set(nodes)
-                for link in self.links:
-                    link.source = self._source(link.source_port)
+                await self._find_sources(set(self.links))
                 async with self.changed:
                     self.changed.notify_all()
                 return {}
@@ -82,21 +93,21 @@ class Relay:
         port = held.getsockname()[1]
 
         async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            await self._relay(node, listener, reader, writer)
+            link = Link(node, (writer.get_extra_info("peername")[1], port))
+            await self._relay(link, listener, reader, writer)
 
         await asyncio.start_server(accept, HOST, port, limit=CHUNK, backlog=256)
         self.held[port] = held
         return port
 
-    async def _relay(self, node: int, listener: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        link = Link(node, writer.get_extra_info("peername")[1])
-        if self.isolated:
-            link.source = self._source(link.source_port)
+    async def _relay(self, link: Link, listener: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.links.add(link)
         onward = None
         try:
-            await self._gate(link)
-            back, onward = await asyncio.open_connection(HOST, self.targets[node, listener], limit=CHUNK)
+            if self.isolated:
+                await self._find_sources([link])
+                await self._gate(link)
+            back, onward = await asyncio.open_connection(HOST, self.targets[link.target, listener], limit=CHUNK)
             for end in (writer, onward):
                 end.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             directions = [asyncio.create_task(self._pump(link, reader, onward)), asyncio.create_task(self._pump(link, back, writer))]
@@ -129,15 +140,22 @@ class Relay:
     def _cut(self, link: Link) -> bool:
         return link.source != link.target and (link.target in self.isolated or link.source in self.isolated)
 
-    def _source(self, port: int) -> int | None:
-        # Only asked while something is isolated: which of the cluster's processes owns this end of a connection?
-        for node, pid in self.pids.items():
-            try:
-                if any(c.laddr and c.laddr.port == port for c in psutil.Process(pid).net_connections("tcp")):
-                    return node
-            except psutil.Error:
-                continue
-        return None
+    async def _find_sources(self, links: Iterable[Link]) -> None:
+        """Note which links come from an isolated node. In a thread: asking the system takes some milliseconds."""
+        async with self.looking:
+            for node in sorted(self.isolated & self.pids.keys()):
+                ends = await asyncio.to_thread(_connections, self.pids[node])
+                for link in links:
+                    if link.ports in ends:
+                        link.source = node
+
+
+def _connections(pid: int) -> set[tuple[int, int]]:
+    """Local and remote port of every TCP connection of a process."""
+    try:
+        return {(c.laddr.port, c.raddr.port) for c in psutil.Process(pid).net_connections("tcp") if c.raddr}
+    except psutil.Error:
+        return set()
 
 
 async def main() -> None:

@@ -16,7 +16,7 @@ from kafka.protocol.metadata import MetadataRequest, MetadataResponse
 
 from kafkalab.cluster.view import PartitionView
 
-__all__ = ["BrokerConnection", "Metadata", "Quorum"]
+__all__ = ["NO_QUORUM", "BrokerConnection", "Metadata", "Quorum"]
 
 _METADATA_VERSION = 12
 _QUORUM_VERSION = 1
@@ -34,13 +34,31 @@ class Metadata:
 
 @dataclass(frozen=True)
 class Quorum:
-    """The metadata quorum: its leader is the active controller; `leader` is None while there is none."""
+    """The metadata quorum, as its leader, the active controller, sees it.
+
+    Attributes
+    ----------
+    leader
+        None while there is none.
+    epoch
+        Grows with every election.
+    high_watermark
+        Records of the metadata log that are committed.
+    voters
+        Ids of the nodes that vote.
+    end_offsets
+        How far each node, voters and all others, has the metadata log.
+    """
 
     leader: int | None
     epoch: int
     high_watermark: int
     voters: tuple[int, ...]
-    observers: tuple[int, ...]
+    end_offsets: dict[int, int]
+
+
+NO_QUORUM = Quorum(None, -1, -1, (), {})
+"""What is known while no controller is active, or none can be reached."""
 
 
 class BrokerConnection:
@@ -106,14 +124,14 @@ class BrokerConnection:
         )
         answer = self._ask(DescribeQuorumRequest(topics=[topic], version=_QUORUM_VERSION), DescribeQuorumResponse, _QUORUM_VERSION)
         if answer.error_code or not answer.topics:
-            return Quorum(None, -1, -1, (), ())
+            return NO_QUORUM
         p = answer.topics[0].partitions[0]
         return Quorum(
             p.leader_id if p.leader_id >= 0 and not p.error_code else None,
             p.leader_epoch,
             p.high_watermark,
             tuple(sorted(v.replica_id for v in p.current_voters or ())),
-            tuple(sorted(o.replica_id for o in p.observers or ())),
+            {r.replica_id: r.log_end_offset for r in [*(p.current_voters or ()), *(p.observers or ())]},
         )
 
     def close(self) -> None:

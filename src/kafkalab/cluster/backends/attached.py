@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import NoReturn
 
 from confluent_kafka import KafkaException
@@ -69,6 +70,9 @@ class AttachedBackend(Backend):
 
     def logs(self, node_id: int) -> str:
         raise BackendUnavailable("the logs of an attached cluster are where its brokers run")
+
+    def copy_log_dir(self, node_id: int, target: Path) -> None:
+        raise BackendUnavailable("the data of an attached cluster is where its brokers run")
 
     def _refuse(self, *_: object) -> NoReturn:
         raise FaultsUnsupported("this cluster was attached to, not started by kafkalab: it is not ours to break")

@@ -8,7 +8,6 @@ from typing import ClassVar
 
 from kafkalab.cluster.spec import ClusterSpec, Node
 from kafkalab.cluster.view import BrokerState
-from kafkalab.errors import BackendUnavailable
 from kafkalab.lifeline import Run
 
 __all__ = ["Backend"]
@@ -108,6 +107,6 @@ class Backend(ABC):
         """librdkafka settings that clients need besides the addresses."""
         return dict(self.spec.listeners[0].client)
 
-    def log_dir(self, node_id: int) -> Path:
-        """A node's data folder, where it is on this machine."""
-        raise BackendUnavailable(f"the data of broker {node_id} is not in a folder of this machine ({self.name} back end)")
+    @abstractmethod
+    def copy_log_dir(self, node_id: int, target: Path) -> None:
+        """Copy a node's data folder, as it is at this moment, to a folder of this machine that does not exist yet."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -118,10 +119,6 @@ class LocalBackend(Backend):
     def address(self, node_id: int, listener: str) -> str:
         return f"{HOST}:{self._processes[node_id].advertised[listener]}"
 
-    def log_dir(self, node_id: int) -> Path:
-        """Folder of a node's data: one folder per partition."""
-        return self._folder(node_id) / "data"
-
     def state(self, node_id: int) -> BrokerState:
         process = self._processes[node_id]
         handle = process.handle()
@@ -193,6 +190,19 @@ class LocalBackend(Backend):
     def logs(self, node_id: int) -> str:
         return _read(self._folder(node_id) / "node.log")
 
+    def copy_log_dir(self, node_id: int, target: Path) -> None:
+        target.mkdir(parents=True)
+        source = self._log_dir(node_id)
+        for path in sorted(source.rglob("*")):
+            there = target / path.relative_to(source)
+            try:
+                if path.is_dir():
+                    there.mkdir(exist_ok=True)
+                else:
+                    shutil.copyfile(path, there)
+            except FileNotFoundError:
+                continue  # the broker removed it meanwhile
+
     # -- handing over -------------------------------------------------------------------------------------------
 
     def write_state(self) -> None:
@@ -217,6 +227,9 @@ class LocalBackend(Backend):
 
     def _folder(self, node_id: int) -> Path:
         return self.run.directory / f"node-{node_id}"
+
+    def _log_dir(self, node_id: int) -> Path:
+        return self._folder(node_id) / "data"
 
     def _start_relay(self) -> None:
         relay = subprocess.Popen(
@@ -260,14 +273,14 @@ class LocalBackend(Backend):
         advertised = {**ports["advertised"], **{name: ports["bound"][name] for name in direct}}
         self._processes[node.id] = _Process(node, ports["bound"], advertised)
         self._folder(node.id).mkdir()
-        format_log_dir(self.log_dir(node.id), self._cluster_id, node.id)
+        format_log_dir(self._log_dir(node.id), self._cluster_id, node.id)
 
     def _write_properties(self, process: _Process) -> None:
         endpoints = [
             Endpoint(name, f"{HOST}:{port}", f"{HOST}:{process.advertised[name]}") for name, port in process.bound.items()
         ]
         voters = {i: self.address(i, CONTROLLER) for i, p in self._processes.items() if p.node.controller}
-        settings = node_properties(self.spec, process.node, endpoints, voters, str(self.log_dir(process.node.id)))
+        settings = node_properties(self.spec, process.node, endpoints, voters, str(self._log_dir(process.node.id)))
         (self._folder(process.node.id) / "server.properties").write_text(format_properties(settings))
 
     def _spawn(self, process: _Process) -> None:
