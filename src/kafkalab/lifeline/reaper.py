@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import select
 import signal
 import sys
 
@@ -11,14 +13,23 @@ from kafkalab.lifeline.runs import Run, _owner_token, reap
 from kafkalab.paths import runs_dir
 
 
+def _wait_for_end(pid: int) -> None:
+    if hasattr(os, "pidfd_open"):
+        # Ready as soon as the process has ended, also while its parent has not yet taken notice of that.
+        descriptor = os.pidfd_open(pid)
+        select.select([descriptor], [], [])
+        os.close(descriptor)
+    else:
+        psutil.Process(pid).wait()
+
+
 def main(pid: int, token: str) -> None:
     """Wait for the end of the owner, then reap every run that it still claims."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        owner = psutil.Process(pid)
         if _owner_token(pid) == token:
-            owner.wait()
-    except psutil.NoSuchProcess:
+            _wait_for_end(pid)
+    except (psutil.NoSuchProcess, ProcessLookupError):
         pass
     claims = runs_dir() / "owners" / token
     for claim in list(claims.iterdir()) if claims.exists() else []:

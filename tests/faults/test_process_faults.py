@@ -1,0 +1,188 @@
+"""Nothing that kafkalab starts outlives its owner, and nothing that interrupts it leaves it broken."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import psutil
+import pytest
+
+from kafkalab import Cluster, wait_until
+from kafkalab.cluster.backends.local import LocalBackend
+from kafkalab.cluster.ports import reserve_port
+from kafkalab.errors import PortInUse
+from kafkalab.lifeline import marked_processes
+from kafkalab.paths import runs_dir
+
+OWNER = """
+    import sys
+    from confluent_kafka.admin import AdminClient, NewTopic
+    from kafkalab import Cluster, ConsoleConsumer
+    cluster = Cluster({brokers}, backend={backend!r}).start()
+    if {workers}:
+        admin = AdminClient(cluster.client_config())
+        admin.create_topics([NewTopic("t", 1, 1)])["t"].result()
+        consumer = ConsoleConsumer(cluster, "t", group="g")
+    print(cluster.run.id, cluster.bootstrap(0), flush=True)
+    sys.stdin.read()
+"""
+
+
+def run_owner(code: str, tmp_path: Path, **environment: str) -> subprocess.Popen:
+    return subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=(tmp_path / "stderr").open("w"),
+        text=True,
+        env={**os.environ, **environment},
+    )
+
+
+def test_nothing_is_left_when_the_owner_is_killed(tmp_path: Path) -> None:
+    owner = run_owner(OWNER.format(brokers=3, backend="local", workers=True), tmp_path)
+    line = owner.stdout.readline().split()
+    assert len(line) == 2, (tmp_path / "stderr").read_text()
+    run, address = line
+    assert len(marked_processes(run)) >= 5  # three brokers, the relay, the consumer
+    owner.kill()
+    wait_until(
+        lambda: not marked_processes(run) and not (runs_dir() / run).exists(),
+        5,
+        "all of a killed owner's processes and files to be gone",
+        last_seen=lambda: [p.name() for p in marked_processes(run)],
+    )
+    owner.wait()
+    host, port = address.split(":")
+    with pytest.raises(OSError):
+        socket.create_connection((host, int(port)), 1)
+    assert not list(runs_dir().glob(f"owners/{owner.pid}-*"))
+
+
+@pytest.mark.docker
+def test_nothing_is_left_when_the_owner_is_killed_on_docker(tmp_path: Path) -> None:
+    import docker
+
+    owner = run_owner(OWNER.format(brokers=1, backend="docker", workers=False), tmp_path)
+    line = owner.stdout.readline().split()
+    assert len(line) == 2, (tmp_path / "stderr").read_text()
+    label = {"label": f"kafkalab.run={line[0]}"}
+    client = docker.from_env()
+    assert client.containers.list(filters=label)
+    owner.kill()
+    wait_until(
+        lambda: not client.containers.list(all=True, filters=label) and not client.networks.list(filters=label),
+        15,
+        "all of a killed owner's containers and networks to be gone",
+    )
+    owner.wait()
+
+
+INTERRUPTED = """
+    import os, threading
+    from kafkalab import Cluster
+    cluster = Cluster(2, backend="local")
+    timer = threading.Timer({delay}, os.kill, (os.getpid(), 2))
+    timer.start()
+    try:
+        cluster.start()
+        print("started", flush=True)
+        timer.join()
+    except KeyboardInterrupt:
+        print("interrupted", flush=True)
+    timer.cancel()
+    cluster.start()
+    print("running", sorted(cluster.describe().brokers), flush=True)
+    cluster.stop()
+"""
+
+
+@pytest.mark.parametrize("delay", [0.02, 0.1, 0.25, 0.5, 0.9, 1.4, 2.0])
+def test_start_works_again_after_an_interrupt_at_any_moment(tmp_path: Path, delay: float) -> None:
+    done = run_owner(INTERRUPTED.format(delay=delay), tmp_path)
+    out, _ = done.communicate(timeout=120)
+    assert "running [0, 1]" in out, out + (tmp_path / "stderr").read_text()
+    wait_until(lambda: not list(runs_dir().glob(f"owners/{done.pid}-*/*")), 5, "the owner's runs to be gone")
+
+
+def test_an_interrupt_does_not_reach_the_brokers(tmp_path: Path) -> None:
+    owner = run_owner(OWNER.format(brokers=1, backend="local", workers=False), tmp_path)
+    run, _ = owner.stdout.readline().split()
+    # A notebook's interrupt goes to the kernel's whole process group.
+    groups = {os.getpgid(p.pid) for p in marked_processes(run)}
+    assert groups and os.getpgid(owner.pid) not in groups
+    owner.communicate()
+
+
+def test_a_port_taken_between_choosing_and_binding(monkeypatch: pytest.MonkeyPatch) -> None:
+    squatters: list[socket.socket] = []
+    spawn = LocalBackend._spawn
+
+    def squat_then_spawn(backend: LocalBackend, process) -> None:
+        if not squatters:
+            # As only a listener that shares addresses can: the reservation keeps all others off.
+            squatter = socket.socket()
+            squatter.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            squatter.bind(("127.0.0.1", process.bound["PLAINTEXT"]))
+            squatter.listen()
+            squatters.append(squatter)
+        spawn(backend, process)
+
+    monkeypatch.setattr(LocalBackend, "_spawn", squat_then_spawn)
+    with Cluster(1, backend="local") as cluster:
+        taken = squatters[0].getsockname()[1]
+        assert cluster.bootstrap_servers != f"127.0.0.1:{taken}"
+        assert cluster.describe().brokers[0].state == "up"
+    squatters.pop().close()
+
+    with reserve_port() as held:
+        port = held.getsockname()[1]
+    with pytest.raises(PortInUse, match=f"port {port}, which was asked for broker 0"):
+        Cluster(1, backend="local", ports=[port]).start()
+    squatters.pop().close()
+
+
+def test_a_standby_cluster_is_taken_once_and_given_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))  # no other standby is meant
+    start = [sys.executable, "-m", "kafkalab.cluster.standby"]
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    standby = subprocess.Popen(start, stdin=subprocess.PIPE, env=environment)
+    wait_until(lambda: list(runs_dir().glob("standby-*/offered-by-*")), 60, "a standby cluster to be offered")
+    with Cluster(backend="local") as first:
+        assert first.run.id.startswith("standby-")
+        standby.stdin.close()  # its parent is gone; what was taken lives on
+        standby.wait(30)
+        assert first.describe().brokers.keys() == {0, 1, 2}
+        first.kill(0)
+        first.restart(0)
+        with Cluster(backend="local") as second:
+            assert not second.run.id.startswith("standby-")
+
+    unwanted = subprocess.Popen(start, stdin=subprocess.PIPE, env=environment)
+    offers = wait_until(lambda: list(runs_dir().glob("standby-*/offered-by-*")), 60, "another to be offered")
+    unwanted.stdin.close()
+    unwanted.wait(30)
+    assert not marked_processes(offers[0].parent.name)
+    assert not offers[0].parent.exists()
+
+
+def test_a_run_whose_owner_crashed_before_its_reaper_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from kafkalab.lifeline import abandoned_runs, reap
+
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    owner = run_owner(OWNER.format(brokers=1, backend="local", workers=False), tmp_path, TMPDIR=str(tmp_path))
+    run, _ = owner.stdout.readline().split()
+    reapers = [p for p in psutil.process_iter(["cmdline"]) if {str(owner.pid), "kafkalab.lifeline.reaper"} <= {*(p.info["cmdline"] or ())}]
+    assert len(reapers) == 1
+    reapers[0].kill()  # ours: started by the owner above
+    owner.kill()
+    owner.wait()
+    found = [r for r in abandoned_runs() if r.id == run]
+    assert len(found) == 1 and marked_processes(run)
+    reap(found[0])
+    assert not marked_processes(run) and not found[0].directory.exists()

@@ -1,0 +1,46 @@
+"""A hundred rounds: a random broker is killed, stopped, paused or restarted under load; nothing acknowledged is lost."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from kafkalab import Cluster, LedgerProducer, wait_until
+from kafkalab.checks import Sight
+
+ROUNDS = 100
+TOPIC = "soak"
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1500)
+def test_a_hundred_faults_under_load_lose_nothing() -> None:
+    chance = random.Random(20)
+    with Cluster(3, backend="local", settings={"min.insync.replicas": 2}) as cluster:
+        admin = AdminClient(cluster.client_config())
+        admin.create_topics([NewTopic(TOPIC, 6, 3)])[TOPIC].result()
+        producer = LedgerProducer(cluster, TOPIC, rate=100, acks="all", enable_idempotence=True)
+        for number in range(ROUNDS):
+            before = producer.acknowledged
+            broker, verb = chance.randrange(3), chance.choice(["kill", "stop_broker", "pause", "restart"])
+            getattr(cluster, verb)(broker)
+            what = f"round {number}: {verb} of broker {broker}"
+            if chance.random() < 0.5 and verb != "restart":  # half of the faults are mended before anybody noticed
+                cluster.wait_for(lambda v, b=broker: all(p.leader not in (b, None) for p in v.topics[TOPIC]), f"{what}, leaders elsewhere", 60)
+            mend = {"kill": cluster.restart, "stop_broker": cluster.restart, "pause": cluster.resume}.get(verb)
+            if mend is not None:
+                mend(broker)
+            cluster.wait_for(lambda v: all(len(p.isr) == 3 for p in v.topics[TOPIC]), f"{what}, all in sync again", 60)
+            wait_until(
+                lambda b=before: producer.acknowledged > b, 60, f"{what}, new acknowledgements", last_seen=lambda: producer.lines[-3:]
+            )
+        producer.stop()
+        acknowledged = {json.loads(line)["value"] for line in producer.ledger.read_text().splitlines()}
+        found = Sight(cluster).values(TOPIC)
+        assert len(acknowledged) >= ROUNDS
+        assert acknowledged - set(found) == set()
+        assert len(found) == len(set(found))  # idempotence: nothing twice, either
+
