@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -210,8 +211,8 @@ class Cluster:
             When it does not run.
         """
         backend = self._breakable(broker, "kill", (*_RUNNING, "paused"))
-        backend.kill(broker)
-        self._note("kill", broker)
+        with self._noting("kill", broker):
+            backend.kill(broker)
 
     def stop_broker(self, broker: int) -> None:
         """Shut a node down in order (SIGTERM): it hands its leaderships over first. On return its process is gone.
@@ -224,8 +225,8 @@ class Cluster:
             When the controlled shutdown takes longer than a minute (without a controller it never ends).
         """
         backend = self._breakable(broker, "stop", _RUNNING)
-        self._note("stop", broker)
-        backend.terminate(broker, STOP_TIMEOUT)
+        with self._noting("stop", broker):
+            backend.terminate(broker, STOP_TIMEOUT)
 
     def pause(self, broker: int) -> None:
         """Freeze a node's process: its connections stay open, but nothing answers (a long garbage collection, say).
@@ -235,8 +236,9 @@ class Cluster:
         BrokerNotRunning
             When it does not run.
         """
-        self._breakable(broker, "pause", _RUNNING).pause(broker)
-        self._note("pause", broker)
+        backend = self._breakable(broker, "pause", _RUNNING)
+        with self._noting("pause", broker):
+            backend.pause(broker)
 
     def resume(self, broker: int, timeout: float = 30.0) -> None:
         """Let a paused node go on. On return it is registered and unfenced again, and answers.
@@ -246,8 +248,9 @@ class Cluster:
         BrokerNotRunning
             When it is not paused.
         """
-        self._breakable(broker, "resume", ("paused",)).resume(broker)
-        self._note("resume", broker)
+        backend = self._breakable(broker, "resume", ("paused",))
+        with self._noting("resume", broker):
+            backend.resume(broker)
         self._wait_until_back(broker, timeout)
 
     def restart(self, broker: int, timeout: float = START_TIMEOUT) -> None:
@@ -266,9 +269,9 @@ class Cluster:
         backend = self._known(broker)
         if backend.state(broker) == "paused":
             backend.resume(broker)
-        backend.terminate(broker, STOP_TIMEOUT)
-        backend.revive(broker)
-        self._note("restart", broker)
+        with self._noting("restart", broker):
+            backend.terminate(broker, STOP_TIMEOUT)
+            backend.revive(broker)
         self._wait_until_back(broker, timeout)
 
     def add_broker(self) -> int:
@@ -277,8 +280,8 @@ class Cluster:
         self._require_faults(backend)
         brokers = [i for i, node in backend.nodes().items() if node.broker]
         broker = max(brokers) + 1
-        backend.add(self.spec.broker(broker))
-        self._note("add", broker)
+        with self._noting("add", broker):
+            backend.add(self.spec.broker(broker))
         self._wait_until_back(broker, START_TIMEOUT)
         return broker
 
@@ -287,8 +290,9 @@ class Cluster:
 
         As in a network partition nothing is closed: what is under way is held back, and flows on after `heal`.
         """
-        self._breakable(broker, "isolate", ("up", "starting")).isolate(broker)
-        self._note("isolate", broker)
+        backend = self._breakable(broker, "isolate", ("up", "starting"))
+        with self._noting("isolate", broker):
+            backend.isolate(broker)
 
     def heal(self, broker: int, timeout: float = 60.0) -> None:
         """Undo `isolate`. On return the node is registered and unfenced again.
@@ -298,8 +302,9 @@ class Cluster:
         BrokerNotRunning
             When it is not isolated.
         """
-        self._breakable(broker, "heal", ("isolated",)).heal(broker)
-        self._note("heal", broker)
+        backend = self._breakable(broker, "heal", ("isolated",))
+        with self._noting("heal", broker):
+            backend.heal(broker)
         self._wait_until_back(broker, timeout)
 
     # -- sight --------------------------------------------------------------------------------------------------
@@ -351,7 +356,7 @@ class Cluster:
             When no broker answers for five seconds.
         """
         backend = self._running()
-        metadata, quorum = wait_until(self._ask_any, 5, "an answer from any broker", last_seen=self._states)
+        metadata, quorum = wait_until(self._ask_any, 5, "an answer from any broker", last_seen=self.states)
         brokers = {}
         for node_id, node in backend.nodes().items():
             state = backend.state(node_id)
@@ -373,6 +378,11 @@ class Cluster:
             {name: parts for name, parts in metadata.topics.items() if internal or name not in metadata.internal},
             read_groups(self._admin_client()) if groups else {},
         )
+
+    def states(self) -> dict[int, BrokerState]:
+        """State of every node's process, at once and without asking Kafka: registered or not, a running one is ``up``."""
+        backend = self._running()
+        return {i: backend.state(i) for i in backend.nodes()}
 
     def wait_for(
         self, condition: Callable[[ClusterView], T], what: str, timeout: float = 30.0, *, groups: bool = False
@@ -448,8 +458,12 @@ class Cluster:
             raise BrokerNotRunning(f"cannot {verb} broker {broker}: it is {state}")
         return backend
 
-    def _note(self, verb: str, broker: int) -> None:
-        self.faults.append(Fault(time.time(), verb, broker))
+    @contextlib.contextmanager
+    def _noting(self, verb: str, broker: int) -> Iterator[None]:
+        """Keep a fault that was carried out, with the time at which it began: its effects are seen at once."""
+        began = time.time()
+        yield
+        self.faults.append(Fault(began, verb, broker))
 
     def _connection(self, broker: int) -> BrokerConnection:
         address = self._running().control_address(broker)
@@ -457,10 +471,6 @@ class Cluster:
         if known is None or known.address != address:
             known = self._connections[broker] = BrokerConnection(address)
         return known
-
-    def _states(self) -> dict[int, BrokerState]:
-        backend = self._running()
-        return {i: backend.state(i) for i in backend.nodes()}
 
     def _ask_any(self, *, but: int | None = None) -> tuple[Metadata, Quorum] | None:
         """Metadata from a broker (another than `but`), preferably one that is not cut off, if any answers."""

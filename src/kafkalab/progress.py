@@ -1,0 +1,127 @@
+"""What a learner has done: labs that passed, quizzes that were answered. Kept in a file of their own."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from kafkalab.paths import progress_dir
+
+__all__ = ["LabProgress", "ProgressRecord", "QuizProgress", "load", "record_lab", "record_quiz"]
+
+_VERSION = 1
+
+
+@dataclass(frozen=True)
+class LabProgress:
+    """A lab that was checked.
+
+    Attributes
+    ----------
+    passed
+        Whether it ever passed: a later check of an untouched lab does not undo it.
+    checks
+        How often it was checked.
+    passed_at
+        When it first passed (ISO 8601, UTC), or None.
+    """
+
+    passed: bool
+    checks: int
+    passed_at: str | None
+
+
+@dataclass(frozen=True)
+class QuizProgress:
+    """A quiz: the best result so far and of how many questions."""
+
+    right: int
+    questions: int
+    answered_at: str
+
+
+@dataclass(frozen=True)
+class ProgressRecord:
+    """All progress: labs and quizzes by name."""
+
+    labs: dict[str, LabProgress] = field(default_factory=dict)
+    quizzes: dict[str, QuizProgress] = field(default_factory=dict)
+
+
+def load() -> ProgressRecord:
+    """Read the progress. A file that cannot be read is set aside under another name, never deleted."""
+    path = _path()
+    try:
+        return _parse(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return ProgressRecord()
+    except (ValueError, TypeError, KeyError, AttributeError):  # not JSON, not text, or JSON of another shape
+        _set_aside(path)
+        return ProgressRecord()
+
+
+def record_lab(lab: str, passed: bool) -> None:
+    """Note that a lab was checked, and whether it passed."""
+    with _changing() as record:
+        old = record.labs.get(lab, LabProgress(False, 0, None))
+        passed_at = old.passed_at or (_now() if passed else None)
+        record.labs[lab] = LabProgress(old.passed or passed, old.checks + 1, passed_at)
+
+
+def record_quiz(quiz: str, right: int, questions: int) -> None:
+    """Note a quiz's result: `right` answers of `questions`. The best one is kept."""
+    with _changing() as record:
+        old = record.quizzes.get(quiz)
+        if old is None or old.questions != questions or right > old.right:
+            record.quizzes[quiz] = QuizProgress(right, questions, _now())
+
+
+def _path() -> Path:
+    return progress_dir() / "progress.json"
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _parse(content: str) -> ProgressRecord:
+    data = json.loads(content)
+    if data["version"] != _VERSION:
+        raise ValueError(f"progress of version {data['version']}")
+    return ProgressRecord(
+        {name: LabProgress(**lab) for name, lab in data["labs"].items()},
+        {name: QuizProgress(**quiz) for name, quiz in data["quizzes"].items()},
+    )
+
+
+def _set_aside(path: Path) -> None:
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
+    path.replace(path.with_name(f"progress-unreadable-{stamp}.json"))
+
+
+@contextmanager
+def _changing() -> Iterator[ProgressRecord]:
+    # Two notebooks may finish a lab at once: reading and writing back is one step for all processes.
+    folder = progress_dir()
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        record = load()
+        yield record
+        _write(_path(), record)
+
+
+def _write(path: Path, record: ProgressRecord) -> None:
+    content = json.dumps({"version": _VERSION, **asdict(record)}, indent=2, sort_keys=True)
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, delete=False) as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(file.name, path)

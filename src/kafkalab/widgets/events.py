@@ -1,0 +1,220 @@
+"""What happened between two views of a cluster, in words; partitions that change alike share a line."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from kafkalab.cluster.view import ClusterView, Fault, GroupView, PartitionView
+
+__all__ = ["Event", "EventKind", "events_between", "fault_event", "is_settled"]
+
+EventKind = Literal["fault", "broker", "controller", "leader", "isr", "topic", "group", "error"]
+
+# Later than this, a change is no longer told as a consequence of the last fault.
+_CONSEQUENCE = 120.0
+
+
+@dataclass(frozen=True)
+class Event:
+    """One line of the event list.
+
+    Attributes
+    ----------
+    at
+        When it was seen, in seconds since the epoch.
+    kind
+        What it is about.
+    text
+        The line.
+    topic
+        The topic it is about, if any.
+    """
+
+    at: float
+    kind: EventKind
+    text: str
+    topic: str | None = None
+
+
+@dataclass(frozen=True)
+class _Change:
+    kind: EventKind
+    text: str
+    topic: str | None = None
+
+
+def events_between(before: ClusterView, after: ClusterView, at: float, faults: Sequence[Fault] = ()) -> list[Event]:
+    """Tell what differs between two views.
+
+    Parameters
+    ----------
+    before, after
+        The views.
+    at
+        When `after` was seen, in seconds since the epoch.
+    faults
+        Faults so far; a change is told with the time since the last one.
+    """
+    changes = [
+        *_broker_changes(before, after),
+        *_controller_change(before, after),
+        *_topic_changes(before, after),
+        *_group_changes(before, after),
+    ]
+    since = _since_last_fault(at, faults)
+    return [
+        Event(at, c.kind, c.text + (since if c.kind in ("broker", "controller", "leader", "isr") else ""), c.topic)
+        for c in changes
+    ]  # fmt: skip
+
+
+def fault_event(fault: Fault) -> Event:
+    """The line that says a fault was made."""
+    return Event(fault.at, "fault", f"{fault.verb} broker {fault.broker}")
+
+
+def _in_order(partition: PartitionView) -> str:
+    """ISR of a partition, its leader first."""
+    ids = sorted(partition.isr, key=lambda broker: (broker != partition.leader, broker))
+    return ",".join(map(str, ids)) or "empty"
+
+
+def _since_last_fault(at: float, faults: Sequence[Fault]) -> str:
+    # A view may have been asked for just before the fault that came while it was being read.
+    times = [fault.at for fault in faults if fault.at <= at]
+    if not times or at - times[-1] > _CONSEQUENCE:
+        return ""
+    return f", after {at - times[-1]:.1f} s"
+
+
+def _broker_changes(before: ClusterView, after: ClusterView) -> Iterator[_Change]:
+    for id_, broker in after.brokers.items():
+        old = before.brokers.get(id_)
+        if old is None:
+            yield _Change("broker", f"broker {id_} added: {broker.state}")
+        elif old.state != broker.state:
+            yield _Change("broker", f"broker {id_}: {old.state} → {broker.state}")
+    for id_ in before.brokers.keys() - after.brokers.keys():
+        yield _Change("broker", f"broker {id_} removed")
+
+
+def _controller_change(before: ClusterView, after: ClusterView) -> Iterator[_Change]:
+    if before.controller == after.controller:
+        return
+    if after.controller is None:
+        yield _Change("controller", f"no active controller (was {before.controller})")
+    else:
+        old = "none" if before.controller is None else before.controller
+        yield _Change("controller", f"active controller {old} → {after.controller}, epoch {after.controller_epoch}")
+
+
+def _topic_changes(before: ClusterView, after: ClusterView) -> Iterator[_Change]:
+    for topic in sorted(before.topics.keys() - after.topics.keys()):
+        yield _Change("topic", f"{topic}: deleted", topic)
+    for topic, partitions in after.topics.items():
+        if topic not in before.topics:
+            replicas = len(partitions[0].replicas) if partitions else 0
+            yield _Change(
+                "topic",
+                f"{topic}: created, {_count(len(partitions), 'partition')}, {_count(replicas, 'replica')} of each",
+                topic,
+            )
+            continue
+        old = {p.partition: p for p in before.topics[topic]}
+        added = [p for p in partitions if p.partition not in old]
+        if added:
+            yield _Change("topic", f"{topic}: {_named(added, len(partitions))} added", topic)
+        pairs = [(old[p.partition], p) for p in partitions if p.partition in old]
+        yield from _replica_changes(topic, pairs)
+        yield from _leader_changes(topic, pairs)
+        yield from _isr_changes(topic, pairs)
+
+
+_Pairs = Sequence[tuple[PartitionView, PartitionView]]
+
+
+def _replica_changes(topic: str, pairs: _Pairs) -> Iterator[_Change]:
+    for old, new in pairs:
+        if old.replicas != new.replicas:
+            was, now = (",".join(map(str, p.replicas)) for p in (old, new))
+            yield _Change("topic", f"{topic}: partition {new.partition}: replicas {was} → {now}", topic)
+
+
+def _leader_changes(topic: str, pairs: _Pairs) -> Iterator[_Change]:
+    alike = defaultdict(list)
+    for old, new in pairs:
+        if old.leader != new.leader:
+            alike[new.leader, _in_order(new)].append((old, new))
+    for (leader, isr), moved in alike.items():
+        old, new = moved[0]
+        names = _named([new for _, new in moved], len(pairs))
+        if leader is None:
+            text = f"{topic}: {names} without a leader"
+        elif len(moved) == 1:
+            was = "none" if old.leader is None else old.leader
+            text = f"{topic}: partition {new.partition}: leader {was} → {leader}, ISR {isr}"
+        else:
+            text = f"{topic}: {names} now led by {leader}, ISR {isr}"
+        yield _Change("leader", text, topic)
+
+
+def _isr_changes(topic: str, pairs: _Pairs) -> Iterator[_Change]:
+    alike = defaultdict(list)
+    for old, new in pairs:
+        # Where the leader changed too, its line has told the ISR.
+        if old.leader == new.leader and set(old.isr) != set(new.isr):
+            left, joined = (tuple(sorted(ids)) for ids in (set(old.isr) - set(new.isr), set(new.isr) - set(old.isr)))
+            alike[left, joined].append((old, new))
+    for (left, joined), changed in alike.items():
+        old, new = changed[0]
+        if len(changed) == 1:
+            text = f"{topic}: partition {new.partition}: ISR {_in_order(old)} → {_in_order(new)}"
+        else:
+            deeds = [f"{_brokers(ids)} {deed}" for ids, deed in ((left, "left"), (joined, "joined")) if ids]
+            text = f"{topic}: {' and '.join(deeds)} the ISR of {_named([new for _, new in changed], len(pairs))}"
+        yield _Change("isr", text, topic)
+
+
+def _group_changes(before: ClusterView, after: ClusterView) -> Iterator[_Change]:
+    for id_, group in after.groups.items():
+        owned = _ownership(group)
+        old = before.groups.get(id_)
+        # While a group rebalances, its members own nothing for a moment: only the result is told.
+        if not is_settled(group) or (old is not None and _ownership(old) == owned):
+            continue
+        if not owned:
+            if old is not None:
+                yield _Change("group", f"group {id_}: no members")
+            continue
+        shares = ", ".join(f"{name} {len(partitions) or 'idle'}" for name, partitions in owned)
+        yield _Change("group", f"group {id_}: {_count(len(owned), 'member')} own partitions: {shares}")
+
+
+def is_settled(group: GroupView) -> bool:
+    """Whether a group is not rebalancing."""
+    return group.state in ("stable", "empty")
+
+
+def _ownership(group: GroupView) -> list[tuple[str, tuple[tuple[str, int], ...]]]:
+    """Members by client id, with what they own, in order."""
+    return sorted((member.client_id, tuple(sorted(member.partitions))) for member in group.members)
+
+
+def _named(partitions: Iterable[PartitionView], of: int) -> str:
+    numbers = [p.partition for p in partitions]
+    if len(numbers) == 1:
+        return f"partition {numbers[0]}"
+    if len(numbers) == of:
+        return f"all {of} partitions"
+    return "partitions " + ", ".join(map(str, numbers))
+
+
+def _brokers(ids: Sequence[int]) -> str:
+    return ("broker " if len(ids) == 1 else "brokers ") + ", ".join(map(str, ids))
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" + ("" if number == 1 else "s")

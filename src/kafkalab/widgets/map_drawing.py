@@ -1,0 +1,328 @@
+"""Drawing of a cluster: view in, SVG out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from kafkalab.cluster.view import BrokerView, ClusterView, GroupView, MemberView, PartitionView
+from kafkalab.widgets.events import Event
+from kafkalab.widgets.palette import CROWN, LAG, LEADER, LIGHT, OUT_OF_ISR, STATE_COLOURS, Palette
+from kafkalab.widgets.svg import WIDTH, Drawing, Picture, document, fit, line, path, phrases, rect, stack, text, text_width
+
+__all__ = ["broker_rows", "draw_groups", "draw_legend", "draw_row", "draw_status", "map_picture", "summary"]
+
+_IN_ROW = 6  # more brokers than this side by side are too narrow to read
+_GAP = 10
+_INNER = 8
+_SQUARE = 18
+_PITCH = _SQUARE + 3
+_HEAD = 52
+_STILL_EVENTS = 10
+_NARROW = 200  # width of a box below which words are left out
+
+
+def map_picture(
+    view: ClusterView, *, topics: Sequence[str] | None = None, groups: bool = True, events: Sequence[Event] = ()
+) -> Picture:
+    """A still picture of a cluster.
+
+    Parameters
+    ----------
+    view
+        What to draw.
+    topics
+        Topics to show; all if None.
+    groups
+        Whether to show consumer groups.
+    events
+        Event lines to end with; the last ten are shown, without those that tell of an error.
+    """
+    rows = [draw_row(view, ids, topics, LIGHT) for ids in broker_rows(view)]
+    drawing = stack(
+        draw_status(view, topics, LIGHT),
+        *rows,
+        draw_legend(LIGHT),
+        draw_groups(view, LIGHT) if groups else Drawing("", 0),
+        _draw_events(events),
+        gap=10,
+    )
+    words = summary(view, topics)
+    return Picture(document(drawing, words), words)
+
+
+def broker_rows(view: ClusterView) -> list[tuple[int, ...]]:
+    """Ids of the nodes of each row: brokers, then dedicated controllers."""
+    serving = sorted(id_ for id_, broker in view.brokers.items() if broker.address)
+    others = sorted(view.brokers.keys() - set(serving))
+    return [*_rows(serving), *_rows(others)]
+
+
+def _rows(ids: list[int]) -> list[tuple[int, ...]]:
+    if not ids:
+        return []
+    number = -(-len(ids) // _IN_ROW)
+    size = -(-len(ids) // number)
+    return [tuple(ids[i : i + size]) for i in range(0, len(ids), size)]
+
+
+def _shown(view: ClusterView, topics: Sequence[str] | None) -> dict[str, tuple[PartitionView, ...]]:
+    return {name: view.topics[name] for name in (sorted(view.topics) if topics is None else topics) if name in view.topics}
+
+
+def summary(view: ClusterView, topics: Sequence[str] | None = None) -> str:
+    """A cluster in words."""
+    brokers = ", ".join(
+        f"{id_} {broker.state}{' (active controller)' if broker.controller else ''}"
+        for id_, broker in sorted(view.brokers.items())
+    )
+    lines = [f"Brokers: {brokers}"]
+    for name, partitions in _shown(view, topics).items():
+        led: dict[int | None, list[int]] = {}
+        for p in partitions:
+            led.setdefault(p.leader, []).append(p.partition)
+        shares = "; ".join(
+            f"{'no leader' if leader is None else f'led by {leader}'}: {', '.join(map(str, numbers))}"
+            for leader, numbers in sorted(led.items(), key=lambda item: (item[0] is None, item[0] or 0))
+        )
+        lines.append(f"{name}: {shares}; {sum(len(p.isr) < len(p.replicas) for p in partitions)} with an incomplete ISR")
+    lines += [
+        f"group {id_}: {len(group.members)} members, lag {sum(group.lag.values())}"
+        for id_, group in sorted(view.groups.items())
+    ]
+    return "\n".join(lines)
+
+
+def draw_status(view: ClusterView, topics: Sequence[str] | None, palette: Palette, note: str = "") -> Drawing:
+    """One line that says how the cluster is; `note` stands at its end."""
+    up = sum(broker.state == "up" for broker in view.brokers.values())
+    partitions = [p for shown in _shown(view, topics).values() for p in shown]
+    leaderless = sum(p.leader is None for p in partitions)
+    incomplete = sum(len(p.isr) < len(p.replicas) for p in partitions)
+    controller = "no active controller" if view.controller is None else f"active controller {view.controller}"
+    parts = [
+        (f"{up} of {len(view.brokers)} nodes up", palette.text if up == len(view.brokers) else STATE_COLOURS["dead"]),
+        (controller, palette.text if view.controller is not None else STATE_COLOURS["dead"]),
+    ]
+    if leaderless:
+        parts.append((f"{leaderless} of {len(partitions)} partitions leaderless", STATE_COLOURS["dead"]))
+    if incomplete:
+        parts.append((f"{incomplete} of {len(partitions)} partitions with an incomplete ISR", STATE_COLOURS["dead"]))
+    elif partitions:
+        parts.append(
+            (f"all {len(partitions)} partitions in sync" if len(partitions) > 1 else "the partition in sync", palette.text)
+        )
+    if note:
+        parts.append((note, STATE_COLOURS["paused"]))
+    return Drawing(phrases(0, 14, parts, size=13), 18)
+
+
+def draw_row(view: ClusterView, ids: Sequence[int], topics: Sequence[str] | None, palette: Palette) -> Drawing:
+    """Brokers side by side as boxes, each with its replicas of every topic."""
+    width = (WIDTH - _GAP * (len(ids) - 1)) / len(ids)
+    serving = any(view.brokers[id_].address for id_ in ids)
+    shown = _shown(view, topics) if serving else {}
+    in_line = max(1, int((width - 2 * _INNER + _PITCH - _SQUARE) // _PITCH))
+    tops, y = {}, float(_HEAD)
+    for name, partitions in shown.items():
+        tops[name] = y
+        y += 16 + _PITCH * -(-len(partitions) // in_line) + 5
+    height = y + 4
+    body = ""
+    for i, id_ in enumerate(ids):
+        x = i * (width + _GAP)
+        body += _broker_box(view.brokers[id_], x, width, height, palette)
+        for name, partitions in shown.items():
+            body += _topic_in_broker(id_, name, partitions, x + _INNER, tops[name], in_line, width - 2 * _INNER, palette)
+    return Drawing(body, height)
+
+
+def _broker_box(broker: BrokerView, x: float, width: float, height: float, palette: Palette) -> str:
+    colour = STATE_COLOURS[broker.state]
+    gone = broker.state in ("dead", "stopped")
+    narrow = width < _NARROW
+    kind = "broker" if broker.address else "controller"
+    body = rect(x + 1, 1, width - 2, height - 2, fill=palette.panel, stroke=colour, stroke_width=2, radius=6)
+    body += rect(x + 1, 1, width - 2, 26, fill=colour, opacity=0.14 if gone else 0.22, radius=6)
+    body += text(x + _INNER, 19, f"{kind} {broker.id}", fill=palette.text, size=12 if narrow else 14, weight="700")
+    letter = 11 if narrow else 12
+    word = letter * 0.6 * len(broker.state) + (8 if narrow else 14)
+    body += rect(x + width - word - 6, 5, word, 18, fill=colour, radius=9)
+    body += text(x + width - word / 2 - 6, 18, broker.state, fill="#ffffff", size=letter, anchor="middle", weight="600")
+    below = x + _INNER
+    if broker.controller:
+        body += _crown(below, 32)
+        words = "controller" if narrow else "active controller"
+        body += text(below + 19, 44, words, fill=palette.text, size=12, weight="600")
+        below += 19 + text_width(words, 12) + 10
+    if broker.rack:
+        words = fit(broker.rack if narrow and broker.controller else f"rack {broker.rack}", x + width - below - 4, 12)
+        body += text(below, 44, words, fill=palette.muted, size=12)
+    return body
+
+
+def _crown(x: float, y: float) -> str:
+    return path(f"M{x:g} {y + 13:g} l-1 -10 l4 4 l4 -7 l4 7 l4 -4 l-1 10 z", fill=CROWN)
+
+
+def _topic_in_broker(
+    broker: int,
+    name: str,
+    partitions: Sequence[PartitionView],
+    x: float,
+    y: float,
+    in_line: int,
+    width: float,
+    palette: Palette,
+) -> str:
+    narrow = width < _NARROW
+    body = text(x, y + 11, fit(name, width if narrow else width - 52, 11), fill=palette.muted, size=11)
+    if not narrow:
+        leads = sum(p.leader == broker for p in partitions)
+        body += text(x + width, y + 11, f"leads {leads}", fill=palette.muted, size=11, anchor="end")
+    for i, p in enumerate(partitions):
+        # A partition has the same place in every broker, so that eyes can compare; a broker without a replica has a gap.
+        if broker in p.replicas:
+            body += _square(p, broker, x + i % in_line * _PITCH, y + 16 + i // in_line * _PITCH, palette)
+    return body
+
+
+def _square(p: PartitionView, broker: int, x: float, y: float, palette: Palette) -> str:
+    number = str(p.partition)
+    size = 11 if len(number) < 3 else 9
+    role = "leader" if p.leader == broker else "follower" if broker in p.isr else "out of the ISR"
+    title = f"{p.topic}, partition {p.partition}: {role} on {broker}; leader {'none' if p.leader is None else p.leader}"
+    title = title if p.topic else ""  # the legend has no partitions to name
+    if p.leader == broker:
+        body = rect(x, y, _SQUARE, _SQUARE, fill=LEADER, radius=3, title=title)
+        colour = "#ffffff"
+    elif broker in p.isr:
+        body = rect(x, y, _SQUARE, _SQUARE, fill=LEADER, opacity=0.26, radius=3, title=title)
+        colour = palette.text
+    else:
+        body = rect(
+            x + 1,
+            y + 1,
+            _SQUARE - 2,
+            _SQUARE - 2,
+            fill=OUT_OF_ISR,
+            opacity=0.08,
+            stroke=OUT_OF_ISR,
+            stroke_width=1.5,
+            radius=3,
+            title=title,
+        )
+        # Hatching drawn line by line: a pattern would need an id, and ids of several pictures on a page collide.
+        for step in (6, 12):
+            body += line(x + 1, y + step, x + step, y + 1, stroke=OUT_OF_ISR, opacity=0.6)
+            body += line(
+                x + _SQUARE - 1 - step, y + _SQUARE - 1, x + _SQUARE - 1, y + _SQUARE - 1 - step, stroke=OUT_OF_ISR, opacity=0.6
+            )
+        colour = palette.text
+    if p.replicas[:1] == (broker,):
+        corner = f"M{x + _SQUARE:g} {y + _SQUARE - 6:g} v6 h-6 z"
+        body += path(corner, fill=CROWN)
+    return body + text(x + _SQUARE / 2, y + 13, number, fill=colour, size=size, anchor="middle", weight="600")
+
+
+def draw_legend(palette: Palette) -> Drawing:
+    """What the squares mean."""
+    cases: list[tuple[PartitionView, int, str]] = [
+        (PartitionView("", 3, 0, 0, (1, 0), (0, 1)), 0, "leader"),
+        (PartitionView("", 3, 1, 0, (1, 0), (0, 1)), 0, "follower in the ISR"),
+        (PartitionView("", 3, 1, 0, (1, 0), (1,)), 0, "replica out of the ISR"),
+        (PartitionView("", 3, 1, 0, (0, 1), (0, 1)), 0, "corner: preferred leader"),
+    ]
+    body, x = "", 0.0
+    for partition, broker, words in cases:
+        body += _square(partition, broker, x, 1, palette) + text(x + 24, 14, words, fill=palette.muted)
+        x += 24 + text_width(words, 12) + 18
+    return Drawing(body, 20)
+
+
+def draw_groups(view: ClusterView, palette: Palette) -> Drawing:
+    """Consumer groups, two side by side: who owns what, and how far behind."""
+    groups = [view.groups[id_] for id_ in sorted(view.groups)]
+    if not groups:
+        return Drawing("", 0)
+    alone = len(groups) == 1
+    width = WIDTH if alone else (WIDTH - _GAP) / 2
+    cards = [_group_card(group, width, palette) for group in groups]
+    body, y = "", 0.0
+    for i in range(0, len(cards), 1 if alone else 2):
+        row = cards[i : i + 2]
+        height = max(card.height for card in row)
+        for j, card in enumerate(row):
+            frame = rect(0.5, 0.5, width - 1, height - 1, fill=palette.panel, stroke=palette.border, radius=6)
+            body += f'<g transform="translate({j * (width + _GAP):g} {y:g})">{frame}{card.body}</g>'
+        y += height + _GAP
+    return Drawing(body, y - _GAP)
+
+
+def _group_card(group: GroupView, width: float, palette: Palette) -> Drawing:
+    lag = sum(group.lag.values())
+    body = text(_INNER, 19, fit(f"group {group.id}", width * 0.55, 13), fill=palette.text, size=13, weight="700")
+    body += text(
+        width - 90, 19, fit(group.state.lower().replace("_", " "), width * 0.25, 12), fill=palette.muted, size=12, anchor="end"
+    )
+    body += text(width - _INNER, 19, f"lag {lag}", fill=LAG if lag else palette.muted, size=12, anchor="end", weight="600")
+    topics = {topic for member in group.members for topic, _ in member.partitions} | {topic for topic, _ in group.lag}
+    y = 28.0
+    for member in sorted(group.members, key=lambda m: (m.client_id, m.id)):
+        row = _member_row(member, group, width, len(topics) > 1, palette)
+        body += f'<g transform="translate(0 {y:g})">{row.body}</g>'
+        y += row.height
+    if not group.members:
+        body += text(_INNER, y + 13, "no members", fill=palette.muted)
+        y += 20
+    elif len(topics) == 1:
+        body += text(_INNER, y + 11, fit(f"of topic {next(iter(topics))}", width - 2 * _INNER, 11), fill=palette.muted, size=11)
+        y += 15
+    return Drawing(body, y + 5)
+
+
+def _member_row(member: MemberView, group: GroupView, width: float, name_topics: bool, palette: Palette) -> Drawing:
+    lag = sum(group.lag.get(owned, 0) for owned in member.partitions)
+    left, right = 130.0, width - 70
+    body = text(_INNER, 14, fit(member.client_id, left - _INNER - 6, 12), fill=palette.text)
+    if not member.partitions:
+        return Drawing(body + text(left, 14, "idle: owns nothing", fill=palette.muted), 22)
+    x, y = left, 0.0
+    for topic, partitions in _by_topic(member.partitions):
+        if name_topics:
+            words = fit(topic, 150, 11)
+            if x > left and x + text_width(words, 11) + _PITCH > right:
+                x, y = left, y + _PITCH
+            body += text(x, y + 13, words, fill=palette.muted, size=11)
+            x += text_width(words, 11) + 6
+        for partition in partitions:
+            if x + _SQUARE > right:
+                x, y = left, y + _PITCH
+            behind = group.lag.get((topic, partition), 0)
+            title = f"{topic}, partition {partition}: lag {behind}"
+            body += rect(
+                x, y, _SQUARE, _SQUARE, fill=LAG if behind else STATE_COLOURS["up"], opacity=0.25, radius=3, title=title
+            )
+            body += text(x + _SQUARE / 2, y + 13, str(partition), fill=palette.text, size=11, anchor="middle")
+            x += _PITCH
+        x += 8
+    body += text(width - _INNER, 14, f"lag {lag}", fill=LAG if lag else palette.muted, anchor="end")
+    return Drawing(body, y + _PITCH + 1)
+
+
+def _by_topic(partitions: Iterable[tuple[str, int]]) -> list[tuple[str, list[int]]]:
+    found: dict[str, list[int]] = {}
+    for topic, partition in sorted(partitions):
+        found.setdefault(topic, []).append(partition)
+    return list(found.items())
+
+
+def _draw_events(events: Sequence[Event]) -> Drawing:
+    # Errors may name addresses and paths of this machine, which a stored notebook must not hold.
+    lines = [event for event in events if event.kind != "error"][-_STILL_EVENTS:]
+    if not lines:
+        return Drawing("", 0)
+    body = "".join(
+        text(0, 13 + 16 * i, fit(event.text, WIDTH, 12), fill=OUT_OF_ISR if event.kind == "fault" else LIGHT.text, mono=True)
+        for i, event in enumerate(lines)
+    )
+    return Drawing(body, 16 * len(lines) + 2)

@@ -1,0 +1,94 @@
+"""The table of what a learner has done."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from html import escape
+
+from kafkalab.progress import ProgressRecord, load
+from kafkalab.widgets.quiz_data import load_quiz, quiz_names
+
+__all__ = ["Progress", "progress_html", "progress_text"]
+
+_PASSED = "#1f883d"
+
+
+class Progress:
+    """A table of the labs of all chapters and which of them passed, with the results of the quizzes.
+
+    Parameters
+    ----------
+    labs
+        Titles of labs by id; by default all that can be checked.
+    """
+
+    def __init__(self, labs: Mapping[str, str] | None = None) -> None:
+        self._labs = labs
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        record = load()
+        labs = _labs_of_course() if self._labs is None else self._labs
+        return {"text/html": progress_html(record, labs), "text/plain": progress_text(record, labs)}
+
+
+def _labs_of_course() -> dict[str, str]:
+    from kafkalab import checks  # here, since it brings Kafka's client with it, which no other widget needs
+
+    return {lab.id: lab.title for lab in checks.labs().values()}
+
+
+@dataclass(frozen=True)
+class _Row:
+    """What there is to do, what was done of it, and whether that is all."""
+
+    name: str
+    title: str
+    words: str
+    done: bool
+
+
+def _rows(record: ProgressRecord, labs: Mapping[str, str]) -> list[_Row]:
+    """Labs by chapter and in the order given, each chapter ending with its quiz."""
+    place = {name: i for i, name in enumerate(labs)}
+    found = []
+    for name in {*labs, *record.labs}:
+        lab = record.labs.get(name)
+        if lab is None:
+            words = "not checked yet"
+        elif lab.passed_at is None:
+            words = f"checked {lab.checks} ×, not passed yet"
+        else:
+            words = f"passed on {lab.passed_at[:10]}"
+        found.append(
+            (name[:2], place.get(name, len(place)), _Row(name, labs.get(name, ""), words, lab is not None and lab.passed))
+        )
+    for name in quiz_names():
+        quiz, number = record.quizzes.get(name), load_quiz(name).marked
+        words = "not answered yet" if quiz is None else f"{quiz.right} of {quiz.questions} right"
+        done = quiz is not None and quiz.right == number
+        found.append((name[:2], len(place) + 1, _Row(f"{name[:2]} quiz", load_quiz(name).title, words, done)))
+    return [row for *_, row in sorted(found, key=lambda entry: (entry[0], entry[1], entry[2].name))]
+
+
+def progress_html(record: ProgressRecord, labs: Mapping[str, str]) -> str:
+    """The table as HTML."""
+    rows = _rows(record, labs)
+    body = "".join(
+        f"<tr>{_cell(row.name)}{_cell(row.title)}{_cell(f'✔ {row.words}' if row.done else f'○ {row.words}', row.done)}</tr>"
+        for row in rows
+    )
+    done = sum(row.done for row in rows)
+    return f"<p><b>{done} of {len(rows)} done</b></p><table><tbody>{body}</tbody></table>"
+
+
+def _cell(content: str, good: bool = False) -> str:
+    colour = f";color:{_PASSED};font-weight:600" if good else ""
+    return f'<td style="text-align:left{colour}">{escape(content)}</td>'
+
+
+def progress_text(record: ProgressRecord, labs: Mapping[str, str]) -> str:
+    """The table as plain text."""
+    rows = _rows(record, labs)
+    width = max(len(row.name) for row in rows)
+    return "\n".join(f"{'x' if row.done else ' '} {row.name:<{width}}  {row.words}" for row in rows)

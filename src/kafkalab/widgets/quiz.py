@@ -1,0 +1,210 @@
+"""The quiz at the end of a chapter."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from html import escape
+
+import ipywidgets
+
+from kafkalab.progress import record_quiz
+from kafkalab.widgets.live import Live
+from kafkalab.widgets.quiz_data import Question, QuizData, load_quiz
+
+__all__ = ["Quiz", "quiz_html", "quiz_text"]
+
+# JupyterLab gives the options of a widget one line each; ours may be longer.
+_STYLE = """<style>
+.kl-quiz .widget-radio-box label, .kl-quiz .jupyter-widget-radio-box label
+  { display: flex; height: auto; min-height: 22px; line-height: 1.4; white-space: normal; margin: 3px 0;
+    align-items: flex-start; max-width: none; }
+.kl-quiz .widget-radio-box input, .kl-quiz .jupyter-widget-radio-box input
+  { order: -1; float: none; margin: 2px 8px 0 1px; flex: none; }
+.kl-quiz .widget-radio, .kl-quiz .widget-checkbox, .kl-quiz .jupyter-widget-radio, .kl-quiz .jupyter-widget-checkbox
+  { height: auto; width: auto; max-width: none; margin: 0; }
+.kl-quiz .widget-radio-box { width: 100%; max-width: none; }
+.kl-quiz .widget-label-basic { height: auto; line-height: 1.4; white-space: normal; margin: 3px 0; align-items: flex-start; }
+.kl-quiz .widget-label-basic input { margin: 2px 8px 0 1px; flex: none; }
+.kl-quiz .widget-label-basic span { white-space: normal; }
+</style>"""
+
+_RIGHT, _WRONG, _OPEN = "#1f883d", "#d1242f", "#2678d9"
+
+
+class Quiz(Live):
+    """Review questions that check themselves, one after another.
+
+    Each answer is explained at once and may be given again. The best result is kept in the learner's progress. A
+    stored notebook shows all questions, with the answers folded away.
+
+    Parameters
+    ----------
+    name
+        Name of a chapter: ``"02_cluster_failover"``.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._quiz = load_quiz(name)
+        number = len(self._quiz.questions)
+        self._results: list[bool | None] = [None] * number
+        self._at = 0
+        self._head, self._body = ipywidgets.HTML(), ipywidgets.VBox()
+        self._back, self._next = _button("Back", self._step(-1)), _button("Next", self._step(1))
+        self._forms = [_Form(question, self._answered(i)) for i, question in enumerate(self._quiz.questions)]
+        root = ipywidgets.VBox(
+            [ipywidgets.HTML(_STYLE), self._head, self._body, ipywidgets.HBox([self._back, self._next])],
+            layout=ipywidgets.Layout(
+                max_width="820px", padding="8px 12px", border="1px solid var(--jp-border-color1, #c9d1d9)"
+            ),
+        )
+        root.add_class("kl-quiz")
+        super().__init__(root)
+        self._show()
+
+    @property
+    def result(self) -> tuple[int, int]:
+        """Right answers so far, and how many questions count."""
+        marked = [r for q, r in zip(self._quiz.questions, self._results, strict=True) if q.kind != "open"]
+        return sum(bool(result) for result in marked), len(marked)
+
+    def _answered(self, i: int) -> Callable[[bool], None]:
+        def answered(right: bool) -> None:
+            self._results[i] = right
+            record_quiz(self._quiz.name, *self.result)
+            self._show()
+
+        return answered
+
+    def _step(self, by: int) -> Callable[[object], None]:
+        def step(_: object) -> None:
+            self._at = max(0, min(self._at + by, len(self._forms) - 1))
+            self._show()
+
+        return step
+
+    def _show(self) -> None:
+        right, of = self.result
+        dots = " ".join(_dot(result, here=i == self._at) for i, result in enumerate(self._results))
+        done = all(result is not None for result in self._results)
+        verdict = f"{'Finished: ' if done else ''}{right} of {of} right"
+        self._head.value = (
+            '<div style="display:flex;justify-content:space-between;gap:12px;flex-wrap:wrap;line-height:1.6">'
+            f"<b>{escape(self._quiz.title)}</b>"
+            f"<span>question {self._at + 1} of {len(self._forms)} · <b>{verdict}</b></span></div>"
+            f'<div style="line-height:1.4">{dots}</div>'
+        )
+        self._body.children = [self._forms[self._at].widget]
+        self._back.disabled = self._at == 0
+        self._next.disabled = self._at == len(self._forms) - 1
+
+    def _still(self) -> dict[str, str]:
+        return {"text/html": quiz_html(self._quiz), "text/plain": quiz_text(self._quiz)}
+
+
+class _Form:
+    """One question, its options and what is said about the answer."""
+
+    def __init__(self, question: Question, answered: Callable[[bool], None]) -> None:
+        self._question = question
+        self._answered = answered
+        self._feedback = ipywidgets.HTML(layout=ipywidgets.Layout(width="100%"))
+        self._choice = _choice(question)
+        label = "Show an answer" if question.kind == "open" else "Check"
+        check = _button(label, self._check, style="primary")
+        hint = "" if question.kind != "many" else " <i>(more than one is right)</i>"
+        ask = ipywidgets.HTML(
+            f'<div style="line-height:1.45;margin-top:6px"><b>{_prose(question.ask)}</b>{hint}</div>',
+            layout=ipywidgets.Layout(width="100%"),
+        )
+        self.widget = ipywidgets.VBox([ask, self._choice, check, self._feedback])
+
+    def _check(self, _: object) -> None:
+        question = self._question
+        if question.kind == "open":
+            self._say(_OPEN, "One possible answer.")
+            self._answered(True)
+            return
+        chosen = self._chosen()
+        if not chosen:
+            self._feedback.value = "Choose an answer first."
+            return
+        right = question.is_right(chosen)
+        if right:
+            self._say(_RIGHT, "Right.")
+        else:
+            self._say(_WRONG, "Not quite.", f"<b>{_right_options(question)}.</b>")
+        self._answered(right)
+
+    def _say(self, colour: str, verdict: str, answer: str = "") -> None:
+        self._feedback.value = (
+            f'<div style="border-left:4px solid {colour};padding:2px 10px;line-height:1.45">'
+            f'<b style="color:{colour}">{verdict}</b> {answer} {_prose(self._question.explanation)}</div>'
+        )
+
+    def _chosen(self) -> set[int]:
+        if isinstance(self._choice, ipywidgets.RadioButtons):
+            return set() if self._choice.index is None else {self._choice.index}
+        return {i for i, box in enumerate(self._choice.children) if box.value}
+
+
+def _choice(question: Question) -> ipywidgets.Widget:
+    texts = [_plain(option.text) for option in question.options]
+    wide = ipywidgets.Layout(width="100%")
+    if question.kind == "one":
+        return ipywidgets.RadioButtons(options=texts, value=None, layout=wide)
+    if question.kind == "many":
+        return ipywidgets.VBox(
+            [ipywidgets.Checkbox(description=text, indent=False, layout=wide) for text in texts], layout=wide
+        )
+    return ipywidgets.Textarea(
+        placeholder="Your own words (kept nowhere)", layout=ipywidgets.Layout(width="100%", height="70px")
+    )
+
+
+def _button(label: str, action: Callable[[object], None], style: str = "") -> ipywidgets.Button:
+    button = ipywidgets.Button(
+        description=label, button_style=style, layout=ipywidgets.Layout(width="auto", align_self="flex-start")
+    )
+    button.on_click(action)
+    return button
+
+
+def _dot(result: bool | None, *, here: bool) -> str:
+    colour = "inherit" if result is None else _RIGHT if result else _WRONG
+    underline = ";text-decoration:underline" if here else ""
+    return f'<span style="color:{colour}{underline}">{"○" if result is None else "●"}</span>'
+
+
+def quiz_html(quiz: QuizData) -> str:
+    """All questions of a quiz as a still form, with answers folded away."""
+    items = []
+    for question in quiz.questions:
+        options = "".join(f"<li>{_prose(option.text)}</li>" for option in question.options)
+        answer = f"<p><b>{_right_options(question)}</b></p>" if question.options else ""
+        items.append(
+            f"<li><b>{_prose(question.ask)}</b>{f'<ul>{options}</ul>' if options else ''}"
+            f"<details><summary>Answer</summary>{answer}<p>{_prose(question.explanation)}</p></details></li>"
+        )
+    return f"<h4>{escape(quiz.title)}</h4><ol>{''.join(items)}</ol>"
+
+
+def quiz_text(quiz: QuizData) -> str:
+    """All questions of a quiz as plain text, without answers."""
+    lines = [quiz.title]
+    for number, question in enumerate(quiz.questions, 1):
+        lines += [f"{number}. {_plain(question.ask)}", *(f"   [ ] {_plain(option.text)}" for option in question.options)]
+    return "\n".join(lines)
+
+
+def _right_options(question: Question) -> str:
+    return " · ".join(_prose(option.text) for option in question.options if option.right)
+
+
+def _prose(text: str) -> str:
+    """Escaped text, with what stands between backticks as code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
+
+
+def _plain(text: str) -> str:
+    return text.replace("`", "")

@@ -1,0 +1,79 @@
+"""Terminals as HTML: lines in, markup out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Literal
+
+__all__ = ["Pane", "pane_html", "panes_html", "panes_text"]
+
+PaneState = Literal["running", "ended", "killed"]
+
+_COLOURS: dict[PaneState, str] = {"running": "#3fb950", "ended": "#8b949e", "killed": "#ff7b72"}
+_HEIGHT = 190
+_LIVE_LINES = 300
+_STILL_LINES = 25
+
+# Colour codes and carriage returns mean something to a terminal only; addresses and home folders are this machine's.
+_CODES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|\r")
+_ADDRESSES = re.compile(r"\b(?:localhost|\d{1,3}(?:\.\d{1,3}){3}):\d+\b")
+_FOLDERS = re.compile(r"(?<![\w.])/(?:tmp|home|root|Users|var|work)/[^\s:'\"]*")
+
+
+@dataclass(frozen=True)
+class Pane:
+    """What one pane shows."""
+
+    title: str
+    lines: Sequence[str]
+    state: PaneState
+
+
+def pane_html(pane: Pane) -> str:
+    """One live pane; its end stays in sight."""
+    return _pane(pane, pane.lines[-_LIVE_LINES:])
+
+
+def panes_html(panes: Sequence[Pane], columns: int) -> str:
+    """All panes as a still grid, without what is this machine's own (addresses, folders)."""
+    cells = "".join(f"<div>{_pane(pane, _still_lines(pane))}</div>" for pane in panes)
+    grid = f"display:grid;grid-template-columns:repeat({columns},minmax(0,1fr));gap:8px;max-width:1100px"
+    return f'<div style="{grid}">{cells}</div>'
+
+
+def panes_text(panes: Sequence[Pane]) -> str:
+    """All panes as plain text, as `panes_html` shows them."""
+    return "\n\n".join("\n".join([f"[{pane.title}: {pane.state}]", *_still_lines(pane)]) for pane in panes)
+
+
+def _still_lines(pane: Pane) -> list[str]:
+    left_out = len(pane.lines) - _STILL_LINES
+    cut = [f"… {left_out} lines before"] if left_out > 0 else []
+    return cut + [_scrub(line) for line in pane.lines[-_STILL_LINES:]]
+
+
+def _scrub(line: str) -> str:
+    return _FOLDERS.sub("<folder>", _ADDRESSES.sub("<broker>", _CODES.sub("", line)))
+
+
+def _pane(pane: Pane, lines: Sequence[str]) -> str:
+    colour = _COLOURS[pane.state]
+    shown = escape(_CODES.sub("", "\n".join(lines))) or " "
+    head = (
+        '<div style="display:flex;justify-content:space-between;background:#30363d;color:#e6edf3;padding:3px 8px;'
+        f'font:600 12px/18px system-ui,sans-serif"><span>{escape(pane.title)}</span>'
+        f'<span style="color:{colour}">{"●" if pane.state == "running" else "■"} {pane.state}</span></div>'
+    )
+    # A reversed column keeps its end in sight without any script.
+    column = (
+        f"display:flex;flex-direction:column-reverse;overflow:auto;height:{_HEIGHT}px;padding:4px 8px;box-sizing:border-box"
+    )
+    lines_style = (
+        "margin:0 0 auto;padding:0;flex:none;overflow:visible;background:transparent;color:#e6edf3;text-align:left;"
+        "font:12px/16px ui-monospace,Menlo,Consolas,monospace;white-space:pre-wrap;overflow-wrap:anywhere"
+    )
+    body = f'<div style="{column}"><pre style="{lines_style}">{shown}</pre></div>'
+    return f'<div style="background:#0d1117;border:1px solid #30363d;border-radius:6px;overflow:hidden">{head}{body}</div>'

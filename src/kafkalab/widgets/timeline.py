@@ -1,0 +1,152 @@
+"""The timeline: what a producer got acknowledged, second by second, beside what happened to the cluster."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Protocol
+
+import ipywidgets
+
+from kafkalab.cluster.view import ClusterView
+from kafkalab.widgets.events import Event
+from kafkalab.widgets.live import Live
+from kafkalab.widgets.palette import THEMED
+from kafkalab.widgets.svg import Picture, document
+from kafkalab.widgets.timeline_drawing import Ack, Mark, describe_gaps, draw_timeline, longest_gap, partition_gaps
+from kafkalab.widgets.watcher import Watchable, Watcher
+
+__all__ = ["Timeline"]
+
+_REDRAW = 0.4
+
+
+class Ledgered(Protocol):
+    """A producer that writes every acknowledged message to a file."""
+
+    topic: str
+
+    @property
+    def ledger(self) -> Path: ...
+    @property
+    def alive(self) -> bool: ...
+
+
+class Timeline(Live):
+    """Messages per second, with faults and leader changes marked: how long was nothing acknowledged?
+
+    Below the curve each partition has a lane of its own: when a broker dies, only the partitions that it led stop.
+    When the producer ends, or the cluster stops, a still picture takes its place in the notebook.
+
+    Parameters
+    ----------
+    cluster
+        The running cluster.
+    producer
+        A `LedgerProducer`, or the path of a ledger that one wrote.
+    """
+
+    def __init__(self, cluster: Watchable, producer: Ledgered | str | PathLike[str]) -> None:
+        self._cluster = cluster
+        self._producer = None if isinstance(producer, str | PathLike) else producer
+        self._reader = _LedgerReader(Path(producer) if isinstance(producer, str | PathLike) else producer.ledger)
+        self._leader_marks: dict[float, Mark] = {}
+        self._reading = threading.Lock()
+        self._closed = threading.Event()
+        self._html = ipywidgets.HTML(layout=ipywidgets.Layout(width="100%"))
+        super().__init__(ipywidgets.VBox([self._html], layout=ipywidgets.Layout(width="100%", max_width="1100px")))
+        self._draw()
+        Watcher.of(cluster).observe(self, groups=False)
+        threading.Thread(target=self._follow, name="kafkalab-timeline", daemon=True).start()
+
+    @property
+    def gap(self) -> float:
+        """Longest time without any acknowledgement, in seconds; 0 with fewer than two."""
+        found = longest_gap(ack.at for ack in self._acks())
+        return found.seconds if found else 0.0
+
+    @property
+    def gaps(self) -> dict[int, float]:
+        """Longest time without an acknowledgement of each partition, in seconds."""
+        return {partition: found.seconds for partition, found in partition_gaps(self._acks()).items()}
+
+    def snapshot(self) -> Picture:
+        """A still picture of the present state."""
+        acks, until = self._acks(), self._until()
+        words = f"{len(acks)} messages: {describe_gaps(acks, until)}"
+        return Picture(document(draw_timeline(acks, self._marks(), until=until), words), words)
+
+    def close(self) -> None:
+        """Leave a still picture in the notebook and follow no more. Safe to call again."""
+        self._closed.set()
+        self._finish()
+
+    def seen(self, view: ClusterView, events: Sequence[Event], fresh: bool) -> None:
+        """Mark changes of leaders; part of the protocol with the watcher."""
+        for event in events:
+            if event.kind == "leader" and (self._producer is None or event.topic == self._producer.topic):
+                faults = [fault.at for fault in self._cluster.faults if fault.at <= event.at]
+                words = f"new leaders after {event.at - faults[-1]:.1f} s" if faults else "new leaders"
+                self._leader_marks.setdefault(event.at, Mark(event.at, "leader", words))
+
+    def ended(self) -> None:
+        """The cluster stops; part of the protocol with the watcher."""
+        self.close()
+
+    def _follow(self) -> None:
+        while not self._closed.wait(_REDRAW):
+            alive = self._alive()  # before reading: what was written last before the end must not be missed
+            self._draw()
+            if not alive:
+                self.close()
+
+    def _draw(self) -> None:
+        with self._display_lock:
+            if not self._finished:
+                acks, until = self._acks(), self._until()
+                drawing = draw_timeline(acks, self._marks(), THEMED, until)
+                self._html.value = document(drawing, describe_gaps(acks, until), palette=THEMED, live=True)
+
+    def _acks(self) -> list[Ack]:
+        with self._reading:
+            return list(self._reader.read())
+
+    def _marks(self) -> list[Mark]:
+        faults = [Mark(fault.at, "fault", f"{fault.verb} {fault.broker}") for fault in self._cluster.faults]
+        return [*faults, *self._leader_marks.values()]
+
+    def _alive(self) -> bool:
+        return self._producer is not None and self._producer.alive
+
+    def _until(self) -> float | None:
+        return time.time() if self._alive() else None
+
+    def _still(self) -> dict[str, str]:
+        return self.snapshot().bundle()
+
+
+class _LedgerReader:
+    """Reads a ledger that is being written, each line once."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._position = 0
+        self._acks: list[Ack] = []
+
+    def read(self) -> list[Ack]:
+        """All acknowledgements so far."""
+        try:
+            with open(self._path, "rb") as file:
+                file.seek(self._position)
+                new = file.read()
+        except FileNotFoundError:  # not begun yet, or removed with its cluster: what was read stays
+            return self._acks
+        whole = new[: new.rfind(b"\n") + 1]  # the last line may be half written
+        self._position += len(whole)
+        for record in map(json.loads, whole.splitlines()):
+            self._acks.append(Ack(record["at"], record["partition"]))
+        return self._acks

@@ -1,0 +1,192 @@
+"""Watching a cluster from the background, once for all widgets that show it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import ClassVar, Protocol
+
+from kafkalab.cluster.view import BrokerState, ClusterView, Fault, GroupView
+from kafkalab.widgets.events import Event, events_between, fault_event, is_settled
+
+__all__ = ["Observer", "Watchable", "Watcher", "with_states"]
+
+# Together with one look this stays below the half second within which the map must move.
+_INTERVAL = 0.2
+_GROUPS_INTERVAL = 0.5
+# After this long without an answer, what is known of the processes is shown without one; a question put to a broker
+# that is paused just then takes seconds.
+_SILENCE = 0.3
+_PROCESS_INTERVAL = 0.1
+# After this long it is said that nobody answers.
+_LONG_SILENCE = 1.0
+# A group is left out of an answer while its coordinator moves: it has not vanished.
+_GROUP_MEMORY = 10.0
+
+
+class Watchable(Protocol):
+    """What the widgets use of a cluster."""
+
+    faults: list[Fault]
+
+    @property
+    def backend(self) -> str: ...
+    def describe(self, groups: bool = True, internal: bool = False) -> ClusterView: ...
+    def states(self) -> Mapping[int, BrokerState]: ...
+    def on_stop(self, callback: Callable[[], None]) -> None: ...
+    def kill(self, broker: int) -> None: ...
+    def pause(self, broker: int) -> None: ...
+    def resume(self, broker: int) -> None: ...
+    def restart(self, broker: int) -> None: ...
+
+
+class Observer(Protocol):
+    """Who is told of what the watcher sees; all calls come one after another."""
+
+    def seen(self, view: ClusterView, events: Sequence[Event], fresh: bool) -> None:
+        """Something changed. `fresh` is False while no broker answers: `view` is then what was known last."""
+
+    def ended(self) -> None:
+        """The cluster is stopping; nothing more will be seen."""
+
+
+class Watcher:
+    """Looks at a cluster again and again and tells observers of each change, until the cluster stops.
+
+    Parameters
+    ----------
+    cluster
+        The cluster.
+    """
+
+    _of: ClassVar[dict[int, Watcher]] = {}
+    _of_lock: ClassVar[threading.Lock] = threading.Lock()
+
+    def __init__(self, cluster: Watchable) -> None:
+        self._cluster = cluster
+        self._view: ClusterView | None = None
+        self._fresh = True
+        self._answered_at = time.monotonic()
+        self._groups: dict[str, tuple[float, GroupView]] = {}
+        self._settled: dict[str, GroupView] = {}
+        self._faults_told = len(cluster.faults)
+        self._observers: list[Observer] = []
+        self._watches_groups = False
+        self._ended = threading.Event()
+        self._lock = threading.RLock()
+
+    @classmethod
+    def of(cls, cluster: Watchable) -> Watcher:
+        """The watcher of a running cluster: the one that is there already, or a new one."""
+        with cls._of_lock:
+            watcher = cls._of.get(id(cluster))
+            if watcher is None:
+                watcher = cls._of[id(cluster)] = cls(cluster)
+                cluster.on_stop(watcher.end)
+                watcher._in_background(watcher.look, _INTERVAL)
+                watcher._in_background(watcher._look_at_processes, _PROCESS_INTERVAL)
+            return watcher
+
+    def observe(self, observer: Observer, *, groups: bool) -> None:
+        """Tell `observer` of the present state at once and of each change from now on."""
+        with self._lock:
+            self._observers.append(observer)
+            if groups and not self._watches_groups:
+                self._watches_groups = True
+                # Apart from the others, because the answer about a group waits for its coordinator, which may be the
+                # very broker that was killed; partitions must not wait for it.
+                self._in_background(self._look_at_groups, _GROUPS_INTERVAL)
+            if self._view is not None:
+                observer.seen(self._view, (), self._fresh)
+            if self._ended.is_set():
+                observer.ended()
+
+    def look(self, *, groups: bool = False) -> None:
+        """Look once, now."""
+        try:
+            view = self._cluster.describe(groups=groups)
+        except Exception:  # noqa: BLE001 - whatever a cluster that is falling over raises, the next look may see it again
+            return
+        with self._lock:
+            self._answered_at = time.monotonic()
+            if groups:
+                self._remember(view.groups)
+            self._take(view, fresh=True)
+
+    def end(self) -> None:
+        """Stop watching and tell the observers. Safe to call again."""
+        with self._lock:
+            if self._ended.is_set():
+                return
+            self._ended.set()
+            with Watcher._of_lock:
+                Watcher._of.pop(id(self._cluster), None)
+            for observer in self._observers:
+                observer.ended()
+
+    def _in_background(self, look: Callable[[], None], interval: float) -> None:
+        def again() -> None:
+            while not self._ended.is_set():
+                look()
+                self._ended.wait(interval)
+
+        threading.Thread(target=again, name="kafkalab-watcher", daemon=True).start()
+
+    def _look_at_groups(self) -> None:
+        try:
+            groups = self._cluster.describe(groups=True).groups
+        except Exception:  # noqa: BLE001 - as in look
+            return
+        with self._lock:
+            self._remember(groups)
+
+    def _look_at_processes(self) -> None:
+        # While no broker answers (the only one was killed, say), what became of the processes is seen all the same.
+        if self._view is None or self._silent_for() < _SILENCE:
+            return
+        try:
+            states = self._cluster.states()
+        except Exception:  # noqa: BLE001 - as in look
+            return
+        with self._lock:
+            if self._silent_for() >= _SILENCE:
+                self._take(with_states(self._view, states), fresh=self._silent_for() < _LONG_SILENCE)
+
+    def _silent_for(self) -> float:
+        return time.monotonic() - self._answered_at
+
+    def _remember(self, groups: Mapping[str, GroupView]) -> None:
+        now = time.monotonic()
+        known = {id_: (at, group) for id_, (at, group) in self._groups.items() if now - at < _GROUP_MEMORY}
+        self._groups = known | {id_: (now, group) for id_, group in groups.items()}
+
+    def _take(self, view: ClusterView, *, fresh: bool) -> None:
+        if self._ended.is_set():
+            return
+        before, after = self._view, replace(view, groups={id_: group for id_, (_, group) in self._groups.items()})
+        faults = tuple(self._cluster.faults)
+        events = [fault_event(fault) for fault in faults[self._faults_told :]]
+        self._faults_told = len(faults)
+        if before is not None:
+            # Groups are compared with what they were when last settled, not with the middle of a rebalance.
+            events += events_between(replace(before, groups=self._settled), after, time.time(), faults)
+            self._settled |= {id_: group for id_, group in after.groups.items() if is_settled(group)}
+        if after == before and fresh == self._fresh and not events:
+            return
+        self._view, self._fresh = after, fresh
+        for observer in self._observers:
+            observer.seen(after, events, fresh)
+
+
+def with_states(view: ClusterView, states: Mapping[int, BrokerState]) -> ClusterView:
+    """A view as known last, with what became of the nodes' processes since."""
+    brokers = {}
+    for id_, broker in view.brokers.items():
+        state = states.get(id_, broker.state)
+        if state == "up" and broker.state in ("starting", "dead", "stopped"):
+            state = "starting"  # that its process runs does not say that it has been let in
+        brokers[id_] = replace(broker, state=state, controller=broker.controller and state == "up")
+    controller = view.controller if any(broker.controller for broker in brokers.values()) else None
+    return replace(view, brokers=brokers, controller=controller)

@@ -1,0 +1,91 @@
+import json
+import threading
+
+import pytest
+
+from kafkalab import progress
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("KAFKALAB_PROGRESS", str(tmp_path / "progress"))
+    return tmp_path / "progress"
+
+
+def test_nothing_done_yet():
+    assert progress.load() == progress.ProgressRecord()
+
+
+def test_reading_makes_no_folder(folder):
+    progress.load()
+    assert not folder.exists()
+
+
+def test_a_failed_check_is_counted_but_is_no_pass():
+    progress.record_lab("02_failsafe", False)
+    lab = progress.load().labs["02_failsafe"]
+    assert (lab.passed, lab.checks, lab.passed_at) == (False, 1, None)
+
+
+def test_a_pass_stays_a_pass():
+    progress.record_lab("02_failsafe", True)
+    first = progress.load().labs["02_failsafe"]
+    progress.record_lab("02_failsafe", False)
+    lab = progress.load().labs["02_failsafe"]
+    assert (lab.passed, lab.checks, lab.passed_at) == (True, 2, first.passed_at)
+
+
+def test_the_best_quiz_result_is_kept():
+    for right in (3, 7, 5):
+        progress.record_quiz("01_single_node", right, 7)
+    assert progress.load().quizzes["01_single_node"].right == 7
+
+
+def test_a_quiz_with_other_questions_begins_anew():
+    progress.record_quiz("01_single_node", 7, 7)
+    progress.record_quiz("01_single_node", 2, 9)
+    quiz = progress.load().quizzes["01_single_node"]
+    assert (quiz.right, quiz.questions) == (2, 9)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"{",
+        b"",
+        b"\xff\xfe",
+        b"[]",
+        b"null",
+        b'{"version": 2}',
+        b'{"version": 1, "labs": {}}',
+        b'{"version": 1, "labs": {"a": {"x": 1}}, "quizzes": {}}',
+    ],
+)
+def test_an_unreadable_file_is_set_aside(folder, content):
+    folder.mkdir()
+    (folder / "progress.json").write_bytes(content)
+    assert progress.load() == progress.ProgressRecord()
+    (aside,) = folder.glob("progress-unreadable-*.json")
+    assert aside.read_bytes() == content
+    progress.record_lab("01_my_topic", True)
+    assert progress.load().labs["01_my_topic"].passed
+    assert aside.exists()
+
+
+def test_nothing_but_the_file_and_its_lock_is_left(folder):
+    progress.record_lab("01_my_topic", True)
+    assert sorted(entry.name for entry in folder.iterdir()) == ["lock", "progress.json"]
+    assert set(json.loads((folder / "progress.json").read_text())) == {"version", "labs", "quizzes"}
+
+
+def test_notebooks_that_finish_at_once_lose_nothing():
+    def many(worker):
+        for i in range(10):
+            progress.record_lab(f"{worker:02}_lab_{i}", True)
+
+    threads = [threading.Thread(target=many, args=(worker,)) for worker in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(progress.load().labs) == 40
