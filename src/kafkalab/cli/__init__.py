@@ -1,0 +1,51 @@
+"""The command `kafkalab`: look at this machine, fetch what the course needs, open it, run it, tidy up."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from kafkalab.cli import clean, doctor, fetch, lab, run
+from kafkalab.errors import KafkaLabError
+
+__all__ = ["build_parser", "main"]
+
+INTERRUPTED = 130  # what a shell reports for a command that Ctrl-C ended
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser of the whole command line; each subcommand adds its own part."""
+    parser = argparse.ArgumentParser(
+        prog="kafkalab",
+        description="A hands-on Kafka course: real clusters from a notebook cell, broken on purpose.",
+        epilog="`kafkalab COMMAND --help` tells more about each. New here? `kafkalab lab` opens the first chapter.",
+    )
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for command in (lab, doctor, fetch, run, clean):
+        command.add_parser(commands)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run `kafkalab`.
+
+    Parameters
+    ----------
+    argv
+        The arguments, without the program's name. Without them, those of this process.
+
+    Returns
+    -------
+    int
+        The exit status: 0 if all is well, 1 if not, 130 after Ctrl-C.
+    """
+    args = build_parser().parse_args(argv)
+    try:
+        return args.command(args)
+    except KafkaLabError as error:
+        print(f"kafkalab: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print(f"\nkafkalab: {args.interrupted}", file=sys.stderr)
+        return INTERRUPTED

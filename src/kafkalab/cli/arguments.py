@@ -1,0 +1,43 @@
+"""What the parsers of all subcommands have in common."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+
+__all__ = ["Subparsers", "subcommand"]
+
+Subparsers = argparse._SubParsersAction  # argparse has no public name for it
+
+
+def subcommand(
+    commands: Subparsers,
+    name: str,
+    function: Callable[[argparse.Namespace], int],
+    *,
+    help: str,
+    description: str,
+    interrupted: str = "Interrupted.",
+) -> argparse.ArgumentParser:
+    """Add a subcommand.
+
+    Parameters
+    ----------
+    commands
+        Where to add it.
+    name
+        Its name.
+    function
+        Carries it out and returns the exit status.
+    help
+        One line for the list of commands.
+    description
+        The text above its options in its own ``--help``.
+    interrupted
+        What to say after Ctrl-C.
+    """
+    parser = commands.add_parser(
+        name, help=help, description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.set_defaults(command=function, interrupted=interrupted)
+    return parser

@@ -1,0 +1,91 @@
+"""``kafkalab clean``: ends what a crash left behind, and frees the cache on request."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+from pathlib import Path
+
+from rich.console import Console
+
+from kafkalab.cli.arguments import Subparsers, subcommand
+from kafkalab.errors import KafkaLabError
+from kafkalab.lifeline import abandoned_runs, marked_processes, reap
+from kafkalab.paths import cache_dir, runs_dir
+
+__all__ = ["add_parser", "clean_cache", "clean_runs"]
+
+DESCRIPTION = """\
+End what crashed runs left: broker processes, containers, temporary data. Normally nothing is left, for a
+watcher ends everything with the notebook that started it; after a power cut or a killed watcher this helps.
+Clusters whose notebook still runs are not touched.
+
+With --cache, also delete all that `kafkalab fetch` fetched. Your progress in the labs is kept.
+"""
+
+
+def clean_runs(console: Console) -> int:
+    """End every run whose owner is gone, say so, and return how many there were."""
+    count = 0
+    for run in abandoned_runs():
+        processes = len(marked_processes(run.id))
+        reap(run)
+        count += 1
+        console.print(f"ended {run.id}: {processes} process(es), its data and containers", soft_wrap=True, highlight=False)
+    if not count:
+        console.print("Nothing was left behind.")
+    return count
+
+
+def clean_cache(console: Console, *, sure: bool) -> bool:
+    """Delete the cache, after asking unless `sure`.
+
+    Returns
+    -------
+    bool
+        Whether it is gone.
+
+    Raises
+    ------
+    KafkaLabError
+        While clusters run whose jars are in it.
+    """
+    folder = cache_dir()
+    if not folder.exists():
+        console.print("The cache is empty.")
+        return True
+    if live := sorted(claim.name for claim in runs_dir().glob("owners/*/*")):
+        raise KafkaLabError(f"these runs still use the cache: {', '.join(live)}; shut their notebooks down first")
+    megabytes = _bytes_below(folder) / 1e6
+    if not sure:
+        console.print(
+            f"Delete {folder} ({megabytes:.0f} MB)? `kafkalab fetch` would have to fetch it again. [y/N] ",
+            end="", soft_wrap=True, markup=False, highlight=False,
+        )  # fmt: skip
+        if console.input().strip().lower() not in ("y", "yes"):
+            console.print("Kept.")
+            return False
+    shutil.rmtree(folder)
+    console.print(f"Freed {megabytes:.0f} MB.", highlight=False)
+    return True
+
+
+def _bytes_below(folder: Path) -> int:
+    return sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def add_parser(commands: Subparsers) -> None:
+    """Add ``clean`` to the command line."""
+    parser = subcommand(
+        commands, "clean", _command, help="end what crashed runs left; free the cache on request", description=DESCRIPTION
+    )
+    parser.add_argument("--cache", action="store_true", help="also delete what was fetched, after asking")
+    parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
+
+
+def _command(args: argparse.Namespace) -> int:
+    console = Console()
+    clean_runs(console)
+    if args.cache:
+        return 0 if clean_cache(console, sure=args.yes) else 1
+    return 0

@@ -1,0 +1,102 @@
+"""``kafkalab fetch``: everything that the course needs beside Python packages, before it is needed."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from rich.console import Console
+
+from kafkalab.cli.arguments import Subparsers, subcommand
+from kafkalab.cli.progress import StepProgress, Unit
+from kafkalab.distribution import Report
+
+__all__ = ["Step", "add_parser", "fetch", "steps"]
+
+DESCRIPTION = """\
+Fetch what the course needs beside Python packages:
+
+  Kafka's jars             downloaded, each verified by its SHA-256
+  Spark's Kafka connector  downloaded, verified likewise
+  class-data archive       made on this machine: brokers then start in a third of the time
+  command-line tools       kafka-topics, kafka-console-consumer and the others
+  Java for Spark           the course's own Java, prepared for Spark
+
+What is there already is verified and kept: a second call takes a moment. It can be interrupted at any time;
+call it again and it goes on. Afterwards the course works offline.
+"""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing to fetch or make.
+
+    Attributes
+    ----------
+    title
+        What it is.
+    unit
+        In what its progress is counted.
+    is_done
+        Whether it is there already, whole.
+    make
+        Fetches or makes it.
+    """
+
+    title: str
+    unit: Unit
+    is_done: Callable[[], bool]
+    make: Callable[[Report], object]
+
+
+def steps() -> list[Step]:
+    """All steps, in the order in which they build on each other."""
+    from kafkalab.distribution import archive_path, ensure_jars, faulty_jars, install_tools, spark_java_home
+
+    def train(report: Report) -> None:
+        from kafkalab.cluster.training import train_archive  # only when there is something to train
+
+        train_archive(report)
+
+    return [
+        Step("Kafka's jars", "MB", lambda: not faulty_jars("kafka"), lambda report: ensure_jars("kafka", report)),
+        Step("Spark's Kafka connector", "MB", lambda: not faulty_jars("spark"), lambda report: ensure_jars("spark", report)),
+        Step("class-data archive", "steps", lambda: archive_path().exists(), train),
+        # These two write a few small scripts and leave those alone that are right already.
+        Step("command-line tools", "steps", lambda: False, lambda report: install_tools()),
+        Step("Java for Spark", "steps", lambda: False, lambda report: spark_java_home()),
+    ]
+
+
+def fetch(console: Console, todo: list[Step] | None = None) -> None:
+    """Fetch all that is missing, and show the progress.
+
+    Raises
+    ------
+    KafkaLabError
+        When something cannot be fetched or made; what was fetched before stays.
+    """
+    todo = steps() if todo is None else todo
+    with StepProgress(console, [step.title for step in todo]) as progress:
+        for number, step in enumerate(todo):
+            if not step.is_done():
+                step.make(progress.begin(number, step.unit))
+            progress.end(number, "ready")
+
+
+def add_parser(commands: Subparsers) -> None:
+    """Add ``fetch`` to the command line."""
+    subcommand(
+        commands,
+        "fetch",
+        _command,
+        help="fetch all that the course needs, so that it works offline afterwards",
+        description=DESCRIPTION,
+        interrupted="Interrupted. What was fetched is kept; `kafkalab fetch` goes on from there.",
+    )
+
+
+def _command(args: argparse.Namespace) -> int:
+    fetch(Console())
+    return 0

@@ -1,0 +1,248 @@
+"""What `kafkalab doctor` looks for on a machine: one function per thing, each with the command that mends it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import socket
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Literal
+
+from kafkalab.errors import KafkaLabError
+from kafkalab.paths import cache_dir, runs_dir
+
+__all__ = ["CHECKS", "Finding", "State", "find_all"]
+
+State = Literal["ok", "missing", "optional"]
+
+PYTHONS = ((3, 11), (3, 13))  # oldest and newest
+IMAGE = "apache/kafka"
+USUAL_PORTS = (9092, 9093, 9094)
+
+# Three brokers, Spark, JupyterLab and a kernel.
+MEMORY_NEEDED = 1_700_000_000
+DISK_NEEDED = 1_000_000_000
+FETCH = "kafkalab fetch"
+INSTALL = "make setup"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of the doctor's table.
+
+    Attributes
+    ----------
+    what
+        What was looked for.
+    state
+        ``ok``; ``missing`` if the course needs it; ``optional`` if it is not there and the course works without.
+    found
+        What was found, in words.
+    mend
+        The command, or the one thing to do, that mends it; nothing if all is well.
+    """
+
+    what: str
+    state: State
+    found: str
+    mend: str = ""
+
+
+def python() -> Finding:
+    """The Python that runs this."""
+    version = platform.python_version()
+    if PYTHONS[0] <= sys.version_info[:2] <= PYTHONS[1]:
+        return Finding("Python", "ok", version)
+    wanted = " to ".join(".".join(map(str, version)) for version in PYTHONS)
+    return Finding("Python", "missing", f"{version}; the course needs {wanted}", f"make setup PYTHON=python{PYTHONS[1][0]}.12")
+
+
+def packages() -> Finding:
+    """The Python packages that kafkalab asks for."""
+    from packaging.requirements import Requirement
+
+    wrong = []
+    wanted = [Requirement(text) for text in metadata.requires("kafkalab") or ()]
+    wanted = [one for one in wanted if not one.marker or one.marker.evaluate({"extra": ""})]
+    for one in wanted:
+        try:
+            if not one.specifier.contains(metadata.version(one.name), prereleases=True):
+                wrong.append(f"{one.name} {metadata.version(one.name)}, not {one.specifier}")
+        except metadata.PackageNotFoundError:
+            wrong.append(f"no {one.name}")
+    if wrong:
+        return Finding("Python packages", "missing", "; ".join(wrong), INSTALL)
+    return Finding("Python packages", "ok", f"all {len(wanted)}, confluent-kafka {metadata.version('confluent-kafka')}")
+
+
+def java() -> Finding:
+    """The Java that runs Kafka and Spark."""
+    from kafkalab.distribution import java_command, java_version, spark_java_home
+
+    mend = "unset KAFKALAB_JAVA_HOME" if "KAFKALAB_JAVA_HOME" in os.environ else INSTALL
+    try:
+        command = java_command()
+        spark_java_home()
+    except KafkaLabError as error:
+        return Finding("Java", "missing", str(error), mend)
+    whose = "named by KAFKALAB_JAVA_HOME" if "KAFKALAB_JAVA_HOME" in os.environ else "the course's own"
+    return Finding("Java", "ok", f"version {java_version(command)}, {whose}")
+
+
+def memory() -> Finding:
+    """Free memory, of the machine or of the container that this runs in."""
+    import psutil
+
+    from kafkalab.cluster.resources import available_memory
+
+    free, total = available_memory(), psutil.virtual_memory().total
+    found = f"{free / 1e9:.1f} GB free of {total / 1e9:.1f} GB"
+    if free < psutil.virtual_memory().available * 0.95:  # the two are measured one after the other
+        found += " (a container's limit is nearer than the machine's)"
+    if free >= MEMORY_NEEDED:
+        return Finding("Memory", "ok", found)
+    return Finding(
+        "Memory",
+        "missing",
+        f"{found}; three brokers and Spark need {MEMORY_NEEDED / 1e9:.1f} GB",
+        "shut other notebooks' kernels down, then: kafkalab clean",
+    )
+
+
+def disk(what: str, folder: Path, mend: str) -> Finding:
+    """Free disk where a folder is or will be."""
+    existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    free = shutil.disk_usage(existing).free
+    found = f"{free / 1e9:.1f} GB free, {folder}"
+    if not os.access(existing, os.W_OK):
+        return Finding(what, "missing", f"{folder} cannot be written", mend)
+    if free < DISK_NEEDED:
+        return Finding(what, "missing", f"{found}; the course needs {DISK_NEEDED / 1e9:.0f} GB", mend)
+    return Finding(what, "ok", found)
+
+
+def cache_disk() -> Finding:
+    """Disk for what is fetched."""
+    return disk("Disk for the cache", cache_dir(), "free some, or: export KAFKALAB_CACHE=/another/folder")
+
+
+def runs_disk() -> Finding:
+    """Disk for what brokers write."""
+    return disk("Disk for brokers' data", runs_dir(), "free some, or: export TMPDIR=/another/folder")
+
+
+def ports() -> Finding:
+    """Whether ports can be had on loopback, and which of Kafka's usual ones are taken."""
+    try:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+    except OSError as error:
+        return Finding("Ports", "missing", f"none can be bound on 127.0.0.1 ({error.strerror})", "allow programs to listen on 127.0.0.1")
+    taken = [str(port) for port in USUAL_PORTS if _is_taken(port)]
+    if taken:
+        return Finding("Ports", "ok", f"any free ones; {', '.join(taken)} of Kafka's usual ones taken")
+    return Finding("Ports", "ok", f"any free ones; Kafka's usual {USUAL_PORTS[0]} to {USUAL_PORTS[-1]} are free too")
+
+
+def _is_taken(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return True
+    return False
+
+
+def kafka_jars() -> Finding:
+    """Kafka's jars, whole and unaltered."""
+    return _jars("Kafka's jars", "kafka")
+
+
+def spark_connector() -> Finding:
+    """The jars of Spark's Kafka connector, whole and unaltered."""
+    return _jars("Spark's Kafka connector", "spark")
+
+
+def _jars(what: str, group: str) -> Finding:
+    from kafkalab.distribution import KAFKA_VERSION, faulty_jars
+    from kafkalab.distribution.jars import locked_jars
+
+    wanted, faulty = locked_jars(group), faulty_jars(group)
+    megabytes = sum(jar.bytes for jar in faulty) / 1e6
+    if faulty:
+        return Finding(what, "missing", f"{len(faulty)} of {len(wanted)} missing or damaged ({megabytes:.0f} MB)", FETCH)
+    return Finding(what, "ok", f"{len(wanted)}, verified" + (f", version {KAFKA_VERSION}" if group == "kafka" else ""))
+
+
+def class_data_archive() -> Finding:
+    """The archive with which JVMs start fast."""
+    from kafkalab.distribution import archive_path
+
+    try:
+        path = archive_path()
+    except KafkaLabError:
+        return Finding("Class-data archive", "missing", "cannot be used without Java", INSTALL)
+    if not path.exists():
+        return Finding("Class-data archive", "missing", "not made yet: brokers would start slowly", FETCH)
+    return Finding("Class-data archive", "ok", f"{path.stat().st_size / 1e6:.0f} MB")
+
+
+def tools() -> Finding:
+    """Kafka's command-line tools."""
+    from kafkalab.distribution import TOOLS, tools_dir
+
+    there = sum(os.access(tools_dir() / name, os.X_OK) for name in TOOLS)
+    if there < len(TOOLS):
+        return Finding("Command-line tools", "missing", f"{there} of {len(TOOLS)}", FETCH)
+    return Finding("Command-line tools", "ok", f"all {there}, in {tools_dir()}")
+
+
+def docker_engine() -> Finding:
+    """A Docker engine, and Kafka's image in it."""
+    import docker
+
+    try:
+        client = docker.from_env(timeout=5)
+    except docker.errors.DockerException:
+        return Finding("Docker (optional)", "optional", "no engine answers; clusters run as local processes", "start Docker")
+    try:
+        engine = f"engine {client.version()['Version']}"
+        tags = [tag for image in client.images.list(IMAGE) for tag in image.tags]
+    except docker.errors.DockerException as error:
+        return Finding("Docker (optional)", "optional", f"the engine does not answer as it should: {error}", "restart Docker")
+    finally:
+        client.close()
+    from kafkalab.distribution import KAFKA_VERSION
+
+    image = f"{IMAGE}:{KAFKA_VERSION}"
+    if image in tags:
+        return Finding("Docker (optional)", "ok", f"{engine}, image {image}")
+    return Finding("Docker (optional)", "optional", f"{engine}, without the image {image}", f"docker pull {image}")
+
+
+CHECKS: tuple[Callable[[], Finding], ...] = (
+    python,
+    packages,
+    java,
+    memory,
+    cache_disk,
+    runs_disk,
+    ports,
+    kafka_jars,
+    spark_connector,
+    class_data_archive,
+    tools,
+    docker_engine,
+)
+
+
+def find_all() -> Iterator[Finding]:
+    """Look for everything, one after the other."""
+    for check in CHECKS:
+        yield check()

@@ -1,0 +1,119 @@
+"""``kafkalab run``: notebooks without a browser, with a verdict for each."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from kafkalab.cli.arguments import Subparsers, subcommand
+from kafkalab.errors import KafkaLabError
+
+if TYPE_CHECKING:
+    from kafkalab.cli.execution import Outcome
+
+__all__ = ["add_parser"]
+
+DESCRIPTION = """\
+Run notebooks from top to bottom, each in a fresh kernel, and give a verdict on each: ✓ or ✗, its seconds, and the
+cell and reason of the first error. The exit status is 1 if one of them failed.
+
+The files stay as they are, unless you ask for the outputs:
+
+  --save     stores them in the notebooks themselves, without what changes from run to run; refuses a notebook whose
+             outputs tell of this machine (paths, names, ports), and says which cell it is
+  --out DIR  writes the executed notebooks into DIR, with their folders
+"""
+
+
+def add_parser(commands: Subparsers) -> None:
+    """Add ``run`` to the command line."""
+    parser = subcommand(
+        commands,
+        "run",
+        _command,
+        help="run notebooks headless, with a verdict for each",
+        description=DESCRIPTION,
+        interrupted="Interrupted. The kernels and their clusters were ended.",
+    )
+    parser.add_argument("notebooks", nargs="+", type=Path, metavar="NOTEBOOK", help="a notebook's file")
+    parser.add_argument("--backend", choices=("local", "docker"), help="what clusters run on (default: as in JupyterLab)")
+    target = parser.add_mutually_exclusive_group()
+    target.add_argument("--save", action="store_true", help="store the outputs in the notebooks")
+    target.add_argument("--out", type=Path, metavar="DIR", help="write the executed notebooks into this folder")
+    parser.add_argument("-j", "--jobs", type=_positive, default=1, metavar="N", help="how many at once (default: 1)")
+    parser.add_argument(
+        "--timeout", type=_positive, default=300, metavar="SECONDS", help="how long one cell may take (default: 300)"
+    )
+
+
+def _positive(text: str) -> int:
+    if (number := int(text)) < 1:
+        raise argparse.ArgumentTypeError("must be 1 or more")
+    return number
+
+
+def _command(args: argparse.Namespace) -> int:
+    for path in args.notebooks:
+        if not path.is_file():
+            raise KafkaLabError(f"there is no notebook {path}")
+    if args.backend:
+        os.environ["KAFKALAB_BACKEND"] = args.backend  # the kernels inherit it
+
+    from kafkalab.cli.execution import run_notebooks  # with nbclient, which takes a second to load
+    from kafkalab.distribution import put_tools_on_path
+
+    put_tools_on_path()
+    keep = _keeper(args.save, args.out)
+    console = Console()
+    failed = 0
+
+    columns = (TextColumn("{task.description}"), BarColumn(bar_width=24), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bars:
+        tasks = {path: bars.add_task(path.name, start=False, total=None) for path in args.notebooks}
+
+        def watch(path: Path, executed: int, total: int) -> None:
+            bars.start_task(tasks[path])
+            bars.update(tasks[path], completed=executed, total=total)
+
+        def done(outcome: Outcome) -> None:
+            nonlocal failed
+            bars.update(tasks[outcome.path], visible=False)
+            problem = outcome.failure or keep(outcome)
+            failed += bool(problem)
+            mark = "[red]✗[/]" if problem else "[green]✓[/]"
+            text = f"{mark} {escape(str(outcome.path))}  {outcome.seconds:.1f} s"
+            console.print(text + (f"  {escape(problem)}" if problem else ""), soft_wrap=True, highlight=False)
+
+        run_notebooks(args.notebooks, at_once=args.jobs, cell_timeout=args.timeout, watch=watch, done=done)
+    if len(args.notebooks) > 1:
+        console.print(f"{len(args.notebooks) - failed} passed, {failed} failed", highlight=False)
+    return 1 if failed else 0
+
+
+def _keeper(save: bool, out: Path | None) -> Callable[[Outcome], str]:
+    """What to do with a notebook that ran through; it returns why that was refused, or nothing."""
+    from kafkalab.cli.storing import leaks, machine_marks, store, strip
+
+    def save_in_place(outcome: Outcome) -> str:
+        strip(outcome.notebook)
+        if found := leaks(outcome.notebook, machine_marks(Path.cwd())):
+            return "not stored: " + "; ".join(found)
+        store(outcome.notebook, outcome.path)
+        return ""
+
+    def write_out(outcome: Outcome) -> str:
+        assert out is not None
+        # A lab and its solution have the same name, so the folders are kept.
+        target = out / outcome.path.resolve().relative_to(os.path.commonpath([Path.cwd(), outcome.path.resolve()]))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        store(outcome.notebook, target)
+        return ""
+
+    return save_in_place if save else write_out if out else lambda outcome: ""

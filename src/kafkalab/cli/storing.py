@@ -1,0 +1,106 @@
+"""What of a run is stored in a notebook: nothing that differs without need, nothing that tells of this machine."""
+
+from __future__ import annotations
+
+import getpass
+import platform
+import re
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import nbformat
+from nbformat import NotebookNode
+
+from kafkalab.paths import cache_dir, runs_dir
+
+__all__ = ["leaks", "machine_marks", "store", "strip"]
+
+# Only a running kernel can show these.
+LIVE_WIDGET = "application/vnd.jupyter.widget-view+json"
+
+# Names that many machines share tell nothing about this one.
+COMMON_NAMES = {"root", "user", "jovyan", "runner", "localhost"}
+
+
+def machine_marks(folder: Path) -> dict[str, re.Pattern[str]]:
+    """What must not stand in a stored notebook: description → pattern.
+
+    Parameters
+    ----------
+    folder
+        The folder that the notebooks are run from.
+    """
+    marks = {
+        "an address of a running broker or server": re.compile(r"(?:127\.0\.0\.1|localhost|\[::1\]):\d{2,5}"),
+    }
+    folders = {
+        "the cache folder": cache_dir(),
+        "the folder of running clusters": runs_dir(),
+        "the course's folder": folder.resolve(),
+        "the home folder": Path.home(),
+        "the folder for temporary files": Path(tempfile.gettempdir()),
+    }
+    for what, path in folders.items():
+        if len(path.parts) > 1:
+            # Not where it is only the beginning of a longer name, nor the end of a longer path.
+            marks[what] = re.compile(rf"(?<![\w/.-]){re.escape(str(path))}(?![\w-])")
+    for what, name in {"the user's name": _user(), "the machine's name": platform.node()}.items():
+        if len(name) > 2 and name not in COMMON_NAMES:
+            marks[what] = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
+    return marks
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container may run under a number without a name
+        return ""
+
+
+def leaks(notebook: NotebookNode, marks: dict[str, re.Pattern[str]]) -> list[str]:
+    """Sentences about every output that tells of this machine: which cell, what, and the text itself."""
+    found = []
+    for cell in notebook.cells:
+        seen: list[str] = []
+        for text in _texts(cell):
+            for what, pattern in marks.items():
+                match = pattern.search(text)
+                # A folder lies in another one: the innermost is reported.
+                if match and not any(match[0] in longer for longer in seen):
+                    seen.append(match[0])
+                    found.append(f"In [{cell.execution_count}] prints {what}: {match[0]}")
+    return found
+
+
+def _texts(cell: NotebookNode) -> Iterator[str]:
+    for output in cell.get("outputs", ()):
+        if output.output_type == "stream":
+            yield output.text
+        elif output.output_type == "error":
+            yield "\n".join([output.ename, output.evalue, *output.traceback])
+        else:
+            for kind, data in output.data.items():
+                # Pixels are no text, and their encoding may spell anything.
+                if not kind.startswith("image/") or kind == "image/svg+xml":
+                    yield data if isinstance(data, str) else str(data)
+
+
+def strip(notebook: NotebookNode) -> None:
+    """Take out what differs from run to run without need, and what only a running kernel can show."""
+    notebook.metadata.pop("widgets", None)
+    notebook.metadata.get("language_info", {}).pop("version", None)
+    for cell in notebook.cells:
+        cell.metadata.pop("execution", None)
+        for output in cell.get("outputs", ()):
+            data = output.get("data", {})
+            if len(data) > 1:  # a still picture, or at least a text, stands in for it
+                data.pop(LIVE_WIDGET, None)
+                output.metadata.pop(LIVE_WIDGET, None)
+
+
+def store(notebook: NotebookNode, path: Path) -> None:
+    """Write a notebook, in one step: whoever reads the file meanwhile sees the old one or the new one."""
+    draft = path.with_name(f".{path.name}.draft")
+    nbformat.write(notebook, draft)
+    draft.replace(path)

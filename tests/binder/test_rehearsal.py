@@ -1,0 +1,156 @@
+"""What Binder will do, here: build as an ordinary user without Docker, start, and run chapter 02 within 2 GB."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import urllib.request
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from kafkalab.waiting import wait_until
+
+from .memory import MemoryWatch, memory_limit
+
+pytestmark = [pytest.mark.network, pytest.mark.cluster, pytest.mark.timeout(1200)]
+
+ROOT = Path(__file__).parents[2]
+LIMIT = 2 << 30
+CHAPTER = "notebooks/02_cluster_failover.ipynb"
+
+# Root hands the work to this user, who owns nothing and belongs to no group.
+USER, GROUP = "nobody", "nogroup"
+AS_USER = ("setpriv", f"--reuid={USER}", f"--regid={GROUP}", "--clear-groups", "--no-new-privs")
+
+NOT_COPIED = (".git", ".venv", "__pycache__", "*.egg-info", ".pytest_cache", ".ipynb_checkpoints")
+
+# Neither Docker nor a Java of the machine may be found, nor settings of the course that hold here.
+NOT_ON_PATH = ("docker", "dockerd", "containerd", "java", "python", "python3")
+NOT_IN_ENVIRONMENT = ("KAFKALAB_", "JUPYTER_", "XDG_", "PYTEST_", "PYTHON", "VIRTUAL_ENV", "TMPDIR", "DOCKER_", "JAVA_HOME")
+
+
+def as_user(command: Sequence[str | Path]) -> list[str]:
+    """The command as an ordinary user, which it is anyway unless these tests run as root."""
+    return [*(AS_USER if os.geteuid() == 0 else ()), *map(str, command)]
+
+
+@functools.cache
+def python() -> str:
+    """A Python that the ordinary user may run, and that can make environments."""
+    for candidate in (sys.executable, getattr(sys, "_base_executable", sys.executable), "/usr/bin/python3"):
+        base = os.path.realpath(candidate)
+        if subprocess.run(as_user([base, "-c", "import ensurepip, venv"]), capture_output=True, cwd="/").returncode == 0:
+            return base
+    pytest.fail("no Python here can be run by an ordinary user; on Debian: apt-get install python3-venv")
+
+
+@dataclass(frozen=True)
+class Session:
+    """A copy of the course in a home of its own."""
+
+    home: Path
+
+    @property
+    def course(self) -> Path:
+        return self.home / "course"
+
+    def environment(self) -> dict[str, str]:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(NOT_IN_ENVIRONMENT)}
+        return {
+            **kept,
+            "HOME": str(self.home),
+            "USER": USER,
+            "TMPDIR": str(self.home / "tmp"),
+            "PATH": f"{self.home / 'env/bin'}:{self.home / 'bin'}",
+            "DOCKER_HOST": "unix:///nowhere/docker.sock",
+        }
+
+    def run(self, *command: str | Path, timeout: float = 600) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            as_user(command), cwd=self.course, env=self.environment(), stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=timeout,
+        )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[Session]:
+    """A session as Binder hands it out: the image was built."""
+    home = Path(tempfile.mkdtemp(prefix="kafkalab-binder-"))
+    try:
+        session = Session(home)
+        shutil.copytree(ROOT, session.course, ignore=shutil.ignore_patterns(*NOT_COPIED), symlinks=True)
+        (home / "tmp").mkdir()
+        (home / "bin").mkdir()
+        for folder in map(Path, ("/usr/local/bin", "/usr/bin", "/bin")):
+            for program in folder.iterdir():
+                link = home / "bin" / program.name
+                if not program.name.startswith(NOT_ON_PATH) and not link.is_symlink():
+                    link.symlink_to(program)
+        if os.geteuid() == 0:
+            subprocess.run(["chown", "-R", f"{USER}:{GROUP}", home], check=True)
+        made = session.run(python(), "-m", "venv", home / "env")
+        assert made.returncode == 0, made.stdout
+        built = session.run("binder/postBuild")
+        assert built.returncode == 0, built.stdout[-4000:]
+        yield session
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+
+
+def test_build_needs_neither_docker_nor_java(session: Session) -> None:
+    assert session.run("bash", "-c", "command -v docker java").stdout == ""
+    doctor = session.run("binder/start", "kafkalab", "doctor")
+    assert doctor.returncode == 0, doctor.stdout
+
+
+def test_start_has_the_tools_the_backend_and_the_workspace(session: Session) -> None:
+    shown = session.run("binder/start", "bash", "-c", 'echo "$KAFKALAB_BACKEND"; command -v kafka-topics.sh')
+    assert shown.returncode == 0, shown.stdout
+    assert "local" in shown.stdout.splitlines()
+    assert "kafka-topics.sh" in shown.stdout
+    exported = session.run("jupyter", "lab", "workspaces", "export", "default")
+    wanted = json.loads((ROOT / "binder/workspace.json").read_text())
+    assert json.loads(exported.stdout.splitlines()[-1])["data"] == wanted["data"]
+
+
+def test_chapter_within_two_gigabytes(session: Session, measured) -> None:
+    """JupyterLab runs beside, as it does on Binder, and counts."""
+    with memory_limit(LIMIT) as group, MemoryWatch(LIMIT) as watch:
+        environment = session.environment() | watch.environment()
+
+        def start(*command: str) -> subprocess.Popen[str]:
+            inside = ["sh", "-c", f'echo $$ > {group}; exec "$@"', "sh"] if group else []
+            return subprocess.Popen(
+                [*inside, *as_user(["binder/start", *command])], cwd=session.course, env=environment,
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            )  # fmt: skip
+
+        with start("jupyter-lab", "--no-browser", "--ip=127.0.0.1", "--ServerApp.log_level=CRITICAL") as server:
+            try:
+                wait_until(lambda: _server_answers(session), 90, "JupyterLab to answer", ignore=(OSError,))
+                with start("kafkalab", "run", CHAPTER) as chapter:
+                    output, _ = chapter.communicate(timeout=600)
+            finally:
+                server.terminate()
+                server.communicate(timeout=30)
+    assert watch.peak <= LIMIT, f"{watch.peak / 1e9:.2f} GB were used"
+    assert chapter.returncode == 0, output
+    how = "held to 2 GiB by a control group" if group else "watched"
+    measured(f"Binder rehearsal: JupyterLab, chapter 02, its brokers and Spark took {watch.peak / 1e9:.2f} GB at most ({how})")
+
+
+def _server_answers(session: Session) -> bool:
+    servers = (session.home / ".local/share/jupyter/runtime").glob("jpserver-*.json")
+    address = next((json.loads(path.read_text())["url"] for path in servers), None)
+    if not address:
+        return False
+    with urllib.request.urlopen(f"{address}api") as answer:
+        return answer.status == 200
