@@ -1,0 +1,242 @@
+"""``make bench``: the course's figures, measured on this machine, as a table.
+
+Each figure is the median of several rounds, with the smallest and the largest. Where a ratio is given, both sides were
+measured in the same run, by turns. ``python tools/bench.py ROW …`` measures only the rows whose names contain a ROW.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+from confluent_kafka.admin import AdminClient, NewTopic
+from rich.console import Console
+from rich.table import Table
+
+from kafkalab import Cluster, wait_until
+from kafkalab.cluster.backends.local import LocalBackend
+from kafkalab.distribution import TOOLS, classpath, java_command, tools_dir
+from kafkalab.errors import BackendUnavailable
+from kafkalab.lifeline import Run, marked_processes
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+from binder.memory import MemoryWatch  # noqa: E402 - the tests' own way of adding up memory
+
+TOPIC = "bench"
+PLAIN = ("-Xmx256m",)  # a JVM as it comes, for comparison
+
+
+@dataclass
+class Figure:
+    """One row of the table: what was measured, the bound that must be kept, and the measured values."""
+
+    what: str
+    bound: float
+    unit: str
+    values: list[float] = field(default_factory=list)
+
+    def cells(self) -> tuple[str, ...]:
+        """The row's text."""
+        middle = statistics.median(self.values)
+        spread = f"{min(self.values):.2f} – {max(self.values):.2f}"
+        verdict = "[green]yes" if middle <= self.bound else "[red]NO"
+        return (self.what, f"{middle:.2f} {self.unit}", spread, str(len(self.values)), f"≤ {self.bound:g} {self.unit}", verdict)
+
+
+def timed(action: Callable[[], object]) -> float:
+    """Seconds that something takes."""
+    began = time.perf_counter()
+    action()
+    return time.perf_counter() - began
+
+
+def make_topic(cluster: Cluster) -> None:
+    """A topic with three replicas, all in sync."""
+    admin = AdminClient(cluster.client_config())
+    admin.create_topics([NewTopic(TOPIC, 13, 3)])[TOPIC].result()
+    in_sync(cluster)
+
+
+def in_sync(cluster: Cluster) -> None:
+    """Wait for all replicas to be in sync."""
+    cluster.wait_for(lambda v: all(len(p.isr) == 3 for p in v.topics[TOPIC]), "all replicas in sync", 120)
+
+
+@contextmanager
+def started(java_options: tuple[str, ...] | None = None) -> Iterator[tuple[Cluster, float]]:
+    """A cluster with the topic, and the seconds that both took."""
+    cluster = Cluster(3, backend="local")
+    began = time.perf_counter()
+    backend = LocalBackend(cluster.spec, Run.create("bench"), java_options)
+    try:
+        cluster.launch_on(backend)
+        make_topic(cluster)
+        yield cluster, time.perf_counter() - began
+    finally:
+        cluster.stop()
+
+
+def bench_start() -> list[Figure]:
+    """Start and topic, lesson JVMs and plain ones by turns; the memory of the lesson's brokers."""
+    figures = [
+        Figure("three brokers and a topic with RF 3, local", 4, "s"),
+        Figure("the same, of the time with plain JVMs", 0.4, "×"),
+        Figure("memory of the three brokers (PSS)", 480, "MB"),
+    ]
+    for _ in range(5):
+        with started() as (cluster, seconds):
+            figures[0].values.append(seconds)
+            nodes = [p for p in marked_processes(cluster.run.id) if p.name() == "java"]
+            figures[2].values.append(sum(p.memory_full_info().pss for p in nodes) / 1e6)
+        with started(PLAIN) as (_, plain):
+            figures[1].values.append(seconds / plain)
+    return figures
+
+
+def bench_tool() -> list[Figure]:
+    """``kafka-topics --list`` as installed and with a plain JVM, by turns."""
+    figures = [Figure("kafka-topics --list", 0.8, "s"), Figure("the same, of the time with a plain JVM", 0.6, "×")]
+    with started() as (cluster, _):
+        arguments = ["--bootstrap-server", cluster.bootstrap_servers, "--list"]
+        installed = [str(tools_dir() / "kafka-topics.sh"), *arguments]
+        plain = [str(java_command()), *PLAIN, "-cp", classpath(), TOOLS["kafka-topics"], *arguments]
+        for _ in range(7):
+            seconds = timed(lambda: subprocess.run(installed, check=True, capture_output=True))
+            figures[0].values.append(seconds)
+            figures[1].values.append(seconds / timed(lambda: subprocess.run(plain, check=True, capture_output=True)))
+    return figures
+
+
+def bench_failover() -> list[Figure]:
+    """Kill a leader until all that it led is led elsewhere; restart it until all replicas are in sync."""
+    figures = [
+        Figure("leader killed → led elsewhere", 3, "s"),
+        Figure("leader that is also the active controller killed → led elsewhere", 3, "s"),
+        Figure("restart → all replicas in sync", 6, "s"),
+    ]
+    with started() as (cluster, _):
+        for number in range(10):
+            view = cluster.describe(groups=False)
+            victim = view.controller if number % 2 else (view.controller + 1) % 3
+
+            def fail_over(victim: int = victim) -> None:
+                cluster.kill(victim)
+                cluster.wait_for(lambda v: all(x not in (victim, None) for x in v.leaders(TOPIC).values()), "new leaders", 60)
+
+            figures[number % 2].values.append(timed(fail_over))
+
+            def restart(victim: int = victim) -> None:
+                cluster.restart(victim)
+                in_sync(cluster)
+
+            figures[2].values.append(timed(restart))
+            elect_preferred(cluster)
+    return figures
+
+
+def elect_preferred(cluster: Cluster) -> None:
+    """Leaders back to where they were, so that every victim leads something."""
+    command = [str(tools_dir() / "kafka-leader-election"), "--bootstrap-server", cluster.bootstrap_servers]
+    subprocess.run([*command, "--election-type", "preferred", "--all-topic-partitions"], capture_output=True, check=True)
+    cluster.wait_for(lambda v: all(p.leader == p.replicas[0] for p in v.topics[TOPIC]), "preferred leaders", 60)
+
+
+def bench_docker() -> list[Figure]:
+    """Three brokers on Docker, where it can be used."""
+    figure = Figure("three brokers on Docker, image present", 7, "s")
+    try:
+        for _ in range(5):
+            cluster = Cluster(3, backend="docker")
+            figure.values.append(timed(cluster.start))
+            cluster.stop()
+    except BackendUnavailable as reason:
+        print(f"left out: {figure.what}: {reason}", file=sys.stderr)
+        return []
+    return [figure]
+
+
+def bench_notebooks() -> list[Figure]:
+    """Every chapter and solution, headless on local processes, one after the other, and the memory of it all."""
+    seconds, memory = Figure("slowest notebook, headless, local", 120, "s"), Figure("notebook, brokers and Spark, peak (PSS)", 1600, "MB")
+    for path in sorted([*ROOT.glob("notebooks/*.ipynb"), *ROOT.glob("solutions/*/*.ipynb")]):
+        with tempfile.TemporaryDirectory() as out, MemoryWatch(8 << 30) as watch:
+            command = [str(Path(sys.executable).with_name("kafkalab")), "run", "--backend", "local", "--out", out, str(path)]
+            took = timed(lambda: subprocess.run(command, env={**os.environ, **watch.environment()}, check=True, capture_output=True))
+            seconds.values.append(took)
+            memory.values.append(watch.peak / 1e6)
+            print(f"{path.relative_to(ROOT)}: {took:.1f} s, {watch.peak / 1e6:.0f} MB", file=sys.stderr)
+    # The bound is for any one: so the largest stands for all.
+    for figure in (seconds, memory):
+        figure.values = [max(figure.values)]
+    return [seconds, memory]
+
+
+def bench_setup() -> list[Figure]:
+    """``make course`` up to the open browser, on a copy of the repository with an empty home and empty caches; then again."""
+    cold, warm = Figure("make course, cold caches, until JupyterLab answers", 300, "s"), Figure("make course, second start", 10, "s")
+    with tempfile.TemporaryDirectory() as folder:
+        tree, home = Path(folder, "tree"), Path(folder, "home")
+        home.mkdir()
+        subprocess.run(["git", "clone", "--quiet", str(ROOT), str(tree)], check=True)
+        keep = {k: v for k, v in os.environ.items() if not k.startswith(("KAFKALAB", "XDG", "JUPYTER", "VIRTUAL_ENV"))}
+        environment = keep | {"HOME": str(home), "TMPDIR": folder, "BROWSER": "none"}
+        for figure in (cold, warm):
+            figure.values.append(timed_course(tree, environment))
+    return [cold, warm]
+
+
+def timed_course(tree: Path, environment: dict[str, str]) -> float:
+    """Seconds until ``make course`` has a JupyterLab that listens."""
+    began = time.perf_counter()
+    course = subprocess.Popen(
+        ["make", "course"], cwd=tree, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+
+    def listening() -> bool:
+        family = psutil.Process(course.pid).children(recursive=True)
+        return any(c.status == psutil.CONN_LISTEN for p in family if "jupyter" in " ".join(p.cmdline()) for c in p.net_connections("tcp"))
+
+    try:
+        wait_until(listening, 900, "JupyterLab to listen", ignore=(psutil.Error,), interval=0.1)
+        return time.perf_counter() - began
+    finally:
+        for process in reversed(psutil.Process(course.pid).children(recursive=True)):
+            if process.is_running():
+                process.terminate()
+        course.wait(60)
+
+
+ROWS = {
+    "start": bench_start,
+    "tool": bench_tool,
+    "failover": bench_failover,
+    "docker": bench_docker,
+    "notebooks": bench_notebooks,
+    "setup": bench_setup,
+}
+
+
+def main(wanted: list[str]) -> int:
+    """Measure, print the table; 1 if a bound is not kept."""
+    figures = [f for name, bench in ROWS.items() if not wanted or any(w in name for w in wanted) for f in bench()]
+    memory = psutil.virtual_memory().total / 2**30
+    table = Table("what", "median", "spread", "rounds", "must be", "kept", title=f"{psutil.cpu_count()} CPUs, {memory:.0f} GiB, {sys.platform}")
+    for figure in figures:
+        table.add_row(*figure.cells())
+    Console(width=max(110, shutil.get_terminal_size().columns)).print(table)
+    return int(any(statistics.median(f.values) > f.bound for f in figures))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
