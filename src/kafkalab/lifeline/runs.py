@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -61,8 +62,8 @@ class Run:
         return {**os.environ, RUN_VARIABLE: self.id}
 
     def uses_docker(self) -> None:
-        """Note that containers or networks carry this run's label, so that reaping asks Docker too."""
-        (self.directory / "docker").touch()
+        """Note that containers or networks carry this run's label, so that reaping asks the same Docker engine too."""
+        (self.directory / "docker").write_text(os.environ.get("DOCKER_HOST", ""))
 
     def is_mine(self) -> bool:
         """Whether this process owns the run; not after another one took it over."""
@@ -151,14 +152,21 @@ def reap(run: Run) -> None:
 
 def _remove_containers(run: Run) -> None:
     import docker  # only where the run used it: the import costs half a second
+    from docker.errors import APIError
 
-    client = docker.from_env()
+    # The marker holds the engine's address, where it is not the usual one.
+    address = (run.directory / "docker").read_text()
+    client = docker.DockerClient(base_url=address) if address else docker.from_env()
+    label = {"label": f"{RUN_LABEL}={run.id}"}
     try:
-        label = {"label": f"{RUN_LABEL}={run.id}"}
-        for container in client.containers.list(all=True, filters=label):
-            container.remove(force=True, v=True)
+        # Again until nothing is found: a launch that was under way may still have created one.
+        while found := [*client.containers.list(all=True, filters=label, ignore_removed=True)]:
+            for container in found:
+                with contextlib.suppress(APIError):  # gone meanwhile, or being removed
+                    container.remove(force=True, v=True)
         for network in client.networks.list(filters=label):
-            network.remove()
+            with contextlib.suppress(APIError):
+                network.remove()
     finally:
         client.close()
 

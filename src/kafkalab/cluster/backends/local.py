@@ -16,6 +16,7 @@ from pathlib import Path
 import psutil
 
 from kafkalab.cluster.backends.base import Backend
+from kafkalab.cluster.backends.failure import broker_failed, node_name
 from kafkalab.cluster.ports import HOST
 from kafkalab.cluster.properties import CONTROLLER, INTERNAL, Endpoint, format_properties, node_properties
 from kafkalab.cluster.resources import require_disk, require_memory
@@ -38,7 +39,6 @@ __all__ = ["LocalBackend"]
 _MEMORY_OF_A_NODE = 170 << 20
 _DISK_OF_A_NODE = 64 << 20
 _PORT_TAKEN = re.compile(r"failed to bind to \S*?:(\d+)")
-_LINES_SHOWN = 15
 
 
 @dataclass
@@ -149,7 +149,7 @@ class LocalBackend(Backend):
         handle.send_signal(signal.SIGCONT)  # a paused process only sees SIGTERM when it goes on
         _, alive = psutil.wait_procs([handle], timeout)
         if alive and process.handle() is not None:
-            raise WaitTimeout(f"waited {timeout:g} s for broker {node_id} to end; its log's last lines:\n{self._tail(node_id)}")
+            raise WaitTimeout(f"waited {timeout:g} s for {node_name(process.node)} to end; its log ends:\n{self._output(node_id)[-2000:]}")
         process.handle()
 
     def pause(self, node_id: int) -> None:
@@ -185,7 +185,7 @@ class LocalBackend(Backend):
         taken = _PORT_TAKEN.findall(text)
         if taken and self._move(process, int(taken[-1])):
             return
-        raise BrokerFailed(f"{_name(process.node)} ended by itself: {_reason(text)}\nIts last lines:\n{self._tail(node_id)}")
+        raise broker_failed(process.node, text)
 
     def logs(self, node_id: int) -> str:
         return _read(self._folder(node_id) / "node.log")
@@ -306,7 +306,7 @@ class LocalBackend(Backend):
         if name is None:
             return False
         if port in self.spec.ports:
-            raise PortInUse(f"port {port}, which was asked for {_name(process.node)}, was taken before it could listen there")
+            raise PortInUse(f"port {port}, which was asked for {node_name(process.node)}, was taken before it could listen there")
         with self._lock:
             moved = self._ask_relay(do="move", node=process.node.id, listener=name)["port"]
             process.bound[name] = moved
@@ -320,20 +320,6 @@ class LocalBackend(Backend):
     def _output(self, node_id: int) -> str:
         return _read(self._folder(node_id) / "output.log") + self.logs(node_id)
 
-    def _tail(self, node_id: int) -> str:
-        return "\n".join(self._output(node_id).splitlines()[-_LINES_SHOWN:])
-
-
-def _name(node: Node) -> str:
-    return f"broker {node.id}" if node.broker else f"controller {node.id}"
-
 
 def _read(path: Path) -> str:
     return path.read_text(errors="replace") if path.exists() else ""
-
-
-def _reason(text: str) -> str:
-    """Kafka's own reason, out of a log: the first exception's message."""
-    causes = re.findall(r"^(?:Caused by: )?[\w.$]*?(\w+(?:Exception|Error): .+)$", text, re.MULTILINE)
-    told = re.findall(r"^.*?(?:ERROR|FATAL) (.+)$", text, re.MULTILINE)
-    return (causes or told or ["it gave no reason"])[0].strip()

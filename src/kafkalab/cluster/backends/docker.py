@@ -1,0 +1,362 @@
+"""Nodes as containers of the official image, started with testcontainers.
+
+A cluster has two networks. Nodes find each other on *peers* only, so that taking a node off that network cuts it off from
+its peers. Ports are published through *front*: they stay reachable meanwhile. Nodes know each other by fixed addresses,
+not by names: Docker forgets the name of a container that is down, and may be seconds in saying so.
+"""
+
+from __future__ import annotations
+
+import socket
+import tarfile
+import tempfile
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from ipaddress import IPv4Network
+from pathlib import Path
+
+import docker
+from docker.errors import APIError, NotFound
+from docker.models.containers import Container
+from docker.models.networks import Network
+from docker.types import IPAMConfig, IPAMPool
+from testcontainers.core.config import testcontainers_config
+from testcontainers.core.container import DockerContainer
+
+from kafkalab.cluster.backends.base import Backend
+from kafkalab.cluster.backends.docker_engine import IMAGE, ensure_image, require_resources, why_unusable
+from kafkalab.cluster.backends.failure import broker_failed, node_name
+from kafkalab.cluster.ports import HOST, reserve_port
+from kafkalab.cluster.properties import CONTROLLER, INTERNAL, Endpoint, node_properties
+from kafkalab.cluster.spec import ClusterSpec, Node
+from kafkalab.cluster.view import BrokerState
+from kafkalab.distribution import JVM_OPTIONS, random_uuid
+from kafkalab.errors import BackendUnavailable, PortInUse
+from kafkalab.lifeline import RUN_LABEL, Run, reap
+from kafkalab.waiting import wait_until
+
+__all__ = ["DockerBackend", "why_unusable"]
+
+_DATA = "/var/lib/kafka/data"
+_CONTROLLER_PORT, _INTERNAL_PORT, _FIRST_CLIENT_PORT = 9090, 9091, 9092
+_KILL_SECONDS = 30
+_PORT_ATTEMPTS = 5
+_SUBNET_ATTEMPTS = 10
+# Docker itself gives out addresses from the bottom of a subnet: node 0 has the 17th.
+_FIRST_ADDRESS = 16
+
+# While a node is cut off, attempts to reach its peers go nowhere. They are given up soon, so that a new one is made soon
+# after it is healed.
+_SETTINGS = {"socket.connection.setup.timeout.ms": "1000", "socket.connection.setup.timeout.max.ms": "2000"}
+
+
+@dataclass
+class _Member:
+    """A node, its ports and its container."""
+
+    node: Node
+    ports: dict[str, int] = field(default_factory=dict)  # listener → port on this machine
+    held: list[socket.socket] = field(default_factory=list)  # keep the ports from others, also while the node is down
+    container: Container | None = None
+    ended_by: str = ""  # the verb that ended it, "" while it should run
+
+    def release_ports(self) -> None:
+        """Let go of the ports."""
+        for reservation in self.held:
+            reservation.close()
+        self.held.clear()
+
+
+class DockerBackend(Backend):
+    """Runs each node in a container, with its listeners for clients published on loopback and its data in a volume."""
+
+    name = "docker"
+
+    def __init__(self, spec: ClusterSpec, run: Run) -> None:
+        super().__init__(spec, run)
+        self._client = docker.from_env()
+        self._cluster_id = random_uuid()
+        self._members: dict[int, _Member] = {}
+        self._isolated: set[int] = set()
+        self._destroyed = threading.Event()
+
+    # -- life ---------------------------------------------------------------------------------------------------
+
+    def launch(self) -> None:
+        # What dies with this process is seen to by its reaper, which needs no image of its own as testcontainers' does.
+        testcontainers_config.ryuk_disabled = True
+        nodes = self.spec.nodes()
+        require_resources(self._client, len(nodes), f"a cluster of {len(nodes)} nodes")
+        self.run.uses_docker()
+        ensure_image(self._client)
+        for node in nodes:
+            self._members[node.id] = self._reserve(node)
+        _side_by_side([lambda: self._create_network("front"), self._create_peers])
+        _side_by_side([lambda member=member: self._start(member) for member in self._members.values()])
+
+    def add(self, node: Node) -> None:
+        require_resources(self._client, 1, "one more broker")
+        member = self._reserve(node)
+        try:
+            _side_by_side([lambda: self._start(member)])
+        except BaseException:
+            member.release_ports()
+            raise
+        self._members[node.id] = member
+
+    def destroy(self) -> None:
+        self._destroyed.set()
+        label = {"label": f"{RUN_LABEL}={self.run.id}"}
+        try:
+            while containers := self._client.containers.list(all=True, filters=label, ignore_removed=True):
+                _side_by_side([lambda container=container: _remove(container) for container in containers])
+        except RuntimeError:
+            pass  # the interpreter is ending and starts no more threads; the next line removes one after the other
+        reap(self.run)
+        for member in self._members.values():
+            member.release_ports()
+        self._client.close()
+
+    def nodes(self) -> dict[int, Node]:
+        return {i: member.node for i, member in self._members.items()}
+
+    def address(self, node_id: int, listener: str) -> str:
+        return f"{HOST}:{self._members[node_id].ports[listener]}"
+
+    def state(self, node_id: int) -> BrokerState:
+        status = self._status(node_id)
+        if status == "paused":
+            return "paused"
+        if status == "created":
+            return "starting"
+        if status == "running":
+            return "isolated" if node_id in self._isolated else "up"
+        return "stopped" if self._members[node_id].ended_by == "stop" else "dead"
+
+    # -- faults -------------------------------------------------------------------------------------------------
+
+    def kill(self, node_id: int) -> None:
+        self._end(node_id, "SIGKILL", "kill", _KILL_SECONDS)
+
+    def terminate(self, node_id: int, timeout: float) -> None:
+        self._end(node_id, "SIGTERM", "stop", timeout)
+
+    def _end(self, node_id: int, signal: str, verb: str, timeout: float) -> None:
+        status = self._status(node_id)
+        if status not in ("running", "paused"):
+            return
+        self._members[node_id].ended_by = verb
+        container = self._container(node_id)
+        if status == "paused":
+            _unless_gone(container.unpause)  # a frozen process sees no signal
+        _unless_gone(lambda: container.kill(signal))
+        wait_until(
+            lambda: self._status(node_id) not in ("running", "paused"),
+            timeout,
+            f"{node_name(self._members[node_id].node)} to end",
+            last_seen=lambda: self.logs(node_id)[-2000:],
+            interval=0.02,
+        )
+
+    def pause(self, node_id: int) -> None:
+        _unless_gone(self._container(node_id).pause)
+
+    def resume(self, node_id: int) -> None:
+        _unless_gone(self._container(node_id).unpause)
+
+    def revive(self, node_id: int) -> None:
+        member = self._members[node_id]
+        try:
+            self._container(node_id).start()
+        except APIError as error:
+            raise self._start_failed(member, error) from error
+        member.ended_by = ""
+
+    def isolate(self, node_id: int) -> None:
+        self._peers().disconnect(self._container(node_id))
+        self._isolated.add(node_id)
+
+    def heal(self, node_id: int) -> None:
+        self._connect(self._container(node_id), node_id)
+        self._isolated.discard(node_id)
+
+    def check_alive(self, node_id: int) -> None:
+        member = self._members[node_id]
+        if not member.ended_by and self._status(node_id) == "exited":
+            raise broker_failed(member.node, self.logs(node_id))
+
+    def logs(self, node_id: int) -> str:
+        return self._container(node_id).logs().decode(errors="replace")
+
+    def copy_log_dir(self, node_id: int, target: Path) -> None:
+        chunks, _ = self._container(node_id).get_archive(_DATA)
+        with tempfile.TemporaryFile() as spool, tempfile.TemporaryDirectory(dir=self.run.directory) as draft:
+            for chunk in chunks:
+                spool.write(chunk)
+            spool.seek(0)
+            with tarfile.open(fileobj=spool) as archive:
+                archive.extractall(draft, filter="data")
+            Path(draft, Path(_DATA).name).rename(target)
+
+    # -- parts --------------------------------------------------------------------------------------------------
+
+    def _container(self, node_id: int) -> Container:
+        container = self._members[node_id].container
+        assert container is not None, f"node {node_id} was never started"
+        return container
+
+    def _status(self, node_id: int) -> str:
+        """State of a container in the engine's words: ``created``, ``running``, ``paused``, ``exited`` …"""
+        container = self._members[node_id].container
+        return "created" if container is None else self._client.api.inspect_container(container.id)["State"]["Status"]
+
+    def _network_name(self, kind: str) -> str:
+        return f"kafkalab-{self.run.id}-{kind}"
+
+    def _create_network(self, kind: str, ipam: IPAMConfig | None = None) -> Network:
+        # A container's way out, and the way in to its ports, is the network whose name sorts first: *front*.
+        return self._client.networks.create(self._network_name(kind), ipam=ipam, labels={RUN_LABEL: self.run.id})
+
+    def _create_peers(self) -> None:
+        """Create the network of the nodes, with a subnet of our choice: only there may nodes have addresses of our choice."""
+        for attempt in range(1, _SUBNET_ATTEMPTS + 1):
+            free = self._create_network("peers")  # the engine knows which subnets are free
+            free.reload()
+            subnet = free.attrs["IPAM"]["Config"][0]["Subnet"]
+            free.remove()
+            try:
+                self._create_network("peers", IPAMConfig(pool_configs=[IPAMPool(subnet=subnet)]))
+            except APIError:  # another cluster was given it in between
+                if attempt == _SUBNET_ATTEMPTS:
+                    raise
+            else:
+                self._subnet = IPv4Network(subnet)
+                return
+
+    def _peers(self) -> Network:
+        return self._client.networks.get(self._network_name("peers"))
+
+    def _peer_address(self, node_id: int) -> str:
+        return str(self._subnet[_FIRST_ADDRESS + node_id])
+
+    def _connect(self, container: Container, node_id: int) -> None:
+        self._peers().connect(container, ipv4_address=self._peer_address(node_id))
+
+    def _reserve(self, node: Node) -> _Member:
+        """A node with ports of its own."""
+        member = _Member(node)
+        self._take_ports(member)
+        return member
+
+    def _take_ports(self, member: _Member) -> None:
+        member.release_ports()
+        if not member.node.broker:
+            return
+        for i, listener in enumerate(self.spec.listeners):
+            reservation = reserve_port(self._fixed_port(member.node) if i == 0 else 0)
+            member.ports[listener.name] = reservation.getsockname()[1]
+            member.held.append(reservation)
+
+    def _fixed_port(self, node: Node) -> int:
+        return self.spec.ports[node.id] if node.id < len(self.spec.ports) else 0
+
+    def _start(self, member: _Member) -> None:
+        for attempt in range(1, _PORT_ATTEMPTS + 1):
+            blueprint = self._blueprint(member)
+            try:
+                blueprint.start()
+                break
+            except APIError as error:
+                failure = self._start_failed(member, error)
+                if not isinstance(failure, PortInUse) or self._fixed_port(member.node) or attempt == _PORT_ATTEMPTS:
+                    raise failure from error
+                _remove(blueprint.get_wrapped_container())
+                self._take_ports(member)  # lost between choosing and publishing: others will do
+        container = self._client.containers.get(blueprint.get_container_id())
+        blueprint.get_docker_client().client.close()
+        self._connect(container, member.node.id)
+        member.container = container
+        if self._destroyed.is_set():
+            _remove(container)
+
+    def _start_failed(self, member: _Member, error: APIError) -> Exception:
+        text = str(error.explanation)
+        if "port is already allocated" in text or "address already in use" in text:
+            ports = ", ".join(str(port) for port in member.ports.values())
+            return PortInUse(f"a port of {node_name(member.node)} was taken before it could listen there ({ports})")
+        return BackendUnavailable(f"the Docker engine could not start {node_name(member.node)}: {text}")
+
+    def _blueprint(self, member: _Member) -> DockerContainer:
+        node = member.node
+        container = DockerContainer(IMAGE, env=self._environment(node, member.ports))
+        container.with_name(self._network_name(f"node-{node.id}"))
+        for i, port in enumerate(member.ports.values()):
+            # with_bind_ports would publish it on every interface.
+            container.ports[f"{_FIRST_CLIENT_PORT + i}/tcp"] = (HOST, port)  # type: ignore[assignment]
+        return container.with_kwargs(
+            labels={RUN_LABEL: self.run.id},
+            network=self._network_name("front"),
+            init=True,  # passes SIGTERM on also while the image's scripts still prepare the start
+        )
+
+    def _environment(self, node: Node, ports: dict[str, int]) -> dict[str, str]:
+        endpoints = []
+        own_address = self._peer_address(node.id)
+        if node.broker:
+            for i, listener in enumerate(self.spec.listeners):
+                address = f"{HOST}:{ports[listener.name]}"
+                endpoints.append(Endpoint(listener.name, f":{_FIRST_CLIENT_PORT + i}", address))
+            endpoints.append(Endpoint(INTERNAL, f":{_INTERNAL_PORT}", f"{own_address}:{_INTERNAL_PORT}"))
+        if node.controller:
+            endpoints.append(Endpoint(CONTROLLER, f":{_CONTROLLER_PORT}", f"{own_address}:{_CONTROLLER_PORT}"))
+        # A node that is cut off still reaches itself.
+        voters = {
+            n.id: f"{HOST if n.id == node.id else self._peer_address(n.id)}:{_CONTROLLER_PORT}"
+            for n in self.spec.nodes()
+            if n.controller
+        }
+        settings = {**_SETTINGS, **node_properties(self.spec, node, endpoints, voters, _DATA)}
+        if not node.broker:
+            del settings["advertised.listeners"]  # the image refuses it for a dedicated controller
+        return {
+            **{_variable(name): value.replace("\\", "\\\\") for name, value in settings.items()},
+            "CLUSTER_ID": self._cluster_id,
+            "KAFKA_HEAP_OPTS": f"-Xmx{self.spec.heap}",
+            "KAFKA_JVM_PERFORMANCE_OPTS": " ".join(JVM_OPTIONS),
+        }
+
+
+def _variable(setting: str) -> str:
+    """A setting's name as the image's environment wants it."""
+    return "KAFKA_" + setting.replace("_", "__").replace("-", "___").replace(".", "_").upper()
+
+
+def _side_by_side(tasks: Iterable[Callable[[], None]]) -> None:
+    """Carry out tasks at the same time; on return, also by an interrupt, none of them is under way."""
+    tasks = list(tasks)
+    with ThreadPoolExecutor(len(tasks)) as pool:
+        for future in [pool.submit(task) for task in tasks]:
+            future.result()
+
+
+def _remove(container: Container) -> None:
+    """Remove a container and its volumes, also one that somebody else is removing."""
+    try:
+        container.remove(force=True, v=True)
+    except NotFound:
+        pass
+    except APIError as error:
+        if error.status_code != 409:  # its removal is under way
+            raise
+
+
+def _unless_gone(act: Callable[[], None]) -> None:
+    """Act on a container; that it has ended meanwhile, or is in the state wanted already, is no error."""
+    try:
+        act()
+    except APIError as error:
+        text = str(error.explanation)
+        if error.status_code != 409 and not any(words in text for words in ("is not running", "is not paused", "already paused")):
+            raise

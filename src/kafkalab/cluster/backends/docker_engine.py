@@ -1,0 +1,73 @@
+"""The Docker engine and the image: are they there, and what must be known of them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import docker
+import requests
+from docker.errors import APIError, DockerException, ImageNotFound
+
+from kafkalab.cluster.resources import require_disk, require_memory
+from kafkalab.distribution import KAFKA_VERSION
+from kafkalab.errors import BackendUnavailable
+
+__all__ = ["IMAGE", "ensure_image", "require_resources", "why_unusable"]
+
+IMAGE = f"apache/kafka:{KAFKA_VERSION}"
+
+_ANSWER_SECONDS = 10
+_MEMORY_OF_A_NODE = 180 << 20
+_DISK_OF_A_NODE = 64 << 20
+
+
+def why_unusable() -> str | None:
+    """Why clusters cannot run on Docker here, or None if they can: an engine answers, and has or can pull the image."""
+    try:
+        client = docker.from_env(timeout=_ANSWER_SECONDS)
+    except DockerException as error:
+        return f"no Docker engine answers on this machine ({error})"
+    try:
+        client.images.get(IMAGE)
+    except ImageNotFound:
+        try:
+            client.images.get_registry_data(IMAGE)
+        except (DockerException, requests.RequestException):
+            return (
+                f"its engine has no image {IMAGE} and no registry to pull it from answers "
+                "(docker/build-standin-image.sh builds one to stand in for it)"
+            )
+    except (DockerException, requests.RequestException) as error:
+        return f"the Docker engine does not answer as it should ({error})"
+    finally:
+        client.close()
+    return None
+
+
+def ensure_image(client: docker.DockerClient) -> None:
+    """Pull the image unless it is there.
+
+    Raises
+    ------
+    BackendUnavailable
+        When it cannot be pulled.
+    """
+    try:
+        client.images.get(IMAGE)
+    except ImageNotFound:
+        try:
+            client.images.pull(IMAGE)
+        except APIError as error:
+            raise BackendUnavailable(f"the image {IMAGE} could not be pulled: {error.explanation}") from error
+
+
+def require_resources(client: docker.DockerClient, nodes: int, what: str) -> None:
+    """Raise `NotEnoughResources` unless there are memory and disk for so many nodes, where that can be told."""
+    if sys.platform != "linux" or os.environ.get("DOCKER_HOST", "unix://").partition("://")[0] != "unix":
+        return  # the engine has a (virtual) machine of its own
+    require_memory(nodes * _MEMORY_OF_A_NODE, what)
+    folder = Path(client.info()["DockerRootDir"])
+    if folder.exists():
+        require_disk(folder, nodes * _DISK_OF_A_NODE)
