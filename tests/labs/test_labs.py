@@ -1,0 +1,52 @@
+"""Labs are what the solutions generate, and an untouched lab runs through without passing its check."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from kafkalab.checks import labs
+
+ROOT = Path(__file__).parents[2]
+LABS = sorted(p for p in (ROOT / "labs").rglob("*.ipynb") if ".ipynb_checkpoints" not in p.parts)
+
+
+def checks_in(path: Path) -> set[str]:
+    """Ids of the labs that a notebook checks."""
+    code = "\n".join(c.source for c in nbformat.read(path, as_version=4).cells if c.cell_type == "code")
+    return {lab for lab in labs() if f'check("{lab}"' in code}
+
+
+def test_labs_are_what_the_solutions_generate() -> None:
+    done = subprocess.run([sys.executable, ROOT / "tools/make_labs.py", "--check"], capture_output=True, text=True)
+    assert done.returncode == 0, f"make labs writes them anew: {done.stdout}"
+
+
+def test_every_lab_is_checked_by_one_notebook() -> None:
+    by_notebook = [checks_in(path) for path in LABS]
+    assert sorted(lab for checked in by_notebook for lab in checked) == sorted(labs())
+    assert all(by_notebook), "a notebook checks nothing"
+
+
+def test_every_lab_has_hints_and_requirements() -> None:
+    for lab in labs().values():
+        assert lab.requirements and 2 <= len(lab.hints) <= 4, lab.id
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("path", LABS, ids=lambda p: p.stem)
+def test_an_untouched_lab_runs_and_does_not_pass(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KAFKALAB_PROGRESS", str(tmp_path / "progress"))
+    command = [str(Path(sys.executable).with_name("kafkalab")), "run", "--backend", "local", "--out", str(tmp_path), str(path)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    executed = nbformat.read(next(tmp_path.rglob(path.name)), as_version=4)
+    printed = "".join(o.get("text", "") for c in executed.cells for o in c.get("outputs", []))
+    for lab in checks_in(path):
+        _, _, verdict = printed.partition(f"{lab}: ")
+        verdict, _, _ = verdict.partition("requirements are met")
+        assert "✗" in verdict, f"the untouched lab {lab} passes its check:\n{printed}"
