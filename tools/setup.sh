@@ -6,7 +6,7 @@
 #
 # PYTHON names the Python to use; without it, the first of the usual names that fits. A second call does nothing
 # unless a lock has changed. It can be interrupted at any time; the next call goes on.
-set -euo pipefail
+set -Eeuo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 WHAT=${1:?course or test}
@@ -64,9 +64,13 @@ install_packages() {
   cert=${PIP_CERT:-$($VENV/bin/python -m pip config get global.cert 2>/dev/null || true)}
   [ -z "$index" ] || export UV_DEFAULT_INDEX="${UV_DEFAULT_INDEX:-$index}"
   [ -z "$cert" ] || export SSL_CERT_FILE="${SSL_CERT_FILE:-$cert}"
+  # Downloads are kept while this goes on, so that an interruption costs little, and not afterwards: they take 2 GB.
+  local downloads=$PWD/$VENV/.downloads
+  export UV_CACHE_DIR="${UV_CACHE_DIR:-$downloads}"
   # `install`, not `sync`: what the tests need stays when the course is set up again.
   $VENV/bin/uv pip install --python $VENV/bin/python --require-hashes --build-constraints requirements/build.lock -r "$lock"
   $VENV/bin/uv pip install --quiet --python $VENV/bin/python --no-deps --build-constraints requirements/build.lock -e .
+  rm -rf "$downloads"
 }
 
 # What the environment was made from: this machine's folder counts, for scripts in it name it.
@@ -78,6 +82,7 @@ if [ -e $stamp ] && [ "$(cat $stamp)" = "$(wanted)" ] && [ -x $VENV/bin/kafkalab
 fi
 make_venv
 rm -f $stamp
-install_packages || fail "the packages could not be installed (the reason is above). Is there a network? Call it again to go on."
+trap 'say "the packages could not be installed (the reason is above). Is there a network? Call it again to go on." >&2' ERR
+install_packages
 wanted >$stamp
 say "done"

@@ -55,7 +55,7 @@ find_chromium() { command -v chromium || command -v chromium-browser || command 
 
 prepare_browser() {
   if ! find_chromium >/dev/null && can_install; then
-    install chromium || true
+    install chromium fonts-dejavu-core || true # without a font a page has no text
   fi
   if ! KAFKALAB_CHROMIUM=$(find_chromium); then
     leave_out "browser tests: there is no Chromium; on Debian and Ubuntu: apt-get install chromium"

@@ -18,6 +18,7 @@ __all__ = [
     "MessageFailed",
     "NotEnoughResources",
     "PortInUse",
+    "SparkFailed",
     "UnknownBroker",
     "UnknownPartition",
     "UnknownTopic",
@@ -111,3 +112,7 @@ class WorkerClosed(KafkaLabError):
 
 class WorkerFailed(KafkaLabError):
     """The process of a producer or consumer did not start, or ended by itself; the message says why."""
+
+
+class SparkFailed(KafkaLabError):
+    """Spark's JVM did not start; the message holds its last lines."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import os
 import shutil
@@ -40,16 +39,6 @@ NOT_IN_ENVIRONMENT = ("KAFKALAB_", "JUPYTER_", "XDG_", "PYTEST_", "PYTHON", "VIR
 def as_user(command: Sequence[str | Path]) -> list[str]:
     """The command as an ordinary user, which it is anyway unless these tests run as root."""
     return [*(AS_USER if os.geteuid() == 0 else ()), *map(str, command)]
-
-
-@functools.cache
-def python() -> str:
-    """A Python that the ordinary user may run, and that can make environments."""
-    for candidate in (sys.executable, getattr(sys, "_base_executable", sys.executable), "/usr/bin/python3"):
-        base = os.path.realpath(candidate)
-        if subprocess.run(as_user([base, "-c", "import ensurepip, venv"]), capture_output=True, cwd="/").returncode == 0:
-            return base
-    pytest.fail("no Python here can be run by an ordinary user; on Debian: apt-get install python3-venv")
 
 
 @dataclass(frozen=True)
@@ -96,13 +85,23 @@ def session() -> Iterator[Session]:
                     link.symlink_to(program)
         if os.geteuid() == 0:
             subprocess.run(["chown", "-R", f"{USER}:{GROUP}", home], check=True)
-        made = session.run(python(), "-m", "venv", home / "env")
-        assert made.returncode == 0, made.stdout
+        _make_environment(session)
         built = session.run("binder/postBuild")
         assert built.returncode == 0, built.stdout[-4000:]
         yield session
     finally:
         shutil.rmtree(home, ignore_errors=True)
+
+
+def _make_environment(session: Session) -> None:
+    """With the first Python that the ordinary user can use: the one that runs this may lie in root's home."""
+    said = []
+    for candidate in dict.fromkeys(map(os.path.realpath, (sys.executable, "/usr/bin/python3"))):
+        made = session.run(candidate, "-m", "venv", "--clear", session.home / "env")
+        if made.returncode == 0:
+            return
+        said.append(f"{candidate}: {made.stdout}")
+    pytest.fail("no Python here can be used by an ordinary user; on Debian: apt-get install python3-venv. " + "; ".join(said))
 
 
 def test_build_needs_neither_docker_nor_java(session: Session) -> None:

@@ -36,6 +36,9 @@ STANDBY_SECONDS = 15
 # Where there is less, a cluster that a chapter did not ask for may leave too little for the one that it asks for.
 STANDBY_MEMORY = 3_000_000_000
 
+# Settings of JupyterLab for the course, which the learner's own win over; Binder uses them too.
+SETTINGS = Path(__file__).with_name("jupyter")
+
 # Browsers for a terminal show no JupyterLab.
 TEXT_BROWSERS = {"www-browser", "links", "elinks", "lynx", "w3m"}
 
@@ -69,9 +72,7 @@ def server_options(notebook: Path, folder: Path, *, browser: bool, port: int | N
         f"--LabApp.default_url=/lab/tree/{notebook.relative_to(folder).as_posix()}",
         "--ServerApp.answer_yes=True",  # Ctrl-C is meant
         "--Application.log_level=ERROR",
-        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
-        "--LabApp.news_url=None",
-        # Not a login shell, which would set a PATH of its own, without Kafka's tools.
+        # The learner's own shell, but no login shell, which would set a PATH of its own, without Kafka's tools.
         f"--ServerApp.terminado_settings={{'shell_command': [{os.environ.get('SHELL') or 'sh'!r}]}}",
     ]
     if not browser:
@@ -143,6 +144,7 @@ def _command(args: argparse.Namespace) -> int:
     if args.port:
         reserve_port(args.port).close()  # says it plainly if the port is taken; the server would only log it
     put_tools_on_path()
+    os.environ["JUPYTER_CONFIG_PATH"] = os.pathsep.join([str(SETTINGS), os.environ.get("JUPYTER_CONFIG_PATH", "")]).rstrip(os.pathsep)
     browser = not args.no_browser and graphical_browser()
     standby = not args.no_standby and _wants_standby()
     _serve(server_options(notebook, folder, browser=browser, port=args.port), browser=browser, standby=standby)

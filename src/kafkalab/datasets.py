@@ -1,0 +1,123 @@
+"""Data sets of the course, made by seeded generators: the same on every machine and with every Python."""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import functools
+import random
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+__all__ = ["CUSTOMERS", "Customer", "customers", "customers_csv", "customers_partition"]
+
+T = TypeVar("T")
+
+CUSTOMERS = 12_434
+"""How many customers there are, as in the class that the course follows."""
+
+_FIRST_NAMES = (
+    "Ada", "Amir", "Bela", "Carla", "Chen", "Dana", "Elif", "Emil", "Fatou", "George", "Hana", "Igor", "Ines", "Jamie",
+    "Kofi", "Lila", "Mateo", "Mina", "Nadia", "Olga", "Paul", "Priya", "Rosa", "Sven", "Tariq", "Uma", "Vera", "Yuki",
+)  # fmt: skip
+_LAST_NAMES = (
+    "Abe", "Bauer", "Costa", "Diallo", "Evans", "Fischer", "Garcia", "Haddad", "Ivanova", "Jones", "Kaya", "Lindsey",
+    "Mensah", "Novak", "Okafor", "Page", "Quinn", "Rossi", "Silva", "Tanaka", "Ueda", "Vogel", "Wang", "Young", "Zhou",
+)  # fmt: skip
+_CITIES = (
+    ("Berlin", "DE"), ("Hamburg", "DE"), ("Munich", "DE"), ("Paris", "FR"), ("Lyon", "FR"), ("Madrid", "ES"),
+    ("Lisbon", "PT"), ("Rome", "IT"), ("Milan", "IT"), ("London", "GB"), ("Galway", "IE"), ("Oslo", "NO"),
+    ("Chicago", "US"), ("Saint Louis", "US"), ("New York", "US"), ("Toronto", "CA"), ("Tokyo", "JP"), ("Osaka", "JP"),
+    ("Mumbai", "IN"), ("Lagos", "NG"), ("Accra", "GH"), ("Cairo", "EG"), ("Istanbul", "TR"), ("Sydney", "AU"),
+)  # fmt: skip
+# Most are private customers, few are public bodies.
+_SEGMENTS = ("private",) * 6 + ("business",) * 3 + ("public",)
+_FIRST_DAY = datetime.date(2010, 1, 1).toordinal()
+_DAYS = datetime.date(2026, 1, 1).toordinal() - _FIRST_DAY
+
+_IN_TURN = 12_006  # 3 × 4002
+_EXTRA_FOR_FIRST = 426
+
+
+class Customer(NamedTuple):
+    """One line of ``customers.csv``.
+
+    Attributes
+    ----------
+    customer_id
+        ``C00001`` and up.
+    name, city, country
+        The country as its two-letter code.
+    segment
+        ``private``, ``business`` or ``public``.
+    since
+        Date of the first order, ``2010-01-01`` to ``2025-12-31``.
+    """
+
+    customer_id: str
+    name: str
+    city: str
+    country: str
+    segment: str
+    since: str
+
+
+@functools.cache
+def _all_customers() -> tuple[Customer, ...]:
+    # Of all generators, `random.Random.random` alone is promised to give the same numbers in every Python.
+    draw = random.Random(12434).random
+
+    def one_of(options: tuple[T, ...]) -> T:
+        return options[int(draw() * len(options))]
+
+    def customer(number: int) -> Customer:
+        name = f"{one_of(_FIRST_NAMES)} {one_of(_LAST_NAMES)}"
+        city, country = one_of(_CITIES)
+        segment = one_of(_SEGMENTS)
+        since = datetime.date.fromordinal(_FIRST_DAY + int(draw() * _DAYS)).isoformat()
+        return Customer(f"C{number:05d}", name, city, country, segment, since)
+
+    return tuple(customer(number) for number in range(1, CUSTOMERS + 1))
+
+
+def customers() -> list[Customer]:
+    """All 12,434 customers, in order of their ids."""
+    return list(_all_customers())
+
+
+def customers_csv(path: Path | str, *, header: bool = False) -> Path:
+    """Write the customers into a file, a line each.
+
+    Parameters
+    ----------
+    path
+        The file; replaced if it is there.
+    header
+        Begin with the names of the fields. Not done by default: a console producer would send them as a record.
+
+    Returns
+    -------
+    Path
+        The file.
+    """
+    path = Path(path)
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        if header:
+            writer.writerow(Customer._fields)
+        writer.writerows(_all_customers())
+    return path
+
+
+def customers_partition(index: int) -> int:
+    """Partition (of three) for the customer at that place in `customers`.
+
+    Which record goes where depends on how a producer batches, so the class's figures are had by this rule only: the first
+    12,006 in turn to partitions 0, 1, 2; then 426 to partition 0 and the last 2 to partition 1. That makes 4428, 4004 and
+    4002 records.
+    """
+    if not 0 <= index < CUSTOMERS:
+        raise IndexError(f"there are customers 0 to {CUSTOMERS - 1}, not {index}")
+    if index < _IN_TURN:
+        return index % 3
+    return 0 if index < _IN_TURN + _EXTRA_FOR_FIRST else 1

@@ -1,0 +1,8 @@
+"""Spark beside the course's clusters: one function that gives a session with the Kafka source ready."""
+
+from __future__ import annotations
+
+from kafkalab.spark.progress import show_progress
+from kafkalab.spark.session import kafka_options, spark_session
+
+__all__ = ["kafka_options", "show_progress", "spark_session"]

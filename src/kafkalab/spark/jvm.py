@@ -1,0 +1,129 @@
+"""Spark's JVM: started without the launcher's detours, and gone when this process is."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO
+
+from py4j.clientserver import ClientServer
+from pyspark.java_gateway import launch_gateway
+from pyspark.serializers import UTF8Deserializer, read_int
+
+from kafkalab.distribution import java_command, java_version
+from kafkalab.errors import JavaError, SparkFailed
+from kafkalab.lifeline import Run
+from kafkalab.spark.archive import archive_options, classpath
+from kafkalab.waiting import wait_until
+
+__all__ = ["start_jvm"]
+
+_START_TIMEOUT = 120.0
+_MAIN = "org.apache.spark.api.python.PythonGatewayServer"
+
+# What Spark reaches into: ``org.apache.spark.launcher.JavaModuleOptions`` of Spark 4.0. Its further option
+# ``--add-modules=jdk.incubator.vector`` is for some linear algebra, and the course's Java lacks that module.
+_OPENED = (
+    "java.base/java.lang",
+    "java.base/java.lang.invoke",
+    "java.base/java.lang.reflect",
+    "java.base/java.io",
+    "java.base/java.net",
+    "java.base/java.nio",
+    "java.base/java.util",
+    "java.base/java.util.concurrent",
+    "java.base/java.util.concurrent.atomic",
+    "java.base/jdk.internal.ref",
+    "java.base/sun.nio.ch",
+    "java.base/sun.nio.cs",
+    "java.base/sun.security.action",
+    "java.base/sun.util.calendar",
+    "java.security.jgss/sun.security.krb5",
+)
+
+
+def start_jvm(run: Run, memory: str, more_options: Sequence[str] = ()) -> ClientServer:
+    """Start Spark's JVM and connect to it.
+
+    ``spark-submit`` would run a shell script and a second JVM first, and load the connector into a class loader of its
+    own; in local mode all of that comes to the same as the class path given here, in half the time.
+
+    Parameters
+    ----------
+    run
+        The JVM belongs to it, writes ``spark.log`` into its folder, and has its temporary files there.
+    memory
+        Java heap, as in ``-Xmx``.
+    more_options
+        Further options for the JVM.
+
+    Raises
+    ------
+    JavaError
+        When the Java is not 17 to 23: Hadoop's login, which Spark uses, breaks on Java 24.
+    SparkFailed
+        When the JVM ends before it answers; the message holds its last lines.
+    """
+    java = java_command()
+    if java_version(java) > 23:
+        raise JavaError(f"Spark 4.0 runs on Java 17 to 23, but KAFKALAB_JAVA_HOME names Java {java_version(java)}")
+    temporary = run.directory / "tmp"
+    temporary.mkdir()
+    address, log_file = run.directory / "gateway", run.directory / "spark.log"
+    command = [str(java), *_options(memory, temporary), *more_options, "-cp", classpath(), _MAIN]
+    with open(log_file, "wb") as log:
+        process = _launch(command, run, address, log)
+    try:
+        wait_until(
+            lambda: address.exists() or process.poll() is not None,
+            _START_TIMEOUT,
+            "Spark's JVM to start",
+            last_seen=lambda: log_file.read_text(errors="replace")[-500:],
+        )
+        if not address.exists():
+            raise SparkFailed(f"Spark's JVM did not start: {log_file.read_text(errors='replace')[-1000:]}")
+        gateway = _connect(address)
+    except BaseException:
+        process.kill()
+        process.wait()
+        raise
+    gateway.proc = process
+    return gateway
+
+
+def _options(memory: str, temporary: Path) -> list[str]:
+    return [
+        f"-Xmx{memory}",
+        "-XX:+UseSerialGC",
+        "-XX:TieredStopAtLevel=1",  # lessons are short: the second compiler costs more time than it saves
+        "-XX:-UsePerfData",
+        *archive_options(),
+        f"-Djava.io.tmpdir={temporary}",
+        f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties')}",
+        "-Djdk.reflect.useDirectMethodHandle=false",
+        "-Dio.netty.tryReflectionSetAccessible=true",
+        *(f"--add-opens={package}=ALL-UNNAMED" for package in _OPENED),
+    ]
+
+
+def _launch(command: list[str], run: Run, address: Path, log: IO[bytes]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,  # the JVM ends when this pipe does
+        stderr=log,  # standard output stays the cell's: a stream's ``console`` sink writes there
+        env={**run.environment(), "SPARK_LOCAL_IP": "127.0.0.1", "_PYSPARK_DRIVER_CONN_INFO_PATH": str(address)},
+        start_new_session=True,  # a cell's interrupt cancels Spark's jobs, by PySpark, but does not end the JVM
+    )
+
+
+def _connect(address: Path) -> ClientServer:
+    with open(address, "rb") as info:
+        port, secret = read_int(info), UTF8Deserializer().loads(info)
+    # The way in which PySpark takes over a JVM that somebody else started.
+    os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"] = str(port), secret
+    try:
+        return launch_gateway()
+    finally:
+        del os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"]

@@ -1,0 +1,132 @@
+"""The Spark session of a notebook."""
+
+from __future__ import annotations
+
+import os
+import sys
+import weakref
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from pyspark import SparkConf, SparkContext
+from pyspark.sql import SparkSession
+
+from kafkalab.lifeline import Run
+from kafkalab.spark.jvm import start_jvm
+
+if TYPE_CHECKING:
+    from kafkalab.cluster import Cluster
+
+__all__ = ["kafka_options", "kafka_source_options", "spark_session", "start_session"]
+
+_MEMORY = "512m"
+
+_run: Run | None = None  # of the JVM, of which a Python process has one
+_known_clusters: weakref.WeakSet[Cluster] = weakref.WeakSet()
+
+
+def spark_session(cluster: Cluster | None = None, *, name: str = "kafkalab") -> SparkSession:
+    """A Spark session on this machine with the Kafka source and sink ready.
+
+    The first call starts Spark (``local[2]``, 512 MB); later ones return the same session, or a new one after
+    ``spark.stop()``. It ends with this process, and leaves no file behind.
+
+    Parameters
+    ----------
+    cluster
+        A running cluster. When it stops, streams that still run are stopped before.
+    name
+        Name of the application.
+
+    Returns
+    -------
+    SparkSession
+        An ordinary one: ``spark.read.format("kafka").options(**kafka_options(cluster))``.
+
+    Raises
+    ------
+    JavaError, SparkFailed, DownloadError
+        Why Spark could not start.
+    """
+    session = start_session(name)
+    if cluster is not None and cluster not in _known_clusters:
+        _known_clusters.add(cluster)
+        cluster.on_stop(lambda: _stop_streams(cluster))
+    return session
+
+
+def kafka_options(cluster: Cluster) -> dict[str, str]:
+    """Options of Spark's Kafka source and sink for a cluster.
+
+    Examples
+    --------
+    >>> spark.read.format("kafka").options(**kafka_options(cluster)).option("subscribe", "atu").load()  # doctest: +SKIP
+    """
+    return kafka_source_options(cluster.bootstrap_servers)
+
+
+def kafka_source_options(bootstrap_servers: str) -> dict[str, str]:
+    """The same for brokers at an address."""
+    return {
+        "kafka.bootstrap.servers": bootstrap_servers,
+        # Spark asks for a partition's end on the connection on which a fetch waits for more records, and the broker
+        # answers in order: half a second (the default) for each partition of each query.
+        "kafka.fetch.max.wait.ms": "10",
+    }
+
+
+def start_session(name: str, jvm_options: Sequence[str] = ()) -> SparkSession:
+    """The session of this process; if there is none, start one, with these further options for its JVM."""
+    _forget_dead_jvm()
+    if SparkContext._active_spark_context is None:
+        _start(name, jvm_options)
+    return SparkSession.builder.getOrCreate()
+
+
+def _start(name: str, jvm_options: Sequence[str]) -> None:
+    global _run
+    # Python functions in a query run on this Python, not on any ``python3`` of the PATH.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    gateway = None
+    if SparkContext._gateway is None:
+        _run = Run.create("spark")
+        gateway = start_jvm(_run, _MEMORY, jvm_options)
+    SparkContext(conf=_configuration(name), gateway=gateway)
+
+
+def _configuration(name: str) -> SparkConf:
+    settings = {
+        "spark.app.name": name,
+        "spark.master": "local[2]",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        # A task per partition of a shuffle: 200 of them, the default, take longer than the data of a lesson.
+        "spark.sql.shuffle.partitions": "2",
+        # Times read the same on every machine.
+        "spark.sql.session.timeZone": "UTC",
+    }
+    if _run is not None:
+        settings["spark.local.dir"] = str(_run.directory / "local")
+        settings["spark.sql.warehouse.dir"] = str(_run.directory / "warehouse")
+    return SparkConf(loadDefaults=False).setAll(list(settings.items()))
+
+
+def _forget_dead_jvm() -> None:
+    # A JVM that ran out of memory, or was killed: PySpark would go on asking it.
+    process = getattr(SparkContext._gateway, "proc", None)
+    if process is None or process.poll() is None:
+        return
+    SparkContext._gateway.shutdown()
+    SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
+    SparkSession._instantiatedSession = None
+
+
+def _stop_streams(cluster: Cluster) -> None:
+    _known_clusters.discard(cluster)
+    session = SparkSession._instantiatedSession
+    if session is None or SparkContext._active_spark_context is None:
+        return
+    for query in session.streams.active:
+        query.stop()

@@ -1,0 +1,268 @@
+"""A console-like consumer in a process of its own."""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kafkalab.waiting import wait_until
+from kafkalab.workers.settings import CONSUMER, GROUP_MEMBER, combine
+from kafkalab.workers.topics import partitions_of
+from kafkalab.workers.worker import Worker
+
+if TYPE_CHECKING:
+    from kafkalab.cluster import Cluster
+
+__all__ = ["ConsoleConsumer", "Record", "wait_until_shared"]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A record that was read: where it stands in the log, and its key and value as text."""
+
+    topic: str
+    partition: int
+    offset: int
+    key: str | None
+    value: str | None
+
+
+class ConsoleConsumer(Worker):
+    """Shows each record that it reads, as ``kafka-console-consumer`` does.
+
+    It joins its group in the background; `wait_assigned` waits for that. Once it is assigned, it reads all that is
+    sent from then on. What it read is committed within a tenth of a second.
+
+    Parameters
+    ----------
+    cluster
+        A running cluster.
+    topic
+        An existing topic.
+    group
+        Consumer group; one of its own if not given.
+    from_beginning
+        Where the group has no committed offset: begin with the first record (``auto.offset.reset=earliest``)
+        instead of with those to come (``latest``).
+    name
+        Name of the worker; ``consumer-1``, ``consumer-2`` … if not given.
+    partitions
+        Read these partitions, in no group and without committing: ``assign`` instead of ``subscribe``.
+    show_offsets
+        Begin each line with the record's place: ``p3@17`` is offset 17 of partition 3.
+    **settings
+        librdkafka settings, with underscores for dots: ``max_poll_interval_ms=10_000``. Defaults: librdkafka's,
+        but ``session.timeout.ms`` is 3000 and ``heartbeat.interval.ms`` 500, so that a killed member is noticed soon.
+    """
+
+    _kind = "consumer"
+    _module = "kafkalab.workers.consumer_process"
+    _farewell = "left the group"
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        topic: str,
+        *,
+        group: str | None = None,
+        from_beginning: bool = False,
+        name: str | None = None,
+        partitions: Iterable[int] | None = None,
+        show_offsets: bool = False,
+        **settings: object,
+    ) -> None:
+        settings = combine(settings)
+        wanted = None if partitions is None else tuple(partitions)
+        if wanted is not None and group is not None:
+            raise ValueError("a consumer either joins a group or reads the partitions it is given, not both")
+        self.group = group or f"console-consumer-{uuid.uuid4().hex[:8]}"
+        self._show_offsets = show_offsets
+        self._records: list[Record] = []
+        self._assigned: set[tuple[str, int]] = set()
+        self._committed: dict[tuple[str, int], int] = {}
+        reset = "earliest" if from_beginning else "latest"
+        defaults = combine(CONSUMER, _membership(cluster, settings), {"group.id": self.group, "auto.offset.reset": reset})
+        if wanted is not None:
+            self._farewell = "closed"
+            defaults["enable.auto.commit"] = False
+        start = {
+            "partitions": wanted,
+            "reset": str(settings.get("auto.offset.reset", reset)),
+            "cooperative": _is_cooperative(settings),
+        }
+        super().__init__(cluster, topic, name=name, partitions=wanted or (), defaults=defaults, settings=settings, start=start)
+
+    @property
+    def records(self) -> list[Record]:
+        """All records read so far, in the order read."""
+        return list(self._records)
+
+    @property
+    def values(self) -> list[str | None]:
+        """Their values."""
+        return [record.value for record in self._records]
+
+    @property
+    def assigned(self) -> set[tuple[str, int]]:
+        """Topic and number of each partition that it owns now; empty once it ended."""
+        return set(self._assigned) if self.alive else set()
+
+    @property
+    def committed(self) -> dict[tuple[str, int], int]:
+        """Offsets that this consumer committed, by topic and partition: each is the next one to read."""
+        return dict(self._committed)
+
+    def wait_for(self, wanted: int | str | Iterable[str], timeout: float = 15.0) -> list[str | None]:
+        """Wait until it has read so many records, or all of those values.
+
+        Parameters
+        ----------
+        wanted
+            How many records in all since its start; or values, each as often as it is to be read.
+        timeout
+            Seconds to wait at most.
+
+        Returns
+        -------
+        list
+            The values of all records read so far.
+
+        Raises
+        ------
+        WaitTimeout
+            When time is up; the message says what was read.
+        WorkerClosed
+            When the consumer ended before.
+        """
+        if isinstance(wanted, int):
+            self._wait(lambda: len(self._records) >= wanted, timeout, f"{self.name} to read {wanted} records", self._seen)
+        else:
+            values = Counter([wanted] if isinstance(wanted, str) else wanted)
+            self._wait(
+                lambda: values <= Counter(self.values),
+                timeout,
+                f"{self.name} to read {list(values.elements())}",
+                self._seen,
+            )
+        return self.values
+
+    def wait_assigned(self, n: int = 1, timeout: float = 15.0) -> set[tuple[str, int]]:
+        """Wait until it owns `n` partitions or more, and return those.
+
+        Raises
+        ------
+        WaitTimeout, WorkerClosed
+        """
+        self._wait(
+            lambda: len(self._assigned) >= n,
+            timeout,
+            f"{self.name} to own {n} partitions",
+            lambda: f"partitions {sorted(p for _, p in self._assigned)}; last lines: {self.lines[-3:]}",
+        )
+        return self.assigned
+
+    def wait_committed(self, timeout: float = 15.0) -> dict[tuple[str, int], int]:
+        """Wait until all that it read of its present partitions is committed, and return the committed offsets.
+
+        Who kills it after that sees no record read twice.
+
+        Raises
+        ------
+        WaitTimeout, WorkerClosed
+        """
+        self._wait(
+            lambda: not self._uncommitted(),
+            timeout,
+            f"{self.name} to commit what it read",
+            lambda: f"not yet committed: {self._uncommitted()}; last lines: {self.lines[-3:]}",
+        )
+        return self.committed
+
+    def _uncommitted(self) -> dict[tuple[str, int], int]:
+        following = {(r.topic, r.partition): r.offset + 1 for r in self.records}
+        return {
+            place: offset
+            for place, offset in following.items()
+            if place in self._assigned and self._committed.get(place, 0) < offset
+        }
+
+    def _wait(self, condition: Callable[[], bool], timeout: float, what: str, last_seen: Callable[[], str]) -> None:
+        def reached() -> bool:
+            # In this order: what came with its last breath counts.
+            alive = self.alive
+            if condition():
+                return True
+            if not alive:
+                self._require_alive("wait for")
+            return False
+
+        wait_until(reached, timeout, what, last_seen=last_seen, interval=0.02)
+
+    def _seen(self) -> str:
+        values = self.values
+        shown = f"{len(values)} records, the last ones {values[-10:]}" if values else "no record"
+        return f"{shown}; owns partitions {sorted(p for _, p in self._assigned)}; last lines: {self.lines[-3:]}"
+
+    def _handle(self, kind: str, event: dict[str, Any]) -> None:
+        match kind:
+            case "records":
+                records = [Record(*fields) for fields in event["records"]]
+                self._records += records
+                self._say(*map(self._line, records))
+            case "assigned":
+                self._assigned = {(topic, partition) for topic, partition in event["partitions"]}
+            case "committed":
+                self._committed |= {(topic, partition): offset for topic, partition, offset in event["offsets"]}
+
+    def _line(self, record: Record) -> str:
+        value = "null" if record.value is None else record.value  # as the console tool shows a tombstone
+        return f"p{record.partition}@{record.offset} {value}" if self._show_offsets else value
+
+
+def wait_until_shared(*consumers: ConsoleConsumer, timeout: float = 15.0) -> dict[str, set[int]]:
+    """Wait until these consumers of one group share all partitions of their topic among themselves.
+
+    That is: each partition has exactly one of them as its owner, and none of them is idle unless there are more
+    consumers than partitions.
+
+    Returns
+    -------
+    dict
+        Partitions by consumer name.
+
+    Raises
+    ------
+    WaitTimeout, UnknownTopic
+    """
+    every = partitions_of(consumers[0].cluster, consumers[0].topic)
+
+    def owned() -> dict[str, set[int]]:
+        return {c.name: {p for _, p in c.assigned} for c in consumers}
+
+    def shared() -> dict[str, set[int]] | None:
+        by_name = owned()
+        numbers = sorted(p for partitions in by_name.values() for p in partitions)
+        busy = sum(bool(partitions) for partitions in by_name.values())
+        return by_name if numbers == sorted(every) and busy == min(len(consumers), len(every)) else None
+
+    names = ", ".join(c.name for c in consumers)
+    return wait_until(shared, timeout, f"{names} to share {len(every)} partitions", last_seen=owned, interval=0.02)
+
+
+def _is_cooperative(settings: dict[str, object]) -> bool:
+    return "cooperative" in str(settings.get("partition.assignment.strategy", "")) or _on_new_protocol(settings)
+
+
+def _on_new_protocol(settings: dict[str, object]) -> bool:
+    return str(settings.get("group.protocol", "classic")).lower() == "consumer"
+
+
+def _membership(cluster: Cluster, settings: dict[str, object]) -> dict[str, object]:
+    if _on_new_protocol(settings):
+        return {}  # there the broker decides, and librdkafka refuses these settings
+    if cluster.backend == "attached":
+        return {**GROUP_MEMBER, "session.timeout.ms": 6000}  # the least that brokers accept by default
+    return dict(GROUP_MEMBER)

@@ -1,0 +1,109 @@
+"""``python -m kafkalab.workers.ledger_process``: the process of a `LedgerProducer`."""
+
+from __future__ import annotations
+
+import json
+import math
+import threading
+import time
+from collections import Counter
+from typing import TextIO
+
+from confluent_kafka import KafkaError, Message, Producer
+
+from kafkalab.workers.channel import Channel
+
+__all__ = ["main"]
+
+_REPORT_EVERY = 1.0  # seconds
+
+
+def main() -> None:
+    """Send numbered messages at the rate asked for, until the parent says stop or all are sent."""
+    channel = Channel()
+    producer = channel.connect(Producer)
+    stopping = threading.Event()
+    threading.Thread(target=_listen, args=(channel, stopping), daemon=True).start()
+    # Line buffering: each line goes to the operating system whole, so killing this process loses none.
+    with open(channel.start["ledger"], "w", buffering=1, encoding="utf-8") as ledger:
+        sender = _Sender(channel, producer, ledger)
+        sender.run(stopping)
+    channel.end("closed")
+
+
+def _listen(channel: Channel, stopping: threading.Event) -> None:
+    for _ in channel.commands():  # there is but one command: close
+        stopping.set()
+
+
+class _Sender:
+    def __init__(self, channel: Channel, producer: Producer, ledger: TextIO) -> None:
+        self._channel = channel
+        self._producer = producer
+        self._ledger = ledger
+        self._topic: str = channel.start["topic"]
+        self._keys: list[str] = channel.start["keys"]
+        self._sent = 0
+        self._acknowledged = 0
+        self._failed: Counter[str] = Counter()
+        self._next_report = time.monotonic() + _REPORT_EVERY
+
+    def run(self, stopping: threading.Event) -> None:
+        rate: float = self._channel.start["rate"]
+        count: int | None = self._channel.start["count"]
+        due = time.monotonic()
+        while not stopping.is_set() and self._sent != count:
+            wait = due - time.monotonic()
+            # Polling is the pause between two messages; librdkafka counts in milliseconds.
+            self._producer.poll(math.ceil(wait * 1000) / 1000 if wait > 0 else 0)
+            if wait <= 0 and self._send():
+                due += 1 / rate
+            self._report_if_due()
+        while self._producer.flush(_REPORT_EVERY):
+            self._report_if_due()
+        self._report()
+
+    def _send(self) -> bool:
+        seq = self._sent + 1
+        key = self._keys[self._sent % len(self._keys)] if self._keys else None
+        at = time.time()
+
+        def delivered(error: KafkaError | None, message: Message) -> None:
+            self._delivered(seq, key, at, error, message)
+
+        try:
+            self._producer.produce(self._topic, value=f"message {seq}", key=key, on_delivery=delivered)
+        except BufferError:
+            return False  # as many are under way as librdkafka holds: poll, then try this one again
+        self._sent = seq
+        return True
+
+    def _delivered(self, seq: int, key: str | None, sent_at: float, error: KafkaError | None, message: Message) -> None:
+        if error is not None:
+            self._failed[error.name()] += 1
+            return
+        self._channel.answered()
+        now = time.time()
+        entry = {
+            "seq": seq,
+            "value": f"message {seq}",
+            "key": key,
+            "partition": message.partition(),
+            "offset": message.offset(),
+            "at": round(now, 3),
+            "ms": round((now - sent_at) * 1000, 1),
+        }
+        self._ledger.write(json.dumps(entry) + "\n")
+        self._acknowledged += 1
+
+    def _report_if_due(self) -> None:
+        if time.monotonic() >= self._next_report:
+            self._next_report += _REPORT_EVERY
+            self._report()
+
+    def _report(self) -> None:
+        self._channel.emit("progress", sent=self._sent, acknowledged=self._acknowledged, failed=dict(self._failed))
+
+
+if __name__ == "__main__":
+    main()

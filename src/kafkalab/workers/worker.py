@@ -1,0 +1,253 @@
+"""The parent's side of every worker: its process, its lines, its end."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import logging
+import subprocess
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from kafkalab.errors import ClusterNotRunning, WaitTimeout, WorkerClosed, WorkerFailed
+from kafkalab.waiting import wait_until
+from kafkalab.workers.settings import CLIENT, combine
+from kafkalab.workers.topics import require_topic
+
+if TYPE_CHECKING:
+    from kafkalab.cluster import Cluster
+
+__all__ = ["Worker"]
+
+_log = logging.getLogger(__name__)
+
+_START_TIMEOUT = 30.0
+_CLOSE_TIMEOUT = 10.0
+_LOOK = 0.01  # seconds between two looks at a process that answers in milliseconds
+
+_numbers: dict[str, itertools.count[int]] = {}
+_named: weakref.WeakValueDictionary[tuple[str, str], Worker] = weakref.WeakValueDictionary()
+
+
+class Worker:
+    """A producer or consumer in a process of its own.
+
+    When the constructor returns, the process runs and librdkafka has accepted its settings. A worker that is given a
+    `name` takes the place of the cluster's earlier worker of that name, which is closed first: a cell that makes a
+    worker can be run again. Every worker ends with its cluster, and with this process.
+
+    Attributes
+    ----------
+    name
+        Also its ``client.id``, by which brokers know it.
+    cluster, topic
+        Where it works.
+    """
+
+    _kind: ClassVar[str]
+    _module: ClassVar[str]
+    _farewell = "closed"
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        topic: str,
+        *,
+        name: str | None,
+        partitions: tuple[int, ...] = (),
+        defaults: Mapping[str, object],
+        settings: Mapping[str, object],
+        start: Mapping[str, object],
+    ) -> None:
+        if not cluster.running:
+            raise ClusterNotRunning(f"a {self._kind} needs a running cluster: this one was not started, or is stopped")
+        self.cluster = cluster
+        self.topic = topic
+        self.name = name or f"{self._kind}-{next(_numbers.setdefault(self._kind, itertools.count(1)))}"
+        self._settings = combine({"client.id": self.name}, CLIENT, defaults, cluster.client_config(), settings)
+        self._lines: list[str] = []
+        self._callbacks: list[Callable[[str], object]] = []
+        self._state = "starting"
+        self._refusal: str | None = None
+        self._write_lock = threading.Lock()
+        if namesake := _named.get((cluster.run.id, self.name)):
+            namesake.close()
+        self._log_file = cluster.run.directory / "workers" / f"{self.name.replace('/', '_')}.log"
+        self._process = self._spawn()
+        self._reader = threading.Thread(target=self._read, name=f"{self.name} events", daemon=True)
+        self._reader.start()
+        try:
+            # While the child imports its modules; and it must not touch a topic that is not there, or brokers create it.
+            require_topic(cluster, topic, partitions)
+            self._send({"config": self._settings, "topic": topic, **start})
+            self._await_start()
+        except BaseException:  # an interrupt too: nothing half started stays behind
+            self._end("not started")
+            raise
+        _named[cluster.run.id, self.name] = self
+        cluster.on_stop(self._cluster_stops)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name} on {self.topic}: {self._state}>"
+
+    @property
+    def lines(self) -> list[str]:
+        """What a terminal would show, so far."""
+        return list(self._lines)
+
+    def on_line(self, callback: Callable[[str], object]) -> None:
+        """Have `callback` called with each line to come, in order, from another thread."""
+        self._callbacks.append(callback)
+
+    @property
+    def alive(self) -> bool:
+        """Whether its process runs. Once it does not, all that it reported has been taken in."""
+        return self._reader.is_alive()
+
+    @property
+    def state(self) -> str:
+        """``running``, or how it ended."""
+        return self._state
+
+    @property
+    def pid(self) -> int:
+        """Process id."""
+        return self._process.pid
+
+    def kill(self) -> None:
+        """SIGKILL: nothing is flushed, no group is left, nobody is told. On return the process is gone."""
+        self._require_alive("kill")
+        self._end("killed")
+
+    def close(self) -> None:
+        """End in good order. On return the process is gone. Does nothing where it is gone already."""
+        if not self.alive:
+            return
+        try:
+            self._send({"do": "close"})
+            wait_until(lambda: not self.alive, self._close_timeout(), f"{self.name} to end", interval=_LOOK)
+        except WaitTimeout:
+            self._end("killed, because it did not end by itself")
+        except WorkerClosed:
+            pass  # it ended meanwhile
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # What subclasses fill in or use
+
+    def _close_timeout(self) -> float:
+        """Seconds after which a process that was told to close is killed."""
+        return _CLOSE_TIMEOUT
+
+    def _ended(self) -> None:
+        """Do what is left to do once the process is gone; called in the reading thread."""
+
+    def _handle(self, kind: str, event: dict[str, Any]) -> None:
+        """Take in an event of the child; called in the reading thread."""
+        raise NotImplementedError
+
+    def _say(self, *lines: str) -> None:
+        self._lines += lines
+        for callback in list(self._callbacks):
+            for line in lines:
+                try:
+                    callback(line)
+                except Exception:  # a widget's mistake must not silence the worker
+                    _log.exception("a callback for the lines of %s failed", self.name)
+
+    def _send(self, command: Mapping[str, object]) -> None:
+        data = json.dumps(command).encode() + b"\n"
+        pipe = self._process.stdin
+        assert pipe is not None
+        try:
+            with self._write_lock:
+                pipe.write(data)
+                pipe.flush()
+        except (BrokenPipeError, ValueError):  # the child is gone; or even its pipe is closed here
+            self._reader.join()
+            self._require_alive("use")
+
+    def _require_alive(self, verb: str) -> None:
+        if self.alive:
+            return
+        if self._state == "ended by itself":
+            raise WorkerFailed(f"{self.name} ended by itself: {self._last_words()}")
+        raise WorkerClosed(f"cannot {verb} {self.name}: {self._state}; make a new {self._kind}")
+
+    # The process
+
+    def _spawn(self) -> subprocess.Popen[bytes]:
+        self._log_file.parent.mkdir(exist_ok=True)
+        with open(self._log_file, "wb") as log:
+            return subprocess.Popen(
+                [sys.executable, "-m", self._module],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env=self.cluster.run.environment(),
+                start_new_session=True,  # a cell's interrupt does not reach it
+            )
+
+    def _await_start(self) -> None:
+        wait_until(
+            lambda: self._state != "starting" or not self.alive,
+            _START_TIMEOUT,
+            f"the process of {self.name} to start",
+            interval=_LOOK,
+        )
+        if self._refusal is not None:
+            raise WorkerFailed(f"{self.name} does not start with these settings: {self._refusal}")
+        if not self.alive:
+            raise WorkerFailed(f"{self.name} did not start: {self._last_words()}")
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        with self._process.stdout as events:
+            for line in events:
+                self._take_in(json.loads(line))
+        self._process.wait()
+        if self._state in ("starting", "running"):
+            self._state = "ended by itself"
+        self._ended()
+        self._say(self._state)
+        assert self._process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.close()
+
+    def _take_in(self, event: dict[str, Any]) -> None:
+        match event["event"]:
+            case "started":
+                self._state = "running"
+            case "refused":
+                self._refusal = event["reason"]
+            case "closed":
+                self._state = self._farewell
+            case "warning":
+                self._say(event["line"])
+            case kind:
+                self._handle(kind, event)
+
+    def _end(self, state: str) -> None:
+        self._state = state
+        self._process.kill()
+        self._reader.join()
+
+    def _last_words(self) -> str:
+        words = self._log_file.read_text(errors="replace").strip().splitlines()[-5:] if self._log_file.exists() else []
+        return "\n".join(words) or f"exit code {self._process.poll()}"
+
+    def _cluster_stops(self) -> None:
+        if not self.alive:
+            return
+        if self.cluster.backend == "attached":
+            self.close()  # that cluster lives on: leave its groups in good order
+        else:
+            self._end("ended with the cluster")

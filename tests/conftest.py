@@ -1,0 +1,50 @@
+"""Fixtures for tests of every kind. The end of the report says what was measured, and what was left out and why."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from kafkalab import Cluster
+
+MEASURED = "measured"
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    """Three local brokers for the tests of a module, which leave all of them running."""
+    with Cluster(brokers=3, backend="local") as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def measured(record_property: Callable[[str, object], None]) -> Callable[[str], None]:
+    """Call it with a sentence about what was measured, and the report will end with it."""
+    return lambda sentence: record_property(MEASURED, sentence)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    sentences = [
+        sentence
+        for reports in terminalreporter.stats.values()
+        for report in reports
+        if getattr(report, "when", None) == "call"
+        for name, sentence in report.user_properties
+        if name == MEASURED
+    ]
+    if sentences:
+        terminalreporter.section("measured")
+        for sentence in sentences:
+            terminalreporter.write_line(str(sentence))
+    if left_out := os.environ.get("KAFKALAB_LEFT_OUT", "").splitlines():
+        terminalreporter.section("left out")
+        for line in left_out:
+            terminalreporter.write_line(line, yellow=True)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say plainly which tests this machine could not run, just above the summary line."""
+    for line in os.environ.get("KAFKALAB_LEFT_OUT", "").splitlines():
+        terminalreporter.write_line(f"left out: {line}", yellow=True)
