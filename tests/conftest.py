@@ -26,6 +26,7 @@ def measured(record_property: Callable[[str, object], None]) -> Callable[[str], 
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say plainly what was measured, and which tests this machine could not run, just above the summary line."""
     sentences = [
         sentence
         for reports in terminalreporter.stats.values()
@@ -42,9 +43,3 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("left out")
         for line in left_out:
             terminalreporter.write_line(line, yellow=True)
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say plainly which tests this machine could not run, just above the summary line."""
-    for line in os.environ.get("KAFKALAB_LEFT_OUT", "").splitlines():
-        terminalreporter.write_line(f"left out: {line}", yellow=True)

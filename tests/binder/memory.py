@@ -6,7 +6,7 @@ import os
 import threading
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -117,8 +117,6 @@ def _pss(process: psutil.Process) -> int:
 def _kill(processes: list[psutil.Process]) -> None:
     for process in processes:
         if process.pid != os.getpid():
-            try:
+            with suppress(psutil.NoSuchProcess):
                 process.kill()
-            except psutil.NoSuchProcess:
-                pass
     psutil.wait_procs(processes, timeout=5)

@@ -57,7 +57,9 @@ def test_lock_holds_what_the_project_asks_for(lock: str, requirements: list[str]
     for requirement in map(Requirement, requirements):
         found = {v for name, v in versions.items() if name.split(" ; ")[0] == canonicalize_name(requirement.name)}
         assert found, f"{requirement.name} is not in {lock}: make lock"
-        assert all(requirement.specifier.contains(version) for version in found), f"{requirement} is not what {lock} has: make lock"
+        assert all(requirement.specifier.contains(version) for version in found), (
+            f"{requirement} is not what {lock} has: make lock"
+        )
 
 
 def test_tests_run_with_the_versions_that_learners_get() -> None:

@@ -312,7 +312,7 @@ def _majority_understood(sight: Sight) -> None:
     wrong = [voters for voters, dead in sorted(given.items()) if dead != (voters - 1) // 2]
     if wrong:
         voters = wrong[0]
-        raise Unmet(f"Think again about {_count(voters, 'voter')}: those who are left must be more than half of all {voters}, the dead included.")
+        raise Unmet(f"Think again about {_count(voters, 'voter')}: those who are left must be more than half of all, the dead included.")
 
 
 def _dedicated_voters(sight: Sight) -> None:
@@ -451,7 +451,7 @@ def _orders_complete(sight: Sight) -> None:
 def _both_came_back(sight: Sight) -> None:
     killed, restarted = set(_faults(sight, "kill", "stop")), set(_faults(sight, "restart"))
     if len(killed) < 2:
-        raise Unmet(f"Only {_count(len(killed), 'broker')} ever went down, and two are needed to see it.")
+        raise Unmet(f"Only {_count(len(killed), 'broker')} went down so far, and two are needed to see it.")
     if killed - restarted:
         raise Unmet(f"The {_brokers(sorted(killed - restarted))} did not come back.")
     _all_up(sight)

@@ -36,8 +36,6 @@ def subcommand(
     interrupted
         What to say after Ctrl-C.
     """
-    parser = commands.add_parser(
-        name, help=help, description=description, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = commands.add_parser(name, help=help, description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.set_defaults(command=function, interrupted=interrupted)
     return parser

@@ -132,4 +132,3 @@ async def _run(path: Path, cell_timeout: float, watch: Watcher) -> Outcome:
     # As JupyterLab numbers cells; before the first one, the kernel itself did not start.
     failure = f"In [{begun}]: {reason}" if reason else ""
     return Outcome(path, notebook, time.monotonic() - began, failure)
-

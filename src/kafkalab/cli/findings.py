@@ -142,7 +142,7 @@ def ports() -> Finding:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
     except OSError as error:
-        return Finding("Ports", "missing", f"none can be bound on 127.0.0.1 ({error.strerror})", "allow programs to listen on 127.0.0.1")
+        return Finding("Ports", "missing", f"none can be bound on 127.0.0.1 ({error.strerror})", "allow listening on 127.0.0.1")
     taken = [str(port) for port in USUAL_PORTS if _is_taken(port)]
     if taken:
         return Finding("Ports", "ok", f"any free ones; {', '.join(taken)} of Kafka's usual ones taken")

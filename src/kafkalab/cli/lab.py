@@ -144,7 +144,8 @@ def _command(args: argparse.Namespace) -> int:
     if args.port:
         reserve_port(args.port).close()  # says it plainly if the port is taken; the server would only log it
     put_tools_on_path()
-    os.environ["JUPYTER_CONFIG_PATH"] = os.pathsep.join([str(SETTINGS), os.environ.get("JUPYTER_CONFIG_PATH", "")]).rstrip(os.pathsep)
+    settings = [str(SETTINGS), *filter(None, [os.environ.get("JUPYTER_CONFIG_PATH")])]
+    os.environ["JUPYTER_CONFIG_PATH"] = os.pathsep.join(settings)
     browser = not args.no_browser and graphical_browser()
     standby = not args.no_standby and _wants_standby()
     _serve(server_options(notebook, folder, browser=browser, port=args.port), browser=browser, standby=standby)
