@@ -74,7 +74,7 @@ install_packages() {
 }
 
 # What the environment was made from: this machine's folder counts, for scripts in it name it.
-wanted() { { pwd; cat "requirements/$WHAT.lock" requirements/build.lock pyproject.toml; } | cksum; }
+wanted() { { pwd -P; cat "requirements/$WHAT.lock" requirements/build.lock pyproject.toml; } | cksum; }
 
 stamp=$VENV/.$WHAT-ready
 if [ -e $stamp ] && [ "$(cat $stamp)" = "$(wanted)" ] && [ -x $VENV/bin/kafkalab ] && supported $VENV/bin/python >/dev/null; then
