@@ -1,4 +1,4 @@
-"""The labs of chapter 02 on groups, storage, quorum, racks, min.insync.replicas, isolation and preferred leaders.
+"""The labs of chapter 02 on groups, storage, quorum, racks, min.insync.replicas and isolation.
 
 Each wrong answer is a small function that does the wrong thing, with the sentence that the check must say about it.
 """
@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
-from confluent_kafka import ElectionType, Producer
+from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from kafkalab import Cluster, ConsoleConsumer, check, wait_until
@@ -193,7 +193,9 @@ def test_customer_groups(fresh: Cluster, verdict: Verdict) -> None:
         verdict.says("customer-group-5 has 4 members", "02_customer_groups", fresh)
         consumers += [ConsoleConsumer(fresh, "customers", group="customer-group-5", from_beginning=True)]
         fresh.wait_for(
-            lambda view: view.groups["customer-group-5"].state == "stable" and len(view.groups["customer-group-5"].members) == 5,
+            lambda view: (
+                view.groups["customer-group-5"].state == "stable" and len(view.groups["customer-group-5"].members) == 5
+            ),
             "the fifth member",
             groups=True,
         )
@@ -495,7 +497,10 @@ def test_isolated(verdict: Verdict) -> None:
             verdict.says(sentence, lab, cluster, **({"acknowledged": values} | right | answers))
 
         refused("The ledger tells of 3 messages", acknowledged=values[:3])
-        refused("2 acknowledged messages cannot be found, the first one is 'message 120'", acknowledged=[*values, "message 120", "x"])
+        refused(
+            "2 acknowledged messages cannot be found, the first one is 'message 120'",
+            acknowledged=[*values, "message 120", "x"],
+        )
         refused("Give check() your answer as with_all=", with_all=None)
         refused("an isolated leader cannot acknowledge anything", with_all="acknowledged")
         refused("is not the sign of a leader that waits in vain", with_all="NOT_ENOUGH_REPLICAS")
@@ -503,36 +508,6 @@ def test_isolated(verdict: Verdict) -> None:
         refused("One message was acknowledged and is gone", lost=[])
         refused("'message 7' is not lost: it is in the topic", lost=["message 7"])
         refused("lost is a list of values", lost="letter with acks=1")
-
-
-# -- 02_rebalance_leaders -------------------------------------------------------------------------------------------
-
-
-def elect_preferred(cluster: Cluster) -> None:
-    admin = AdminClient(cluster.client_config())
-    admin.elect_leaders(ElectionType.PREFERRED).result()
-    cluster.wait_for(lambda view: all(p.leader == p.replicas[0] for p in view.topics["balanced"]), "the preferred leaders")
-
-
-def test_rebalance_leaders(verdict: Verdict) -> None:
-    with Cluster(brokers=3, backend="local") as cluster:
-        lab = "02_rebalance_leaders"
-        verdict.says("There is no topic 'balanced'", lab, cluster)
-        create(cluster, NewTopic("balanced", 6, 3))
-        verdict.says("No broker went down and came back", lab, cluster)
-        cluster.stop_broker(1)
-        cluster.wait_for(lambda view: 1 not in view.leaders("balanced").values(), "other leaders")
-        verdict.says("there is nothing to hand back", lab, cluster)
-        verdict.says("the replicas on broker 1 are not in the ISR", lab, cluster)
-        cluster.restart(1)
-        cluster.wait_for(lambda view: all(len(p.isr) == 3 for p in view.topics["balanced"]), "all replicas in sync")
-        verdict.says("2 partitions of 6 are not led by the first of the replicas", lab, cluster)
-        elect_preferred(cluster)
-        verdict.passes(lab, cluster)
-
-        delete(cluster, "balanced")  # a new topic is balanced, too, and nothing was handed back
-        create(cluster, NewTopic("balanced", 6, 3))
-        verdict.says("Was the topic made before the fault?", lab, cluster)
 
 
 # -- 02_rack_placement ----------------------------------------------------------------------------------------------

@@ -325,12 +325,12 @@ def _log_files(sight: Sight) -> dict[int, str]:
 
 
 def _files_are_named(sight: Sight) -> None:
-    true = sorted(_log_files(sight).values())
     given = sight.answers.get("files")
     if not given:
         raise Unmet("Give check() the names of the .log files of readings, as files=[…].")
     if isinstance(given, str) or not all(isinstance(name, str) for name in given):  # type: ignore[union-attr]
         raise Unmet("files is a list of names, each a text.")
+    true = sorted(_log_files(sight).values())
     said = sorted(given)  # type: ignore[call-overload]
     if said == true:
         return
@@ -345,11 +345,11 @@ def _files_are_named(sight: Sight) -> None:
 
 
 def _holder_is_right(sight: Sight) -> None:
-    files = _log_files(sight)
-    holder = files[max(offset for offset in files if offset <= _SOUGHT_OFFSET)]
     given = sight.answers.get("holder")
     if given is None:
         raise Unmet(f"Give check() the name of the file in which offset {_SOUGHT_OFFSET} stands, as holder=…")
+    files = _log_files(sight)
+    holder = files[max(offset for offset in files if offset <= _SOUGHT_OFFSET)]
     if given not in files.values():
         raise Unmet(f"{given!r} is not one of the .log files.")
     if given != holder:

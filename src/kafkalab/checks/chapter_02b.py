@@ -1,4 +1,4 @@
-"""Chapter 02, second half: customers in groups, storage, the quorum, racks, min.insync.replicas, isolation, rebalancing."""
+"""Chapter 02, second half: customers in groups, storage, the quorum, racks, min.insync.replicas, isolation."""
 
 from __future__ import annotations
 
@@ -35,7 +35,10 @@ def _topic(sight: Sight, name: str, partitions: int, copies: int) -> tuple[Parti
         raise Unmet(f"It has {_count(len(found), 'partition')}. How many does the text ask for?")
     differ = sorted({len(p.replicas) for p in found} - {copies})
     if differ:
-        raise Unmet(f"Each partition has {_count(differ[0], 'replica')}, not {copies}. Which setting says on how many brokers it is kept?")
+        raise Unmet(
+            f"Each partition has {_count(differ[0], 'replica')}, not {copies}. Which setting says on how many brokers it is "
+            "kept?"
+        )
     return found
 
 
@@ -51,7 +54,10 @@ def _full_isr(sight: Sight, name: str) -> None:
     if short:
         p = short[0]
         missing = sorted(set(p.replicas) - set(p.isr))
-        raise Unmet(f"In partition {p.partition} the replicas on {_brokers(missing)} are not in the ISR. Does every broker run again, and did you wait?")
+        raise Unmet(
+            f"In partition {p.partition} the replicas on {_brokers(missing)} are not in the ISR. Does every broker run again, "
+            "and did you wait?"
+        )
 
 
 def _existing(sight: Sight, name: str) -> tuple[PartitionView, ...]:
@@ -114,10 +120,19 @@ def _customers_divided(sight: Sight) -> None:
     if total == 0:
         raise Unmet("The topic is empty.")
     if total > all_of_them:
-        raise Unmet(f"There are {total} records for {all_of_them} customers: the file was loaded more than once. Delete the topic and begin again.")
+        raise Unmet(
+            f"There are {total} records for {all_of_them} customers: the file was loaded more than once. Delete the topic and "
+            "begin again."
+        )
     if total < all_of_them:
-        raise Unmet(f"There are {total} records for {all_of_them} customers. Did the producer wait, at the end, until all were delivered?")
-    raise Unmet("The number of records is right, but they are not divided as in the class. Who chose the partition: the producer's hash, or you?")
+        raise Unmet(
+            f"There are {total} records for {all_of_them} customers. Did the producer wait, at the end, until all were "
+            "delivered?"
+        )
+    raise Unmet(
+        "The number of records is right, but they are not divided as in the class. Who chose the partition: the producer's "
+        "hash, or you?"
+    )
 
 
 def _customers_complete(sight: Sight) -> None:
@@ -128,7 +143,10 @@ def _customers_complete(sight: Sight) -> None:
         return
     values, wanted_values = Counter(v for _, v in found.elements()), Counter(v for _, v in wanted.elements())
     if missing := wanted_values - values:
-        raise Unmet(f"{_count(missing.total(), 'customer')} of the file cannot be found, the first one is {next(iter(missing))!r}. Is a record's value the whole line?")
+        raise Unmet(
+            f"{_count(missing.total(), 'customer')} of the file cannot be found, the first one is {next(iter(missing))!r}. Is "
+            "a record's value the whole line?"
+        )
     if surplus := values - wanted_values:
         raise Unmet(f"{_count(surplus.total(), 'record')} should not be there, the first one is {next(iter(surplus))!r}.")
     raise Unmet("All customers are there, but some of them are in another partition than the data set says.")
@@ -142,7 +160,10 @@ def _spark_counted(sight: Sight) -> None:
     if not given:
         raise Unmet("counted is empty: Spark has not counted anything yet.")
     if dict(given) != ends:
-        raise Unmet("What Spark counted is not what the brokers have. Does the query group by partition, and does it start with the earliest offset?")
+        raise Unmet(
+            "What Spark counted is not what the brokers have. Does the query group by partition, and does it start with the "
+            "earliest offset?"
+        )
 
 
 def _groups(sight: Sight) -> dict[int, GroupView]:
@@ -155,7 +176,10 @@ def _groups(sight: Sight) -> dict[int, GroupView]:
 def _group_sizes(sight: Sight) -> None:
     for size, group in _groups(sight).items():
         if len(group.members) != size:
-            raise Unmet(f"{group.id} has {_count(len(group.members), 'member')}. Do all of its consumers run, and do they name this group?")
+            raise Unmet(
+                f"{group.id} has {_count(len(group.members), 'member')}. Do all of its consumers run, and do they name this "
+                "group?"
+            )
 
 
 def _one_owner_each(sight: Sight) -> None:
@@ -163,7 +187,10 @@ def _one_owner_each(sight: Sight) -> None:
     for group in _groups(sight).values():
         owned = Counter(place for member in group.members for place in member.partitions)
         if set(owned) != every or owned.total() != len(every):
-            raise Unmet(f"In {group.id} not every partition has exactly one owner (the group is {group.state}). Did you wait until it had settled?")
+            raise Unmet(
+                f"In {group.id} not every partition has exactly one owner (the group is {group.state}). Did you wait until it "
+                "had settled?"
+            )
 
 
 def _idle_members(sight: Sight) -> None:
@@ -171,7 +198,10 @@ def _idle_members(sight: Sight) -> None:
     for size, group in _groups(sight).items():
         idle = sum(not member.partitions for member in group.members)
         if idle != max(0, size - partitions):
-            raise Unmet(f"{group.id}: {idle} of {_count(len(group.members), 'member')} own nothing, which does not fit {_count(partitions, 'partition')}.")
+            raise Unmet(
+                f"{group.id}: {idle} of {_count(len(group.members), 'member')} own nothing, which does not fit "
+                f"{_count(partitions, 'partition')}."
+            )
 
 
 def _groups_done(sight: Sight) -> None:
@@ -180,9 +210,14 @@ def _groups_done(sight: Sight) -> None:
         raise Unmet("There is nothing to read: the topic is missing or empty.")
     for group in _groups(sight).values():
         if set(group.lag) != {("customers", p) for p in ends}:
-            raise Unmet(f"{group.id} has committed offsets for {_count(len(group.lag), 'partition')} only. Has it read from the beginning?")
+            raise Unmet(
+                f"{group.id} has committed offsets for {_count(len(group.lag), 'partition')} only. Has it read from the "
+                "beginning?"
+            )
         if behind := sum(group.lag.values()):
-            raise Unmet(f"{group.id} is {_count(behind, 'record')} behind. Wait until its consumers have read and committed everything.")
+            raise Unmet(
+                f"{group.id} is {_count(behind, 'record')} behind. Wait until its consumers have read and committed everything."
+            )
 
 
 # -- storage --------------------------------------------------------------------------------------------------------
@@ -203,7 +238,10 @@ def _every_partition_used(topic: str) -> Callable[[Sight], None]:
         _existing(sight, topic)
         empty = [p for p, end in sorted(sight.end_offsets(topic).items()) if not end]
         if empty:
-            raise Unmet(f"Nothing was ever written to partition {empty[0]}. What decides where a record goes, and what if you say it yourself?")
+            raise Unmet(
+                f"Nothing was ever written to partition {empty[0]}. What decides where a record goes, and what if you say it "
+                "yourself?"
+            )
 
     return probe
 
@@ -225,17 +263,26 @@ def _rolled_by_age(sight: Sight) -> None:
     _existing(sight, "customers-new")
     config = sight.topic_config("customers-new")
     if (config["segment.ms"], config["segment.bytes"]) != (str(7 * 24 * 3600 * 1000), str(1 << 30)):
-        raise Unmet("The topic's segment.ms or segment.bytes was changed. Here the week stays a week: it is the records that come from other weeks.")
+        raise Unmet(
+            "The topic's segment.ms or segment.bytes was changed. Here the week stays a week: it is the records that come from "
+            "other weeks."
+        )
     few = {p: names for p, names in _segments(sight, "customers-new").items() if len(names) < 3}
     if few:
         p, names = min(few.items())
-        raise Unmet(f"Partition {p} has {_count(len(names), 'segment')}, and the text asks for three. What is it that Kafka compares with segment.ms?")
+        raise Unmet(
+            f"Partition {p} has {_count(len(names), 'segment')}, and the text asks for three. What is it that Kafka compares "
+            "with segment.ms?"
+        )
 
 
 def _old_records_kept(sight: Sight) -> None:
     _existing(sight, "customers-new")
     if sight.topic_config("customers-new")["retention.ms"] != "-1":
-        raise Unmet("Records older than retention.ms may be deleted at any moment, and some of yours are. Let this topic keep them without a limit.")
+        raise Unmet(
+            "Records older than retention.ms may be deleted at any moment, and some of yours are. Let this topic keep them "
+            "without a limit."
+        )
 
 
 def _segment_named(sight: Sight) -> None:
@@ -312,7 +359,9 @@ def _majority_understood(sight: Sight) -> None:
     wrong = [voters for voters, dead in sorted(given.items()) if dead != (voters - 1) // 2]
     if wrong:
         voters = wrong[0]
-        raise Unmet(f"Think again about {_count(voters, 'voter')}: those who are left must be more than half of all, the dead included.")
+        raise Unmet(
+            f"Think again about {_count(voters, 'voter')}: those who are left must be more than half of all, the dead included."
+        )
 
 
 def _dedicated_voters(sight: Sight) -> None:
@@ -379,11 +428,16 @@ def _placement_by_the_rule(sight: Sight) -> None:
     _placement_complete(sight)
     placement, rule = _placement(sight), class_placement()
     if leaders := [p for p in range(10) if placement[p][0] != rule[p][0]]:
-        raise Unmet(f"The leader of partition {leaders[0]} is another one by the rule: leaders go round the list, one after the other.")
+        raise Unmet(
+            f"The leader of partition {leaders[0]} is another one by the rule: leaders go round the list, one after the other."
+        )
     for p in range(10):
         for step, name in ((1, "first"), (2, "second")):
             if placement[p][step] != rule[p][step]:
-                raise Unmet(f"The {name} follower of partition {p} is on another broker by the rule. By how many places is it away from the leader?")
+                raise Unmet(
+                    f"The {name} follower of partition {p} is on another broker by the rule. By how many places is it away "
+                    "from the leader?"
+                )
 
 
 def _placed_by_hand(sight: Sight) -> None:
@@ -402,7 +456,10 @@ def _placed_by_kafka(sight: Sight) -> None:
         raise Unmet("The brokers are not in the racks of the class: 0, 1, 2 in R1 and 3, 4, 5 in R2.")
     for p in found:
         if len({racks[b] for b in p.replicas}) == 1:
-            raise Unmet(f"Partition {p.partition} of 'by-kafka' is on one rack only: Kafka itself does not do that when it knows the racks.")
+            raise Unmet(
+                f"Partition {p.partition} of 'by-kafka' is on one rack only: Kafka itself does not do that when it knows the "
+                "racks."
+            )
 
 
 # -- min.insync.replicas --------------------------------------------------------------------------------------------
@@ -411,7 +468,10 @@ def _placed_by_kafka(sight: Sight) -> None:
 def _needs_two(sight: Sight) -> None:
     _topic(sight, "orders", 1, 3)
     if (found := sight.topic_config("orders")["min.insync.replicas"]) != "2":
-        raise Unmet(f"Its effective min.insync.replicas is {found}. It can be given to a topic when it is made, or later with kafka-configs.sh.")
+        raise Unmet(
+            f"Its effective min.insync.replicas is {found}. It can be given to a topic when it is made, or later with "
+            "kafka-configs.sh."
+        )
 
 
 def _two_followers_down(sight: Sight) -> None:
@@ -419,7 +479,9 @@ def _two_followers_down(sight: Sight) -> None:
     if p.leader is None:
         raise Unmet("The partition has no leader. The followers were to go, not the leader.")
     if len(p.isr) > 1:
-        raise Unmet(f"Its ISR has {len(p.isr)} members. Are both followers down, and did you wait until the controller noticed?")
+        raise Unmet(
+            f"Its ISR has {len(p.isr)} members. Are both followers down, and did you wait until the controller noticed?"
+        )
 
 
 def _refused(sight: Sight) -> None:
@@ -427,14 +489,20 @@ def _refused(sight: Sight) -> None:
     if given in ("_MSG_TIMED_OUT", "_TIMED_OUT"):
         raise Unmet("That is the client giving up after many retries. How does one see the broker's own first answer?")
     if given != "NOT_ENOUGH_REPLICAS":
-        raise Unmet(f"{given!r} is not what a broker answers when too few replicas are in sync. What did the delivery report's error say?")
+        raise Unmet(
+            f"{given!r} is not what a broker answers when too few replicas are in sync. What did the delivery report's error "
+            "say?"
+        )
 
 
 def _reads_go_on(sight: Sight) -> None:
     _existing(sight, "orders")
     found = sight.values("orders")
     if found != ["order-1", "order-2"]:
-        raise Unmet(f"A consumer can read {found or 'nothing'} at this moment. It should be the two orders that were acknowledged by all of the ISR, no less and no more.")
+        raise Unmet(
+            f"A consumer can read {found or 'nothing'} at this moment. It should be the two orders that were acknowledged by "
+            "all of the ISR, no less and no more."
+        )
 
 
 def _orders_complete(sight: Sight) -> None:
@@ -445,7 +513,10 @@ def _orders_complete(sight: Sight) -> None:
     wanted = ["order-1", "order-2", "order-4", "order-5"]
     if found != wanted:
         missing = [value for value in wanted if value not in found]
-        raise Unmet(f"The topic holds {found}." + (f" What became of {missing[0]}?" if missing else " Each order was to be sent once, in order."))
+        raise Unmet(
+            f"The topic holds {found}."
+            + (f" What became of {missing[0]}?" if missing else " Each order was to be sent once, in order.")
+        )
 
 
 def _both_came_back(sight: Sight) -> None:
@@ -482,10 +553,16 @@ def _nothing_acknowledged_lost(sight: Sight) -> None:
     acknowledged = _letter_answers(sight, "acknowledged", "the values that were acknowledged with acks=all")
     _topic(sight, "letters", 3, 3)
     if len(acknowledged) < 100:
-        raise Unmet(f"The ledger tells of {_count(len(acknowledged), 'message')}. It should have run before, during and after the isolation.")
+        raise Unmet(
+            f"The ledger tells of {_count(len(acknowledged), 'message')}. It should have run before, during and after the "
+            "isolation."
+        )
     there = set(sight.values("letters"))
     if lost := [value for value in acknowledged if value not in there]:
-        raise Unmet(f"{_count(len(lost), 'acknowledged message')} cannot be found, the first one is {lost[0]!r}. Which acks did that producer ask for?")
+        raise Unmet(
+            f"{_count(len(lost), 'acknowledged message')} cannot be found, the first one is {lost[0]!r}. Which acks did that "
+            "producer ask for?"
+        )
 
 
 def _outcome(sight: Sight, name: str) -> object:
@@ -495,7 +572,10 @@ def _outcome(sight: Sight, name: str) -> object:
 def _all_refused(sight: Sight) -> None:
     match _outcome(sight, "with_all"):
         case "acknowledged":
-            raise Unmet("With acks=all an isolated leader cannot acknowledge anything: did the message go to the isolated broker, while it was isolated?")
+            raise Unmet(
+                "With acks=all an isolated leader cannot acknowledge anything: did the message go to the isolated broker, "
+                "while it was isolated?"
+            )
         case "REQUEST_TIMED_OUT" | "_MSG_TIMED_OUT" | "_TIMED_OUT":
             return
         case other:
@@ -511,32 +591,6 @@ def _one_lost(sight: Sight) -> None:
         raise Unmet("One message was acknowledged and is gone. Compare what was acknowledged with what can be read.")
     if found := [value for value in lost if value in there]:
         raise Unmet(f"{found[0]!r} is not lost: it is in the topic.")
-
-
-# -- preferred leaders ----------------------------------------------------------------------------------------------
-
-
-def _one_came_back(sight: Sight) -> None:
-    if not set(_faults(sight, "kill", "stop")) & set(_faults(sight, "restart")):
-        raise Unmet("No broker went down and came back: there is nothing to hand back.")
-    _all_up(sight)
-
-
-def _leadership_moved(sight: Sight) -> None:
-    returned = set(_faults(sight, "kill", "stop")) & set(_faults(sight, "restart"))
-    own = [p for p in _topic(sight, "balanced", 6, 3) if p.replicas[0] in returned]
-    # Each change of leader adds one to the epoch: away from the preferred leader and back again makes two.
-    if not own or any(p.leader_epoch < 2 for p in own):
-        raise Unmet("The leadership of its partitions did not go away and come back. Was the topic made before the fault?")
-
-
-def _preferred_lead(sight: Sight) -> None:
-    strangers = [p for p in _topic(sight, "balanced", 6, 3) if p.leader != p.replicas[0]]
-    if strangers:
-        raise Unmet(
-            f"{_count(len(strangers), 'partition')} of 6 {'is' if len(strangers) == 1 else 'are'} not led by the first of "
-            "the replicas. Does Kafka hand leadership back by itself, or must it be asked?"
-        )
 
 
 LABS: tuple[Lab, ...] = (
@@ -661,7 +715,7 @@ LABS: tuple[Lab, ...] = (
         (
             "min.insync.replicas is a setting of the topic: NewTopic takes config=.",
             "The followers are those in replicas that are not the leader. Wait until the ISR has got shorter.",
-            "With retries left, the client tries again until its delivery.timeout.ms is over, and then names that. Give it retries=0.",
+            "With retries left, the client tries until its delivery.timeout.ms is over, and then names that. Give it retries=0.",
         ),
     ),
     Lab(
@@ -673,7 +727,7 @@ LABS: tuple[Lab, ...] = (
             Requirement("orders holds all but the one that was refused", _orders_complete),
         ),
         (
-            "restart starts a broker with its data. It returns when the broker is a member; its replicas may still be catching up.",
+            "restart starts a broker with its data. It returns when that is a member; its replicas may still catch up.",
             "cluster.wait_for(lambda view: …) waits for what you need to see.",
         ),
     ),
@@ -691,20 +745,6 @@ LABS: tuple[Lab, ...] = (
             "isolate cuts a broker off from its peers and from the controller; heal undoes it.",
             "send_to_isolated(acks) uses a producer that already knows the leader. Call it right after isolate.",
             "What is lost: acknowledged, but not among the values that can be read.",
-        ),
-    ),
-    Lab(
-        "02_rebalance_leaders",
-        "Leadership is handed back",
-        (
-            Requirement("a broker went down and came back", _one_came_back),
-            Requirement("all replicas of balanced are in sync", partial(_full_isr, name="balanced")),
-            Requirement("its partitions were led by others meanwhile", _leadership_moved),
-            Requirement("every partition is led by its preferred leader", _preferred_lead),
-        ),
-        (
-            "A broker that comes back is a follower everywhere. The preferred leader is the first of the replicas.",
-            "kafka-leader-election.sh takes --election-type and either one partition or --all-topic-partitions.",
         ),
     ),
 )
