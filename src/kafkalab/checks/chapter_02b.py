@@ -715,7 +715,7 @@ LABS: tuple[Lab, ...] = (
         (
             "min.insync.replicas is a setting of the topic: NewTopic takes config=.",
             "The followers are those in replicas that are not the leader. Wait until the ISR has got shorter.",
-            "With retries left, the client tries until its delivery.timeout.ms is over, and then names that. Give it retries=0.",
+            "With retries left, the client tries until its delivery.timeout.ms is over, and names that. Give it retries=0.",
         ),
     ),
     Lab(
