@@ -180,6 +180,8 @@ def abandoned_runs() -> Iterator[Run]:
         except psutil.NoSuchProcess:
             alive = False
         if not alive:
-            yield from (Run(claim.name) for claim in list(owner.iterdir()))
-            if not any(owner.iterdir()):
+            # Its reaper may be at work on the same at this moment.
+            with contextlib.suppress(FileNotFoundError):
+                yield from [Run(claim.name) for claim in owner.iterdir()]
+            with contextlib.suppress(OSError):  # gone, or still with claims in it
                 owner.rmdir()
