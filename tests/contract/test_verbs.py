@@ -190,6 +190,39 @@ def test_add_broker(make_cluster) -> None:
     in_sync(cluster, topic, 2)
 
 
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_describe_shows_groups_and_goes_on_when_their_coordinator_dies(shared: Cluster, protocol: str) -> None:
+    topic, group = make_topic(shared, 1), f"group-{protocol}"
+    assert send(shared, topic, 20) == [None] * 20
+    consumer = Consumer(
+        shared.client_config(group_id=group, group_protocol=protocol, auto_offset_reset="earliest", enable_auto_commit=False)
+    )
+    try:
+        consumer.subscribe([topic])
+        assert len(consumer.consume(20, 60)) == 20
+        consumer.commit(asynchronous=False)
+        view = shared.wait_for(lambda v: v if v.groups[group].state == "Stable" else None, f"a stable {group}", groups=True)
+        assert [m.partitions for m in view.groups[group].members] == [((topic, 0),)]
+        assert view.groups[group].lag
+        assert sum(view.groups[group].lag.values()) == 0
+        assert send(shared, topic, 5) == [None] * 5
+        shared.wait_for(lambda v: sum(v.groups[group].lag.values()) == 5, "a lag of 5", groups=True)
+
+        admin = AdminClient(shared.client_config())
+        coordinator = admin.describe_consumer_groups([group])[group].result().coordinator.id
+        shared.kill(coordinator)
+        shared.wait_for(
+            lambda v: not v.silent and v.brokers[coordinator].state == "dead" and group in v.groups,
+            "the group at its new coordinator",
+            60,
+            groups=True,
+        )
+    finally:
+        consumer.close()
+    shared.restart(coordinator)
+    in_sync(shared, topic)
+
+
 def test_dedicated_controllers_racks_and_settings(make_cluster) -> None:
     cluster = make_cluster(2, controllers=1, racks=["r1", "r2"], settings={"num.partitions": 5, "broker.session.timeout.ms": 3000}).start()
     view = cluster.describe()

@@ -163,7 +163,7 @@ def start_groups(cluster: Cluster, sizes: dict[str, int], *, beginning: bool = T
         consumers += [ConsoleConsumer(cluster, "customers", group=name, from_beginning=beginning) for _ in range(size)]
     cluster.wait_for(
         lambda view: all(
-            name in view.groups and view.groups[name].state == "stable" and len(view.groups[name].members) == size
+            name in view.groups and view.groups[name].state == "Stable" and len(view.groups[name].members) == size
             for name, size in sizes.items()
         ),
         "all members",
@@ -194,7 +194,7 @@ def test_customer_groups(fresh: Cluster, verdict: Verdict) -> None:
         consumers += [ConsoleConsumer(fresh, "customers", group="customer-group-5", from_beginning=True)]
         fresh.wait_for(
             lambda view: (
-                view.groups["customer-group-5"].state == "stable" and len(view.groups["customer-group-5"].members) == 5
+                view.groups["customer-group-5"].state == "Stable" and len(view.groups["customer-group-5"].members) == 5
             ),
             "the fifth member",
             groups=True,

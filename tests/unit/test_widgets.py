@@ -124,15 +124,15 @@ def test_brokers_and_controllers_come_and_go():
     assert "active controller none → 0, epoch 5" in texts(replace(healthy(), controller=None), healthy())
 
 
-def group(*members, state="stable", lag=None, id_="mygroup"):
+def group(*members, state="Stable", lag=None, id_="mygroup"):
     return GroupView(id_, state, tuple(MemberView(f"{name}-x", name, parts) for name, parts in members), lag or {})
 
 
 def test_groups_tell_who_owns_how_much_once_they_are_settled():
     quiet = healthy()
     both = replace(quiet, groups={"mygroup": group(("c1", ((TOPIC, 0), (TOPIC, 1))), ("c2", ((TOPIC, 2),)), ("c3", ()))})
-    moving = replace(quiet, groups={"mygroup": group(("c1", ()), state="preparing_rebalance")})
-    empty = replace(quiet, groups={"mygroup": group(state="empty")})
+    moving = replace(quiet, groups={"mygroup": group(("c1", ()), state="PreparingRebalance")})
+    empty = replace(quiet, groups={"mygroup": group(state="Empty")})
     assert texts(quiet, both) == ["group mygroup: 3 members own partitions: c1 2, c2 1, c3 idle"]
     assert texts(both, moving) == []
     assert texts(both, empty) == ["group mygroup: no members"]

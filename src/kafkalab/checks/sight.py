@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,11 +11,12 @@ from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
 from kafkalab.cluster import Cluster, ClusterView, PartitionView
-from kafkalab.errors import KafkaLabError
+from kafkalab.errors import KafkaLabError, WaitTimeout
 
 __all__ = ["Sight"]
 
 _TIMEOUT = 10.0
+_GROUPS_TIMEOUT = 5.0
 
 
 @dataclass
@@ -33,8 +35,16 @@ class Sight:
     answers: Mapping[str, object] = field(default_factory=dict)
 
     def view(self) -> ClusterView:
-        """The cluster as it is now, with consumer groups."""
-        return self.cluster.describe()
+        """The cluster as it is now, with consumer groups.
+
+        A group is missing for a moment while its coordinator moves, so a broker that does not tell its groups is given
+        some seconds before they count as not there.
+        """
+        view = self.cluster.describe()
+        with contextlib.suppress(WaitTimeout):
+            if view.silent:
+                view = self.cluster.wait_for(lambda v: v if not v.silent else None, "all groups", _GROUPS_TIMEOUT, groups=True)
+        return view
 
     def partitions(self, topic: str) -> tuple[PartitionView, ...]:
         """Partitions of a topic; empty if there is no such topic."""

@@ -11,14 +11,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from confluent_kafka.admin import AdminClient
-
 from kafkalab.cluster import standby
 from kafkalab.cluster.backends import BackendChoice, choose
 from kafkalab.cluster.backends.base import Backend
-from kafkalab.cluster.groups import read_groups
+from kafkalab.cluster.groups import GroupReader
 from kafkalab.cluster.spec import ClusterSpec, Listener
-from kafkalab.cluster.view import BrokerState, BrokerView, ClusterView, Fault
+from kafkalab.cluster.view import BrokerState, BrokerView, ClusterView, Fault, GroupView
 from kafkalab.cluster.wire import NO_QUORUM, BrokerConnection, Metadata, Quorum
 from kafkalab.distribution import put_tools_on_path
 from kafkalab.errors import (
@@ -97,7 +95,7 @@ class Cluster:
         self._backend: Backend | None = None
         self._connections: dict[int, BrokerConnection] = {}
         self._asking = threading.Lock()  # a connection carries one question at a time
-        self._admin: AdminClient | None = None
+        self._groups = GroupReader()
         self._on_stop: list[Callable[[], None]] = []
 
     @classmethod
@@ -370,13 +368,15 @@ class Cluster:
                 controller=node_id == quorum.leader,
                 voter=node_id in quorum.voters if quorum.voters else node.controller,
             )
+        asked, silent = self._read_groups(metadata) if groups else ({}, frozenset())
         return ClusterView(
             metadata.cluster_id,
             quorum.leader,
             quorum.epoch,
             brokers,
             {name: parts for name, parts in metadata.topics.items() if internal or name not in metadata.internal},
-            read_groups(self._admin_client()) if groups else {},
+            asked,
+            silent,
         )
 
     def states(self) -> dict[int, BrokerState]:
@@ -492,10 +492,10 @@ class Cluster:
                 continue
         return None
 
-    def _admin_client(self) -> AdminClient:
-        if self._admin is None:
-            self._admin = AdminClient(self.client_config(socket_timeout_ms=2000))
-        return self._admin
+    def _read_groups(self, metadata: Metadata) -> tuple[dict[str, GroupView], frozenset[int]]:
+        backend = self._running()
+        brokers = {b: backend.control_address(b) for b in metadata.brokers if b in backend.nodes()}
+        return self._groups.read(brokers, [p for partitions in metadata.topics.values() for p in partitions])
 
     def _wait_until_ready(self, timeout: float) -> None:
         """Every broker registered, a controller active, the same metadata everywhere."""
@@ -557,7 +557,8 @@ class Cluster:
         wait_until(back, timeout, f"broker {broker} to be back in the cluster", last_seen=lambda: seen, ignore=(OSError,))
 
     def _discard(self) -> None:
-        backend, self._backend, self._admin = self._backend, None, None
+        backend, self._backend = self._backend, None
+        self._groups.close()
         with self._asking:
             for connection in self._connections.values():
                 connection.close()

@@ -1,63 +1,197 @@
-"""Consumer groups as the brokers see them."""
+"""Consumer groups as their coordinators see them.
+
+librdkafka's admin client could be asked for them, too, but it ends the whole process when a coordinator goes away while it
+is asked (https://github.com/confluentinc/librdkafka/issues/4605), and coordinators go away here all the time.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+import threading
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 
-from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient, OffsetSpec
+from kafka.protocol.admin import DescribeGroupsRequest, DescribeGroupsResponse, ListGroupsRequest, ListGroupsResponse
+from kafka.protocol.api_message import ApiMessage
+from kafka.protocol.consumer.group import OffsetFetchRequest, OffsetFetchResponse
+from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
+from kafka.protocol.consumer.offsets import ListOffsetsRequest, ListOffsetsResponse
 
-from kafkalab.cluster.view import GroupView, MemberView
+from kafkalab.cluster import messages
+from kafkalab.cluster.view import GroupView, MemberView, PartitionView
+from kafkalab.cluster.wire import BrokerConnection
 
-__all__ = ["read_groups"]
+__all__ = ["GroupReader"]
+
+_LIST_GROUPS_VERSION = 5
+_DESCRIBE_GROUPS_VERSION = 6
+_DESCRIBE_CONSUMER_GROUPS_VERSION = 1
+_OFFSET_FETCH_VERSION = 9
+_LIST_OFFSETS_VERSION = 7
+_LATEST = -1
+_ANY_REPLICA = -1
+
+_Committed = dict[tuple[str, int], int]
 
 
-def read_groups(admin: AdminClient, timeout: float = 2.0) -> dict[str, GroupView]:
-    """All consumer groups, with members, assignment and lag.
+class ConsumerGroupDescribeRequest(ApiMessage, load_json=messages):
+    """Asks for groups of the new protocol (KIP-848), which kafka-python's own classes do not know."""
 
-    A group whose coordinator is just moving is left out: it is there again a moment later.
 
-    Parameters
-    ----------
-    timeout
-        Seconds for each of the questions that this takes.
-    """
-    listed = _result(admin.list_consumer_groups(request_timeout=timeout))
-    if listed is None or not listed.valid:
+class ConsumerGroupDescribeResponse(ApiMessage, load_json=messages):
+    """The answer to it."""
+
+
+class GroupReader:
+    """Asks brokers for consumer groups, over connections of its own: a broker that hangs delays nobody else's questions."""
+
+    def __init__(self) -> None:
+        self._connections: dict[str, BrokerConnection] = {}
+        self._asking = threading.Lock()
+
+    def read(self, brokers: Mapping[int, str], partitions: Iterable[PartitionView]) -> tuple[dict[str, GroupView], frozenset[int]]:
+        """All groups, with members, assignment and lag, and the brokers that did not tell theirs.
+
+        A broker does not tell while it hangs, or while it is taking a dead coordinator's groups over.
+
+        Parameters
+        ----------
+        brokers
+            ``host:port`` of each live broker by id.
+        partitions
+            Who leads what: the end of a partition's log is asked of its leader.
+        """
+        groups: dict[str, GroupView] = {}
+        committed: dict[str, _Committed] = {}
+        silent = set()
+        with self._asking:
+            for broker, address in brokers.items():
+                try:
+                    connection = self._connection(address)
+                    told = _coordinated_by(connection)
+                    groups |= told
+                    committed |= _committed(connection, told)
+                except (OSError, _NotTold):
+                    silent.add(broker)
+            wanted = {position for positions in committed.values() for position in positions}
+            leaders: dict[int, list[PartitionView]] = defaultdict(list)
+            for p in partitions:
+                if p.leader in brokers and (p.topic, p.partition) in wanted:
+                    leaders[p.leader].append(p)
+            ends: _Committed = {}
+            for leader, led in leaders.items():
+                with contextlib.suppress(OSError):
+                    ends |= _ends(self._connection(brokers[leader]), led)
+        return {
+            id_: GroupView(id_, group.state, group.members, _lag(committed.get(id_, {}), ends)) for id_, group in sorted(groups.items())
+        }, frozenset(silent)
+
+    def close(self) -> None:
+        """Close all connections."""
+        with self._asking:
+            for connection in self._connections.values():
+                connection.close()
+            self._connections.clear()
+
+    def _connection(self, address: str) -> BrokerConnection:
+        return self._connections.setdefault(address, BrokerConnection(address))
+
+
+class _NotTold(Exception):
+    """A broker answered that it cannot tell at the moment."""
+
+
+def _coordinated_by(connection: BrokerConnection) -> dict[str, GroupView]:
+    listing = connection.ask(
+        ListGroupsRequest(states_filter=[], types_filter=[], version=_LIST_GROUPS_VERSION), ListGroupsResponse, _LIST_GROUPS_VERSION
+    )
+    if listing.error_code:
+        raise _NotTold
+    by_type: dict[str, list[str]] = defaultdict(list)
+    for listed in listing.groups:
+        by_type[listed.group_type].append(listed.group_id)
+    return {**_classic(connection, by_type["classic"]), **_of_new_protocol(connection, by_type["consumer"])}
+
+
+def _classic(connection: BrokerConnection, ids: list[str]) -> dict[str, GroupView]:
+    if not ids:
         return {}
-    described = admin.describe_consumer_groups([g.group_id for g in listed.valid], request_timeout=timeout)
-    groups = {}
-    for group_id, future in sorted(described.items()):
-        description = _result(future)
-        if description is None:
-            continue
-        members = tuple(
-            MemberView(
-                m.member_id, m.client_id, tuple(sorted((p.topic, p.partition) for p in m.assignment.topic_partitions))
-            )
-            for m in sorted(description.members, key=lambda m: (m.client_id, m.member_id))
-        )
-        groups[group_id] = GroupView(group_id, description.state.name.lower(), members, _lag(admin, group_id, timeout))
-    return groups
-
-
-def _lag(admin: AdminClient, group_id: str, timeout: float) -> Mapping[tuple[str, int], int]:
-    answer = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group_id)], request_timeout=timeout)
-    committed = _result(answer[group_id])
-    positions = [p for p in committed.topic_partitions if p.offset >= 0] if committed else []
-    if not positions:
-        return {}
-    ends = admin.list_offsets({TopicPartition(p.topic, p.partition): OffsetSpec.latest() for p in positions}, request_timeout=timeout)
-    end_of = {(p.topic, p.partition): _result(future) for p, future in ends.items()}
+    answer = connection.ask(
+        DescribeGroupsRequest(groups=ids, version=_DESCRIBE_GROUPS_VERSION), DescribeGroupsResponse, _DESCRIBE_GROUPS_VERSION
+    )
     return {
-        (p.topic, p.partition): max(0, end.offset - p.offset)
-        for p in positions
-        if (end := end_of[p.topic, p.partition]) is not None
+        g.group_id: GroupView(
+            g.group_id, g.group_state, _members((m.member_id, m.client_id, _assigned(m.member_assignment)) for m in g.members)
+        )
+        for g in answer.groups
+        if not g.error_code  # a group that was deleted in between
     }
 
 
-def _result(future):  # noqa: ANN001, ANN202 - whatever the request answers
-    try:
-        return future.result()
-    except KafkaException:
-        return None
+def _assigned(assignment: bytes) -> list[tuple[str, int]]:
+    if not assignment:  # while the group is being rebalanced
+        return []
+    topics = ConsumerProtocolAssignment.decode(assignment).assigned_partitions
+    return [(topic.topic, partition) for topic in topics for partition in topic.partitions]
+
+
+def _of_new_protocol(connection: BrokerConnection, ids: list[str]) -> dict[str, GroupView]:
+    if not ids:
+        return {}
+    request = ConsumerGroupDescribeRequest(
+        group_ids=ids, include_authorized_operations=False, version=_DESCRIBE_CONSUMER_GROUPS_VERSION
+    )
+    answer = connection.ask(request, ConsumerGroupDescribeResponse, _DESCRIBE_CONSUMER_GROUPS_VERSION)
+    return {
+        g.group_id: GroupView(
+            g.group_id,
+            g.group_state,
+            _members(
+                (m.member_id, m.client_id, [(t.topic_name, p) for t in m.assignment.topic_partitions for p in t.partitions])
+                for m in g.members
+            ),
+        )
+        for g in answer.groups
+        if not g.error_code
+    }
+
+
+def _members(described: Iterable[tuple[str, str, list[tuple[str, int]]]]) -> tuple[MemberView, ...]:
+    members = (MemberView(id_, client, tuple(sorted(owned))) for id_, client, owned in described)
+    return tuple(sorted(members, key=lambda m: (m.client_id, m.id)))
+
+
+def _committed(connection: BrokerConnection, groups: Iterable[str]) -> dict[str, _Committed]:
+    wanted = [OffsetFetchRequest.OffsetFetchRequestGroup(group_id=id_, topics=None) for id_ in groups]
+    if not wanted:
+        return {}
+    request = OffsetFetchRequest(groups=wanted, version=_OFFSET_FETCH_VERSION)
+    answer = connection.ask(request, OffsetFetchResponse, _OFFSET_FETCH_VERSION)
+    return {
+        g.group_id: {
+            (t.name, p.partition_index): p.committed_offset for t in g.topics for p in t.partitions if p.committed_offset >= 0
+        }
+        for g in answer.groups
+    }
+
+
+def _ends(connection: BrokerConnection, led: Iterable[PartitionView]) -> _Committed:
+    topics: dict[str, list[int]] = defaultdict(list)
+    for p in led:
+        topics[p.topic].append(p.partition)
+    topic, partition = ListOffsetsRequest.ListOffsetsTopic, ListOffsetsRequest.ListOffsetsTopic.ListOffsetsPartition
+    request = ListOffsetsRequest(
+        replica_id=_ANY_REPLICA,
+        isolation_level=0,
+        topics=[
+            topic(name=name, partitions=[partition(partition_index=p, timestamp=_LATEST) for p in numbers])
+            for name, numbers in topics.items()
+        ],
+        version=_LIST_OFFSETS_VERSION,
+    )
+    answer = connection.ask(request, ListOffsetsResponse, _LIST_OFFSETS_VERSION)
+    return {(t.name, p.partition_index): p.offset for t in answer.topics for p in t.partitions if not p.error_code}
+
+
+def _lag(committed: _Committed, ends: _Committed) -> _Committed:
+    return {position: max(0, ends[position] - offset) for position, offset in committed.items() if position in ends}

@@ -68,7 +68,7 @@ class GroupView:
     Attributes
     ----------
     id, state, members
-        As Kafka reports them.
+        As Kafka reports them: ``Stable``, ``Empty``, ``PreparingRebalance`` …
     lag
         Per (topic, partition) with a committed offset: records between it and the end of the log.
     """
@@ -97,6 +97,8 @@ class ClusterView:
         Partitions by topic name, in order. Internal topics only if they were asked for.
     groups
         Consumer groups by id; empty if they were not asked for.
+    silent
+        Live brokers that were asked for their groups and did not tell: what these coordinate is missing in `groups`.
     """
 
     cluster_id: str
@@ -105,6 +107,7 @@ class ClusterView:
     brokers: Mapping[int, BrokerView]
     topics: Mapping[str, tuple[PartitionView, ...]]
     groups: Mapping[str, GroupView] = field(default_factory=dict)
+    silent: frozenset[int] = frozenset()
 
     def leaders(self, topic: str) -> dict[int, int | None]:
         """Leader of each partition of a topic."""

@@ -89,7 +89,7 @@ class BrokerConnection:
             When the broker cannot be reached or does not answer in time.
         """
         request = MetadataRequest(topics=None, allow_auto_topic_creation=False, version=_METADATA_VERSION)
-        answer = self._ask(request, MetadataResponse, _METADATA_VERSION)
+        answer = self.ask(request, MetadataResponse, _METADATA_VERSION)
         topics = {
             topic.name: tuple(
                 PartitionView(
@@ -122,7 +122,7 @@ class BrokerConnection:
         topic = DescribeQuorumRequest.TopicData(
             topic_name="__cluster_metadata", partitions=[DescribeQuorumRequest.TopicData.PartitionData(partition_index=0)]
         )
-        answer = self._ask(DescribeQuorumRequest(topics=[topic], version=_QUORUM_VERSION), DescribeQuorumResponse, _QUORUM_VERSION)
+        answer = self.ask(DescribeQuorumRequest(topics=[topic], version=_QUORUM_VERSION), DescribeQuorumResponse, _QUORUM_VERSION)
         if answer.error_code or not answer.topics:
             return NO_QUORUM
         p = answer.topics[0].partitions[0]
@@ -140,7 +140,14 @@ class BrokerConnection:
             self._socket.close()
             self._socket = None
 
-    def _ask(self, request, response_class, version: int):  # noqa: ANN001, ANN202 - generated classes
+    def ask(self, request, response_class, version: int):  # noqa: ANN001, ANN201 - generated classes
+        """Send a request of kafka-python's and return the answer.
+
+        Raises
+        ------
+        OSError
+            When the broker cannot be reached or does not answer in time.
+        """
         self._correlation += 1
         request.with_header(correlation_id=self._correlation, client_id="kafkalab")
         try:

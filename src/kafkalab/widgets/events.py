@@ -195,7 +195,7 @@ def _group_changes(before: ClusterView, after: ClusterView) -> Iterator[_Change]
 
 def is_settled(group: GroupView) -> bool:
     """Whether a group is not rebalancing."""
-    return group.state in ("stable", "empty")
+    return group.state in ("Stable", "Empty")
 
 
 def _ownership(group: GroupView) -> list[tuple[str, tuple[tuple[str, int], ...]]]:
