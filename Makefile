@@ -16,6 +16,7 @@ course: setup ## set everything up and open the course
 setup: ## set everything up, into .venv and the cache
 	@PYTHON="$(PYTHON)" tools/setup.sh course
 	@$(KAFKALAB) fetch
+	@.venv/bin/jupyter trust notebooks/*.ipynb labs/*/*.ipynb solutions/*/*.ipynb >/dev/null # else stored pictures are not shown
 
 setup-test:
 	@PYTHON="$(PYTHON)" tools/setup.sh test

@@ -10,7 +10,7 @@ import pytest
 
 from kafkalab import Cluster
 from kafkalab.cluster import resources
-from kafkalab.distribution import ensure_jars, faulty_jars, java_command, jars_dir, spark_java_home
+from kafkalab.distribution import ensure_jars, faulty_jars, java_command, jars_dir, spark_java_command
 from kafkalab.distribution import jars as jars_module
 from kafkalab.errors import BackendUnavailable, BrokerFailed, DownloadError, HashMismatch, JavaError, NotEnoughResources
 
@@ -117,7 +117,7 @@ def test_wrong_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KAFKALAB_JAVA_HOME", str(tmp_path / "new"))
     assert java_command() == tmp_path / "new/bin/java"
     with pytest.raises(JavaError, match="Spark 4.0 runs on Java 17 to 23"):
-        spark_java_home()
+        spark_java_command()
     monkeypatch.setenv("KAFKALAB_JAVA_HOME", str(tmp_path / "none"))
     with pytest.raises(JavaError, match="without bin/java"):
         java_command()

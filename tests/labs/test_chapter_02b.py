@@ -456,6 +456,7 @@ def test_min_insync(verdict: Verdict) -> None:
         verdict.says("'acknowledged' is not what a broker answers", LAB_MIN, cluster, refused="acknowledged")
 
         cluster.restart(first)
+        wait_for_isr(cluster, 2)
         verdict.says(f"The broker {second} did not come back", "02_isr_grows", cluster)
         verdict.says(f"the replicas on broker {second} are not in the ISR", "02_isr_grows", cluster)
         cluster.restart(second)

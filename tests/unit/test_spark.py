@@ -220,9 +220,9 @@ def test_archive_follows_the_jars(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
 
 @pytest.mark.cluster
 @pytest.mark.soak
-def test_an_archive_that_java_takes(cluster: Cluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_an_archive_that_java_takes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(archive, "cache_dir", lambda: tmp_path)
-    built = train_archive(cluster)
+    built = train_archive()
     assert built == archive.archive_path()
     check = [str(java_command()), f"-XX:SharedArchiveFile={built}", "-Xshare:on", "-cp", archive.classpath(), "-version"]
     assert subprocess.run(check, check=False, capture_output=True).returncode == 0

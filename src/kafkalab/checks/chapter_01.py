@@ -320,8 +320,7 @@ def _ten_readings(sight: Sight) -> None:
 def _log_files(sight: Sight) -> dict[int, str]:
     """Names of the .log files of readings by the offset with which they begin."""
     _records(sight, "readings")
-    names = sorted(path.name for path in (sight.cluster.copy_log_dir(0) / "readings-0").glob("*.log"))
-    return {int(name.removesuffix(".log")): name for name in names}
+    return {int(name.removesuffix(".log")): name for name in sight.log_files("readings")[0]}
 
 
 def _files_are_named(sight: Sight) -> None:

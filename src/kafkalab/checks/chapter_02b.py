@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -246,19 +245,6 @@ def _every_partition_used(topic: str) -> Callable[[Sight], None]:
     return probe
 
 
-def _segments(sight: Sight, topic: str) -> dict[int, list[str]]:
-    """Names of the segment files of each partition, in order, on one of the brokers."""
-    running = [b.id for b in _now(sight).brokers.values() if b.state not in _DOWN and b.address]
-    copy = sight.cluster.copy_log_dir(min(running))
-    try:
-        return {
-            p.partition: sorted(file.name for file in (copy / f"{topic}-{p.partition}").glob("*.log"))
-            for p in sight.partitions(topic)
-        }
-    finally:
-        shutil.rmtree(copy, ignore_errors=True)
-
-
 def _rolled_by_age(sight: Sight) -> None:
     _existing(sight, "customers-new")
     config = sight.topic_config("customers-new")
@@ -267,7 +253,7 @@ def _rolled_by_age(sight: Sight) -> None:
             "The topic's segment.ms or segment.bytes was changed. Here the week stays a week: it is the records that come from "
             "other weeks."
         )
-    few = {p: names for p, names in _segments(sight, "customers-new").items() if len(names) < 3}
+    few = {p: names for p, names in sight.log_files("customers-new").items() if len(names) < 3}
     if few:
         p, names = min(few.items())
         raise Unmet(
@@ -288,7 +274,7 @@ def _old_records_kept(sight: Sight) -> None:
 def _segment_named(sight: Sight) -> None:
     given = _answer(sight, "segment", "the name of the file that holds offset 7 of partition 2")
     _existing(sight, "customers-new")
-    names = _segments(sight, "customers-new").get(2, [])
+    names = sight.log_files("customers-new").get(2, [])
     holding = [name for name in names if int(name.removesuffix(".log")) <= 7]
     if sight.end_offsets("customers-new").get(2, 0) <= 7:
         raise Unmet("Partition 2 does not reach offset 7 yet.")

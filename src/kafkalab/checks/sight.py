@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,10 +13,12 @@ from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
 from kafkalab.cluster import Cluster, ClusterView, PartitionView
 from kafkalab.errors import KafkaLabError, WaitTimeout
+from kafkalab.waiting import wait_until
 
 __all__ = ["Sight"]
 
 _TIMEOUT = 10.0
+_READ_TIMEOUT = 60.0
 _GROUPS_TIMEOUT = 5.0
 
 
@@ -64,13 +67,15 @@ class Sight:
         try:
             consumer.assign([TopicPartition(topic, p, low) for p, (low, _) in marks.items()])
             read: list[Message] = []
-            while {p.partition: p.offset for p in consumer.position([TopicPartition(topic, p) for p in marks])} != {
-                p: high for p, (_, high) in marks.items()
-            }:
-                batch = consumer.consume(1000, _TIMEOUT)
-                if not batch:
-                    raise KafkaLabError(f"not all records of {topic} could be read within {_TIMEOUT:g} s")
-                read += [m for m in batch if m.error() is None]
+            ends = {p: high for p, (_, high) in marks.items()}
+
+            def all_read() -> bool:
+                # Few milliseconds at a time: consume() waits until it has as many records as it may return.
+                read.extend(m for m in consumer.consume(1000, 0.02) if m.error() is None)
+                return {p.partition: p.offset for p in consumer.position([TopicPartition(topic, p) for p in ends])} == ends
+
+            what = f"all records of {topic} to be read"
+            wait_until(all_read, _READ_TIMEOUT, what, last_seen=lambda: f"{len(read)} records", interval=0)
         finally:
             consumer.close()
         return sorted(read, key=lambda m: (m.partition(), m.offset()))
@@ -99,6 +104,18 @@ class Sight:
         except KafkaException as error:
             raise KafkaLabError(f"the settings of {topic} could not be read: {error.args[0].str()}") from error
         return {name: entry.value for name, entry in entries.items()}
+
+    def log_files(self, topic: str) -> dict[int, list[str]]:
+        """Names of the segment files of each partition, in order, on one of the brokers that run."""
+        view = self.cluster.describe(groups=False)
+        broker = min(b.id for b in view.brokers.values() if b.state == "up" and b.address)
+        copy = self.cluster.copy_log_dir(broker)
+        try:
+            return {
+                p.partition: sorted(file.name for file in (copy / f"{topic}-{p.partition}").glob("*.log")) for p in view.topics[topic]
+            }
+        finally:
+            shutil.rmtree(copy, ignore_errors=True)
 
     def _watermarks(self, topic: str) -> dict[int, tuple[int, int]]:
         partitions = [p.partition for p in self.partitions(topic)]

@@ -82,12 +82,12 @@ def packages() -> Finding:
 
 def java() -> Finding:
     """The Java that runs Kafka and Spark."""
-    from kafkalab.distribution import java_command, java_version, spark_java_home
+    from kafkalab.distribution import java_command, java_version, spark_java_command
 
     mend = "unset KAFKALAB_JAVA_HOME" if "KAFKALAB_JAVA_HOME" in os.environ else INSTALL
     try:
         command = java_command()
-        spark_java_home()
+        spark_java_command()
     except KafkaLabError as error:
         return Finding("Java", "missing", str(error), mend)
     whose = "named by KAFKALAB_JAVA_HOME" if "KAFKALAB_JAVA_HOME" in os.environ else "the course's own"

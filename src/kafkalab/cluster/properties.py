@@ -31,6 +31,8 @@ LESSON_SETTINGS: Mapping[str, str] = {
     "offsets.topic.num.partitions": "3",
     "transaction.state.log.num.partitions": "3",
     "share.coordinator.state.topic.num.partitions": "3",
+    # Kafka lays index files out at full size, 10 MB each by default: a copy of a node's folder would be gigabytes.
+    "log.index.size.max.bytes": "1048576",
     # A laptop's worth of threads and memory; with a small heap the cleaner's default buffer cannot be had.
     "num.network.threads": "2",
     "num.io.threads": "4",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from kafkalab.distribution.archive import archive_options, archive_path, build_archive, classpath, record_classes_option
 from kafkalab.distribution.jars import KAFKA_VERSION, Jar, Report, ensure_jars, faulty_jars, jars_dir
-from kafkalab.distribution.java import java_command, java_home, java_version, spark_java_home
+from kafkalab.distribution.java import java_command, java_home, java_version, spark_java_command
 from kafkalab.distribution.storage import format_log_dir, random_uuid
 from kafkalab.distribution.tools import JVM_OPTIONS, TOOLS, install_tools, put_tools_on_path, tools_dir
 
@@ -33,7 +33,7 @@ __all__ = [
     "random_uuid",
     "record_classes_option",
     "spark_jars",
-    "spark_java_home",
+    "spark_java_command",
     "tools_dir",
 ]
 

@@ -126,6 +126,7 @@ def _download(missing: list[Jar], folder: Path, report: Report | None) -> None:
                     jar = tasks[task]
                     if error := task.exception():
                         failures[jar.file_name] = error  # type: ignore[assignment]
+                        continue
                     done += jar.bytes
                     if report:
                         report(f"downloading {jar.file_name}", done, total)

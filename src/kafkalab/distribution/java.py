@@ -9,9 +9,8 @@ import subprocess
 from pathlib import Path
 
 from kafkalab.errors import JavaError
-from kafkalab.paths import cache_dir
 
-__all__ = ["java_command", "java_home", "java_version", "spark_java_home"]
+__all__ = ["java_command", "java_home", "java_version", "spark_java_command"]
 
 
 def java_home() -> Path:
@@ -77,16 +76,13 @@ def java_version(java: Path) -> int:
     return int(found[1])
 
 
-def spark_java_home() -> Path:
-    """A ``JAVA_HOME`` for Spark, whose ``bin/java`` leaves out one option.
-
-    Spark 4.0 asks for the module ``jdk.incubator.vector``, which the course's small Java lacks and without which
-    Spark works (it is used by some linear algebra only).
+def spark_java_command() -> Path:
+    """The ``java`` that runs Spark: the same as Kafka's.
 
     Raises
     ------
     JavaError
-        When the Java is not 17 to 23: Hadoop's login, which Spark uses, breaks on Java 24.
+        When it is not 17 to 23: Hadoop's login, which Spark uses, breaks on Java 24.
     """
     java = java_command()
     if java_version(java) > 23:
@@ -94,16 +90,7 @@ def spark_java_home() -> Path:
             f"Spark 4.0 runs on Java 17 to 23, but KAFKALAB_JAVA_HOME names Java {java_version(java)}. "
             "Unset it to use the course's own Java."
         )
-    home = cache_dir() / "java-for-spark"
-    script = (
-        "#!/bin/sh\n"
-        "# Runs the course's Java without the one module that it lacks.\n"
-        'for option do\n  shift\n  case "$option" in\n    --add-modules=jdk.incubator.vector) ;;\n'
-        '    *) set -- "$@" "$option" ;;\n  esac\ndone\n'
-        f'exec "{java}" "$@"\n'
-    )
-    write_script(home / "bin/java", script)
-    return home
+    return java
 
 
 def write_script(path: Path, text: str) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pyspark.find_spark_home import _find_spark_home
 
-from kafkalab.distribution import java_command, spark_jars
+from kafkalab.distribution import spark_java_command, spark_jars
 from kafkalab.errors import JavaError
 from kafkalab.paths import cache_dir
 
@@ -29,7 +29,7 @@ def archive_path() -> Path:
     """Where the archive for this Java and these jars is, or would be."""
     # Java refuses an archive if a jar's time or size differs.
     jars = "".join(f"{jar}{jar.stat().st_mtime_ns}{jar.stat().st_size}" for jar in _jars())
-    java = java_command()
+    java = spark_java_command()
     key = hashlib.sha256(f"{java}{java.stat().st_mtime_ns}{jars}".encode()).hexdigest()[:12]
     return cache_dir() / "archives" / f"spark-{key}.jsa"
 
@@ -57,7 +57,7 @@ def build_archive(class_list: Path) -> Path:
     names.write_text("".join(f"{line}\n" for line in class_list.read_text().splitlines() if " source: " not in line))
     try:
         done = subprocess.run(
-            [java_command(), "-Xshare:dump", f"-XX:SharedClassListFile={names}", f"-XX:SharedArchiveFile={draft}",
+            [spark_java_command(), "-Xshare:dump", f"-XX:SharedClassListFile={names}", f"-XX:SharedArchiveFile={draft}",
              "-Xlog:disable", "-Xlog:all=error:stderr", "-cp", classpath()],
             check=False, capture_output=True, text=True,
         )  # fmt: skip

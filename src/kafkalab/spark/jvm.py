@@ -12,8 +12,8 @@ from py4j.clientserver import ClientServer
 from pyspark.java_gateway import launch_gateway
 from pyspark.serializers import UTF8Deserializer, read_int
 
-from kafkalab.distribution import java_command, java_version
-from kafkalab.errors import JavaError, SparkFailed
+from kafkalab.distribution import spark_java_command
+from kafkalab.errors import SparkFailed
 from kafkalab.lifeline import Run
 from kafkalab.spark.archive import archive_options, classpath
 from kafkalab.waiting import wait_until
@@ -62,13 +62,11 @@ def start_jvm(run: Run, memory: str, more_options: Sequence[str] = ()) -> Client
     Raises
     ------
     JavaError
-        When the Java is not 17 to 23: Hadoop's login, which Spark uses, breaks on Java 24.
+        When the Java is not one that Spark runs on.
     SparkFailed
         When the JVM ends before it answers; the message holds its last lines.
     """
-    java = java_command()
-    if java_version(java) > 23:
-        raise JavaError(f"Spark 4.0 runs on Java 17 to 23, but KAFKALAB_JAVA_HOME names Java {java_version(java)}")
+    java = spark_java_command()
     temporary = run.directory / "tmp"
     temporary.mkdir()
     address, log_file = run.directory / "gateway", run.directory / "spark.log"

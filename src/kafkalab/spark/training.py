@@ -7,16 +7,14 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from confluent_kafka import KafkaException, Producer
+from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from kafkalab.cluster import Cluster
+from kafkalab.distribution import Report
 from kafkalab.errors import KafkaLabError
 from kafkalab.spark.archive import build_archive
-
-if TYPE_CHECKING:
-    from kafkalab.cluster import Cluster
 
 __all__ = ["train_archive"]
 
@@ -24,15 +22,15 @@ _TOPIC = "spark-archive-training"
 _RECORDS = 20
 
 
-def train_archive(cluster: Cluster) -> Path:
-    """Run Spark over a topic of a running cluster, and build the class-data archive from what it loaded.
+def train_archive(report: Report | None = None) -> Path:
+    """Run Spark over a topic, and build the class-data archive from what it loaded.
 
-    On return every later `spark_session` uses the archive. The topic made for it stays in the cluster.
+    On return every later `spark_session` uses the archive.
 
     Parameters
     ----------
-    cluster
-        Any running cluster.
+    report
+        Told which step is under way.
 
     Returns
     -------
@@ -44,28 +42,35 @@ def train_archive(cluster: Cluster) -> Path:
     KafkaLabError
         When Spark fails; the message holds its last lines.
     """
-    _fill_topic(cluster)
+    steps = ("starting a broker with a topic", "running Spark to see what it loads", "writing Spark's class-data archive")
+
+    def step(number: int) -> None:
+        if report:
+            report(steps[number], number, len(steps))
+
     with tempfile.TemporaryDirectory() as folder:
         classes = Path(folder, "spark.classes")
-        done = subprocess.run(  # a process of its own: this one may have a session already
-            [sys.executable, "-m", __name__, cluster.bootstrap_servers, str(classes)],
-            env=cluster.run.environment(),
-            check=False,
-            capture_output=True,
-            text=True,
-        )
+        step(0)
+        with Cluster(brokers=1, backend="local", name="training") as cluster:
+            _fill_topic(cluster)
+            step(1)
+            done = subprocess.run(  # a process of its own: this one may have a session already
+                [sys.executable, "-m", __name__, cluster.bootstrap_servers, str(classes)],
+                cwd=folder,
+                env=cluster.run.environment(),
+                check=False,
+                capture_output=True,
+                text=True,
+            )
         if done.returncode != 0:
             raise KafkaLabError(f"Spark failed while its classes were recorded: {done.stderr[-1000:]}")
+        step(2)
         return build_archive(classes)
 
 
 def _fill_topic(cluster: Cluster) -> None:
     admin = AdminClient(cluster.client_config())
-    try:
-        admin.create_topics([NewTopic(_TOPIC, 2, 1)])[_TOPIC].result(timeout=30)
-    except KafkaException as error:
-        if error.args[0].name() != "TOPIC_ALREADY_EXISTS":
-            raise
+    admin.create_topics([NewTopic(_TOPIC, 2, 1)])[_TOPIC].result(timeout=30)
     producer = Producer(cluster.client_config())
     for number in range(_RECORDS):
         producer.produce(_TOPIC, key=str(number), value=json.dumps({"seq": number}))
