@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -33,11 +34,13 @@ from kafkalab.distribution import (
 )
 from kafkalab.errors import BrokerFailed, PortInUse, WaitTimeout
 from kafkalab.lifeline import Run, reap
+from kafkalab.waiting import wait_until
 
 __all__ = ["LocalBackend"]
 
 _MEMORY_OF_A_NODE = 170 << 20
 _DISK_OF_A_NODE = 64 << 20
+_SIGNAL_SECONDS = 10
 _PORT_TAKEN = re.compile(r"failed to bind to \S*?:(\d+)")
 
 
@@ -155,10 +158,17 @@ class LocalBackend(Backend):
     def pause(self, node_id: int) -> None:
         if handle := self._processes[node_id].handle():
             handle.suspend()
+            self._await_signal(node_id, "freeze", lambda state: state not in ("up", "isolated"))
 
     def resume(self, node_id: int) -> None:
         if handle := self._processes[node_id].handle():
             handle.resume()
+            self._await_signal(node_id, "go on", lambda state: state != "paused")
+
+    def _await_signal(self, node_id: int, what: str, seen: Callable[[BrokerState], bool]) -> None:
+        # A signal is delivered later than it is sent: a thread that waits for the disk first finishes that.
+        name = node_name(self._processes[node_id].node)
+        wait_until(lambda: seen(self.state(node_id)), _SIGNAL_SECONDS, f"{name} to {what}", interval=0.005)
 
     def revive(self, node_id: int) -> None:
         with self._lock:
