@@ -184,7 +184,7 @@ def test_nothing_is_left_when_the_kernel_is_killed() -> None:
 
 
 def test_java_that_does_not_suit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jvm, "java_version", lambda java: 25)
+    monkeypatch.setattr("kafkalab.distribution.java.java_version", lambda java: 25)
     run = Run.create("test")
     try:
         with pytest.raises(JavaError, match="Spark 4.0 runs on Java 17 to 23, .* names Java 25"):

@@ -10,8 +10,8 @@ from rich.console import Console
 
 from kafkalab.cli.arguments import Subparsers, subcommand
 from kafkalab.errors import KafkaLabError
-from kafkalab.lifeline import abandoned_runs, marked_processes, reap
-from kafkalab.paths import cache_dir, runs_dir
+from kafkalab.lifeline import abandoned_runs, claimed_runs, marked_processes, reap
+from kafkalab.paths import cache_dir
 
 __all__ = ["add_parser", "clean_cache", "clean_runs"]
 
@@ -54,7 +54,7 @@ def clean_cache(console: Console, *, sure: bool) -> bool:
     if not folder.exists():
         console.print("The cache is empty.")
         return True
-    if live := sorted(claim.name for claim in runs_dir().glob("owners/*/*")):
+    if live := claimed_runs():
         raise KafkaLabError(f"these runs still use the cache: {', '.join(live)}; shut their notebooks down first")
     megabytes = _bytes_below(folder) / 1e6
     if not sure:

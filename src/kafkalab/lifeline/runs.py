@@ -17,7 +17,7 @@ import psutil
 
 from kafkalab.paths import runs_dir
 
-__all__ = ["RUN_LABEL", "RUN_VARIABLE", "Run", "abandoned_runs", "marked_processes", "reap"]
+__all__ = ["RUN_LABEL", "RUN_VARIABLE", "Run", "abandoned_runs", "claimed_runs", "marked_processes", "reap"]
 
 RUN_VARIABLE = "KAFKALAB_RUN"
 RUN_LABEL = "kafkalab.run"
@@ -146,8 +146,8 @@ def reap(run: Run) -> None:
     if (run.directory / "docker").exists():
         _remove_containers(run)
     shutil.rmtree(run.directory, ignore_errors=True)
-    for claim in runs_dir().glob(f"owners/*/{run.id}"):
-        claim.unlink(missing_ok=True)
+    for owner in runs_dir().glob("owners/*"):  # not owners/*/ID: that looks into each, and one may vanish just then
+        (owner / run.id).unlink(missing_ok=True)
 
 
 def _remove_containers(run: Run) -> None:
@@ -171,6 +171,18 @@ def _remove_containers(run: Run) -> None:
         client.close()
 
 
+def claimed_runs() -> list[str]:
+    """Ids of all runs that somebody claims, in order."""
+    return sorted(run for owner in runs_dir().glob("owners/*") for run in _claims(owner))
+
+
+def _claims(owner: Path) -> list[str]:
+    try:
+        return [claim.name for claim in owner.iterdir()]
+    except FileNotFoundError:  # its reaper was at work on the same
+        return []
+
+
 def abandoned_runs() -> Iterator[Run]:
     """Runs whose owner is gone: what a crash left before its reaper could act."""
     for owner in runs_dir().glob("owners/*"):
@@ -180,8 +192,6 @@ def abandoned_runs() -> Iterator[Run]:
         except psutil.NoSuchProcess:
             alive = False
         if not alive:
-            # Its reaper may be at work on the same at this moment.
-            with contextlib.suppress(FileNotFoundError):
-                yield from [Run(claim.name) for claim in owner.iterdir()]
+            yield from map(Run, _claims(owner))
             with contextlib.suppress(OSError):  # gone, or still with claims in it
                 owner.rmdir()
