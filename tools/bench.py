@@ -6,6 +6,7 @@ measured in the same run, by turns. ``python tools/bench.py ROW …`` measures o
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import statistics
@@ -17,6 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.request import urlopen
 
 import psutil
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -192,23 +194,26 @@ def bench_setup() -> list[Figure]:
         keep = {k: v for k, v in os.environ.items() if not k.startswith(("KAFKALAB", "XDG", "JUPYTER", "VIRTUAL_ENV"))}
         environment = keep | {"HOME": str(home), "TMPDIR": folder, "BROWSER": "none"}
         for figure in (cold, warm):
-            figure.values.append(timed_course(tree, environment))
+            figure.values.append(timed_course(tree, home, environment))
     return [cold, warm]
 
 
-def timed_course(tree: Path, environment: dict[str, str]) -> float:
-    """Seconds until ``make course`` has a JupyterLab that listens."""
+def timed_course(tree: Path, home: Path, environment: dict[str, str]) -> float:
+    """Seconds until ``make course`` has a JupyterLab that answers."""
     began = time.perf_counter()
     course = subprocess.Popen(
         ["make", "course"], cwd=tree, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
 
-    def listening() -> bool:
-        family = psutil.Process(course.pid).children(recursive=True)
-        return any(c.status == psutil.CONN_LISTEN for p in family if "jupyter" in " ".join(p.cmdline()) for c in p.net_connections("tcp"))
+    def answers() -> bool:
+        for runtime in home.glob(".local/share/jupyter/runtime/jpserver-*.json"):
+            server = json.loads(runtime.read_text())
+            with urlopen(f"{server['url']}lab?token={server['token']}", timeout=10) as page:
+                return page.status == 200
+        return False
 
     try:
-        wait_until(listening, 900, "JupyterLab to listen", ignore=(psutil.Error,), interval=0.1)
+        wait_until(answers, 900, "JupyterLab to answer", ignore=(OSError, ValueError), interval=0.1)
         return time.perf_counter() - began
     finally:
         for process in reversed(psutil.Process(course.pid).children(recursive=True)):
