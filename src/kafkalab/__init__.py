@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import Any
+from kafkalab.lazy import on_first_use
 
-# Name → module. Loaded on first use: the processes that kafkalab starts import this package too and must be quick.
 _EXPORTS = {
     "Cluster": "kafkalab.cluster",
     "ClusterMap": "kafkalab.widgets",
@@ -23,13 +21,4 @@ _EXPORTS = {
 }
 
 __all__ = sorted(_EXPORTS)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _EXPORTS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(_EXPORTS[name]), name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__ = on_first_use(__name__, _EXPORTS)

@@ -1,19 +1,21 @@
 """Clusters: one interface, three back ends."""
 
-from kafkalab.cluster.cluster import Cluster
-from kafkalab.cluster.properties import LESSON_SETTINGS
-from kafkalab.cluster.spec import ClusterSpec, Listener
-from kafkalab.cluster.view import BrokerView, ClusterView, Fault, GroupView, MemberView, PartitionView
+from __future__ import annotations
 
-__all__ = [
-    "LESSON_SETTINGS",
-    "BrokerView",
-    "Cluster",
-    "ClusterSpec",
-    "ClusterView",
-    "Fault",
-    "GroupView",
-    "Listener",
-    "MemberView",
-    "PartitionView",
-]
+from kafkalab.lazy import on_first_use
+
+_EXPORTS = {
+    "LESSON_SETTINGS": "kafkalab.cluster.properties",
+    "BrokerView": "kafkalab.cluster.view",
+    "Cluster": "kafkalab.cluster.cluster",
+    "ClusterSpec": "kafkalab.cluster.spec",
+    "ClusterView": "kafkalab.cluster.view",
+    "Fault": "kafkalab.cluster.view",
+    "GroupView": "kafkalab.cluster.view",
+    "Listener": "kafkalab.cluster.spec",
+    "MemberView": "kafkalab.cluster.view",
+    "PartitionView": "kafkalab.cluster.view",
+}
+
+__all__ = sorted(_EXPORTS)
+__getattr__, __dir__ = on_first_use(__name__, _EXPORTS)
