@@ -103,6 +103,7 @@ class MemoryWatch(threading.Thread):
     def __exit__(self, *exception: object) -> None:
         self._end.set()
         self.join()
+        psutil.wait_procs(self.processes(), timeout=10)  # reapers end by themselves when they have cleaned up
         while left := self.processes():
             _kill(left)
 

@@ -16,7 +16,7 @@ from kafkalab import Cluster, wait_until
 from kafkalab.cluster.backends.local import LocalBackend
 from kafkalab.cluster.ports import reserve_port
 from kafkalab.errors import PortInUse
-from kafkalab.lifeline import marked_processes
+from kafkalab.lifeline import Run, claimed_runs, marked_processes, reap
 from kafkalab.paths import runs_dir
 
 OWNER = """
@@ -81,6 +81,26 @@ def test_nothing_is_left_when_the_owner_is_killed_on_docker(tmp_path: Path) -> N
         "all of a killed owner's containers and networks to be gone",
     )
     owner.wait()
+
+
+def test_a_run_of_a_process_that_belongs_to_a_run_is_reaped_too(tmp_path: Path) -> None:
+    outer = Run.create("outer")
+    script = "from kafkalab.lifeline import Run; print(Run.create('inner').id, flush=True); input()"
+    with (
+        (tmp_path / "stderr").open("w") as errors,
+        subprocess.Popen(
+            [sys.executable, "-c", script],
+            env=outer.environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+        ) as process,
+    ):
+        inner = process.stdout.readline().strip()
+        assert (runs_dir() / inner).is_dir(), (tmp_path / "stderr").read_text()
+        reap(outer)
+    wait_until(lambda: inner not in claimed_runs() and not (runs_dir() / inner).exists(), 5, "the inner run to be gone")
 
 
 INTERRUPTED = """

@@ -114,6 +114,8 @@ def _ensure_reaper() -> None:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,  # neither a cell's interrupt nor a closed terminal reaches it
+            # This process may itself belong to a run. When that is reaped, this one's reaper must live on and do its work.
+            env={name: value for name, value in os.environ.items() if name != RUN_VARIABLE},
             cwd="/",
         )
         _reaper_of = os.getpid()
