@@ -33,7 +33,7 @@ NOT_COPIED = (".git", ".venv", "__pycache__", "*.egg-info", ".pytest_cache", ".i
 
 # Neither Docker nor a Java of the machine may be found, nor settings of the course that hold here.
 NOT_ON_PATH = ("docker", "dockerd", "containerd", "java", "python", "python3")
-NOT_IN_ENVIRONMENT = ("KAFKALAB_", "JUPYTER_", "XDG_", "PYTEST_", "PYTHON", "VIRTUAL_ENV", "TMPDIR", "DOCKER_", "JAVA_HOME")
+NOT_IN_ENVIRONMENT = ("KAFKALAB_", "JUPYTER_", "XDG_", "PYTEST_", "PYTHON", "PYSPARK_", "VIRTUAL_ENV", "TMPDIR", "DOCKER_", "JAVA_HOME")
 
 
 def as_user(command: Sequence[str | Path]) -> list[str]:

@@ -10,7 +10,7 @@ from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from kafkalab import Cluster, wait_until
-from kafkalab.cluster.wire import BrokerConnection
+from kafkalab.cluster.wire import BrokerConnection, Metadata
 from kafkalab.errors import BrokerFailed, BrokerNotRunning, ClusterNotRunning, FaultsUnsupported, PortInUse, UnknownBroker
 
 FULL = 3
@@ -139,6 +139,29 @@ def test_isolate_and_heal(shared: Cluster, whom: str) -> None:
     assert shared.describe(groups=False).brokers[broker].state == "up"
     in_sync(shared, topic)
     assert count_records(shared, topic) == 20
+
+
+def test_who_is_cut_off_does_not_speak_for_those_that_are_slow(make_cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = make_cluster().start()
+    topic = make_topic(cluster)
+    cluster.isolate(1)
+    cluster.wait_for(lambda v: all(1 not in p.isr for p in v.topics[topic]), "it to be fenced")
+    own, slow = BrokerConnection.metadata, [True] * 4
+    cut_off = cluster._running().control_address(1)
+
+    def metadata(connection: BrokerConnection) -> Metadata:
+        if connection.address != cut_off and slow:
+            slow.pop()
+            raise TimeoutError
+        return own(connection)
+
+    monkeypatch.setattr(BrokerConnection, "metadata", metadata)
+    view = cluster.describe(groups=False)
+    assert not slow
+    assert all(1 not in p.isr for p in view.topics[topic])
+    for broker in (0, 2):  # now nobody is left who knows better
+        cluster.kill(broker)
+    assert all(1 in p.isr for p in cluster.describe(groups=False).topics[topic])
 
 
 def test_errors_name_what_is_wrong(shared: Cluster) -> None:

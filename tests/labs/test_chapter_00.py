@@ -6,7 +6,6 @@ import socket
 import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -17,11 +16,6 @@ from kafkalab.distribution import java_command, java_version, put_tools_on_path
 from kafkalab.lifeline import Run, reap
 
 JAVA = java_version(java_command())
-
-
-@pytest.fixture(autouse=True)
-def own_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KAFKALAB_PROGRESS", str(tmp_path / "progress"))
 
 
 # -- 00_environment -------------------------------------------------------------------------------------------------

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, Producer
@@ -12,6 +11,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from kafkalab import Cluster, check
 from kafkalab.waiting import wait_until
+
+from .support import empty
 
 SEVEN = [f"This is message {n}" for n in (1, 2, 3)] + [f"Message {n}" for n in (4, 5, 6, 7)]
 STEPS = [
@@ -27,11 +28,6 @@ STEPS = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def own_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KAFKALAB_PROGRESS", str(tmp_path / "progress"))
-
-
 @pytest.fixture(scope="module")
 def one_broker() -> Iterator[Cluster]:
     with Cluster(brokers=1, backend="local") as cluster:
@@ -43,15 +39,7 @@ def single(one_broker: Cluster) -> Iterator[Cluster]:
     """A single broker that is up, without topics and groups of earlier tests, and without a past."""
     one_broker.faults.clear()
     yield one_broker
-    admin = AdminClient(one_broker.client_config())
-    view = one_broker.describe()
-    if view.groups:
-        for future in admin.delete_consumer_groups(list(view.groups)).values():
-            future.result()
-    if view.topics:
-        for future in admin.delete_topics(list(view.topics)).values():
-            future.result()
-    one_broker.wait_for(lambda view: not view.topics, "no topic")
+    empty(one_broker)
 
 
 def create(cluster: Cluster, topic: str, partitions: int, **config: str) -> None:

@@ -11,50 +11,17 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from kafkalab import Cluster, ConsoleConsumer, check
+from kafkalab import Cluster, ConsoleConsumer
 from kafkalab.cluster import ClusterView, PartitionView
 from kafkalab.distribution import put_tools_on_path
 from kafkalab.workers import wait_until_shared
+
+from .support import Verdict
 
 pytestmark = pytest.mark.cluster
 
 FAILSAFE, PURCHASES, RETURNS = "my-failsafe-topic", "purchases", "returns"
 GREETINGS = ["Hi mom", "How are you?", "How are things going?", "Good!", "message 1", "message 2", "message 3"]
-
-Verdict = Callable[..., tuple[bool, str]]
-
-
-@pytest.fixture(autouse=True)
-def own_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KAFKALAB_PROGRESS", str(tmp_path / "progress"))
-
-
-@pytest.fixture
-def verdict(capsys: pytest.CaptureFixture[str]) -> Verdict:
-    """Checks a lab; what it returned and what it printed."""
-
-    def checked(lab: str, cluster: object, **answers: object) -> tuple[bool, str]:
-        capsys.readouterr()
-        passed = check(lab, cluster, **answers)  # type: ignore[arg-type]
-        return passed, capsys.readouterr().out
-
-    return checked
-
-
-@pytest.fixture
-def clean(cluster: Cluster) -> Iterator[Cluster]:
-    """Three brokers that are up, without topics and groups of earlier tests."""
-    yield cluster
-    admin = AdminClient(cluster.client_config())
-    cluster.wait_for(lambda v: all(not g.members for g in v.groups.values()), "no members", groups=True)
-    view = cluster.describe()
-    if view.groups:
-        for future in admin.delete_consumer_groups(list(view.groups)).values():
-            future.result()
-    if view.topics:
-        for future in admin.delete_topics(list(view.topics)).values():
-            future.result()
-    cluster.wait_for(lambda v: not v.topics, "no topics")
 
 
 def create(cluster: Cluster, topic: str, partitions: int, copies: int = 3, plan: list[list[int]] | None = None) -> None:

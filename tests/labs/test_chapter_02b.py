@@ -12,55 +12,17 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from kafkalab import Cluster, ConsoleConsumer, check, wait_until
+from kafkalab import Cluster, ConsoleConsumer, wait_until
 from kafkalab.checks.chapter_02b import class_placement
 from kafkalab.datasets import customers, customers_partition
 from kafkalab.workers import wait_until_shared
+
+from .support import Verdict
 
 pytestmark = pytest.mark.cluster
 
 LINES = [",".join(customer) for customer in customers()]
 DAY = 24 * 60 * 60 * 1000
-
-
-@pytest.fixture(autouse=True)
-def own_progress(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KAFKALAB_PROGRESS", str(tmp_path_factory.mktemp("progress")))
-
-
-@pytest.fixture
-def fresh(cluster: Cluster) -> Iterator[Cluster]:
-    """The module's three brokers, without topics and groups of an earlier test."""
-    yield cluster
-    admin = AdminClient(cluster.client_config())
-    view = cluster.describe()
-    for deleted in admin.delete_consumer_groups(list(view.groups)).values() if view.groups else ():
-        deleted.result()
-    for deleted in admin.delete_topics(list(view.topics)).values() if view.topics else ():
-        deleted.result()
-    cluster.wait_for(lambda view: not view.topics and not view.groups, "the topics and groups to be gone", groups=True)
-
-
-class Verdict:
-    """Runs checks and looks at what they print."""
-
-    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
-        self._capsys = capsys
-
-    def passes(self, lab: str, cluster: Cluster, **answers: object) -> None:
-        passed = check(lab, cluster, **answers)
-        assert passed, self._capsys.readouterr().out
-
-    def says(self, sentence: str, lab: str, cluster: Cluster, **answers: object) -> None:
-        passed = check(lab, cluster, **answers)
-        printed = self._capsys.readouterr().out
-        assert not passed
-        assert sentence in printed, printed
-
-
-@pytest.fixture
-def verdict(capsys: pytest.CaptureFixture[str]) -> Verdict:
-    return Verdict(capsys)
 
 
 def create(cluster: Cluster, *topics: NewTopic) -> None:
@@ -91,17 +53,17 @@ def load(cluster: Cluster, lines: list[str] = LINES, rule: Callable[[int], int] 
     producer.flush()
 
 
-def test_customers_right(fresh: Cluster, verdict: Verdict) -> None:
-    create(fresh, NewTopic("customers", 3, 1))
-    load(fresh)
+def test_customers_right(clean: Cluster, verdict: Verdict) -> None:
+    create(clean, NewTopic("customers", 3, 1))
+    load(clean)
     counted = {0: 4428, 1: 4004, 2: 4002}
-    verdict.passes("02_customers", fresh, counted=counted)
-    verdict.says("Give check() your answer as counted=", "02_customers", fresh)
-    verdict.says("counted is empty", "02_customers", fresh, counted={})
-    verdict.says("counted is a list, not a dictionary", "02_customers", fresh, counted=[4428, 4004, 4002])
-    verdict.says("What Spark counted is not what the brokers have", "02_customers", fresh, counted={0: 12434})
-    load(fresh)
-    verdict.says("the file was loaded more than once", "02_customers", fresh, counted=counted)
+    verdict.passes("02_customers", clean, counted=counted)
+    verdict.says("Give check() your answer as counted=", "02_customers", clean)
+    verdict.says("counted is empty", "02_customers", clean, counted={})
+    verdict.says("counted is a list, not a dictionary", "02_customers", clean, counted=[4428, 4004, 4002])
+    verdict.says("What Spark counted is not what the brokers have", "02_customers", clean, counted={0: 12434})
+    load(clean)
+    verdict.says("the file was loaded more than once", "02_customers", clean, counted=counted)
 
 
 def untouched(cluster: Cluster) -> None:
@@ -149,9 +111,9 @@ def only_ids_sent(cluster: Cluster) -> None:
         (only_ids_sent, "Is a record's value the whole line?"),
     ],
 )
-def test_customers_wrong(fresh: Cluster, verdict: Verdict, build: Callable[[Cluster], None], sentence: str) -> None:
-    build(fresh)
-    verdict.says(sentence, "02_customers", fresh, counted={})
+def test_customers_wrong(clean: Cluster, verdict: Verdict, build: Callable[[Cluster], None], sentence: str) -> None:
+    build(clean)
+    verdict.says(sentence, "02_customers", clean, counted={})
 
 
 # -- 02_customer_groups ---------------------------------------------------------------------------------------------
@@ -179,41 +141,41 @@ def close(consumers: list[ConsoleConsumer]) -> None:
         consumer.close()
 
 
-def test_customer_groups(fresh: Cluster, verdict: Verdict) -> None:
-    verdict.says("There is no group 'customer-group-1'", "02_customer_groups", fresh)
-    create(fresh, NewTopic("customers", 3, 1))
+def test_customer_groups(clean: Cluster, verdict: Verdict) -> None:
+    verdict.says("There is no group 'customer-group-1'", "02_customer_groups", clean)
+    create(clean, NewTopic("customers", 3, 1))
     groups = {"customer-group-1": 1, "customer-group-2": 2, "customer-group-3": 3, "customer-group-5": 4}
-    consumers = start_groups(fresh, groups)
+    consumers = start_groups(clean, groups)
     try:
-        verdict.says("There is nothing to read", "02_customer_groups", fresh)
-        load(fresh, LINES[:30])
+        verdict.says("There is nothing to read", "02_customer_groups", clean)
+        load(clean, LINES[:30])
         wait_until(lambda: sum(len(c.records) for c in consumers) == 120, 15, "all to be read")
         for consumer in consumers:
             consumer.wait_committed()
-        verdict.says("customer-group-5 has 4 members", "02_customer_groups", fresh)
-        consumers += [ConsoleConsumer(fresh, "customers", group="customer-group-5", from_beginning=True)]
-        fresh.wait_for(
+        verdict.says("customer-group-5 has 4 members", "02_customer_groups", clean)
+        consumers += [ConsoleConsumer(clean, "customers", group="customer-group-5", from_beginning=True)]
+        clean.wait_for(
             lambda view: (
                 view.groups["customer-group-5"].state == "Stable" and len(view.groups["customer-group-5"].members) == 5
             ),
             "the fifth member",
             groups=True,
         )
-        verdict.passes("02_customer_groups", fresh)
+        verdict.passes("02_customer_groups", clean)
         consumers.pop(0).close()
-        verdict.says("customer-group-1 has 0 members", "02_customer_groups", fresh)
-        verdict.says("In customer-group-1 not every partition has exactly one owner", "02_customer_groups", fresh)
+        verdict.says("customer-group-1 has 0 members", "02_customer_groups", clean)
+        verdict.says("In customer-group-1 not every partition has exactly one owner", "02_customer_groups", clean)
     finally:
         close(consumers)
 
 
-def test_customer_groups_that_began_with_the_latest(fresh: Cluster, verdict: Verdict) -> None:
-    create(fresh, NewTopic("customers", 3, 1))
-    load(fresh, LINES[:30])
+def test_customer_groups_that_began_with_the_latest(clean: Cluster, verdict: Verdict) -> None:
+    create(clean, NewTopic("customers", 3, 1))
+    load(clean, LINES[:30])
     groups = {"customer-group-1": 1, "customer-group-2": 2, "customer-group-3": 3, "customer-group-5": 5}
-    consumers = start_groups(fresh, groups, beginning=False)
+    consumers = start_groups(clean, groups, beginning=False)
     try:
-        verdict.says("Has it read from the beginning?", "02_customer_groups", fresh)
+        verdict.says("Has it read from the beginning?", "02_customer_groups", clean)
     finally:
         close(consumers)
 
@@ -228,10 +190,10 @@ def send(cluster: Cluster, topic: str, *values: str, partition: Callable[[int], 
     assert producer.flush(15) == 0
 
 
-def test_topic1_right(fresh: Cluster, verdict: Verdict) -> None:
-    create(fresh, NewTopic("topic1", 3, 1))
-    send(fresh, "topic1", *LINES[:6])
-    verdict.passes("02_topic1", fresh)
+def test_topic1_right(clean: Cluster, verdict: Verdict) -> None:
+    create(clean, NewTopic("topic1", 3, 1))
+    send(clean, "topic1", *LINES[:6])
+    verdict.passes("02_topic1", clean)
 
 
 def topic1_replicated(cluster: Cluster) -> None:
@@ -256,9 +218,9 @@ def topic1_in_one_partition(cluster: Cluster) -> None:
         (topic1_in_one_partition, "Nothing was ever written to partition 0"),
     ],
 )
-def test_topic1_wrong(fresh: Cluster, verdict: Verdict, build: Callable[[Cluster], None], sentence: str) -> None:
-    build(fresh)
-    verdict.says(sentence, "02_topic1", fresh)
+def test_topic1_wrong(clean: Cluster, verdict: Verdict, build: Callable[[Cluster], None], sentence: str) -> None:
+    build(clean)
+    verdict.says(sentence, "02_topic1", clean)
 
 
 # -- 02_storage -----------------------------------------------------------------------------------------------------
@@ -275,15 +237,15 @@ def three_rounds(cluster: Cluster, **config: str) -> None:
     send_rounds(cluster, 16, 8, 0)
 
 
-def test_storage_right(fresh: Cluster, verdict: Verdict) -> None:
-    three_rounds(fresh)
+def test_storage_right(clean: Cluster, verdict: Verdict) -> None:
+    three_rounds(clean)
     segment, address = "00000000000000000005.log", ("customers-new", 2, 10)
-    verdict.passes("02_storage", fresh, segment=segment, address=address)
-    verdict.says("Give check() your answer as segment=", "02_storage", fresh, address=address)
-    verdict.says("Give check() your answer as address=", "02_storage", fresh, segment=segment)
+    verdict.passes("02_storage", clean, segment=segment, address=address)
+    verdict.says("Give check() your answer as segment=", "02_storage", clean, address=address)
+    verdict.says("Give check() your answer as address=", "02_storage", clean, segment=segment)
 
     def named(segment: str, sentence: str) -> None:
-        verdict.says(sentence, "02_storage", fresh, segment=segment, address=address)
+        verdict.says(sentence, "02_storage", clean, segment=segment, address=address)
 
     named("00000000000000000007.log", "Partition 2 has no file '00000000000000000007.log'")
     named("5.log", "Partition 2 has no file '5.log'")
@@ -291,7 +253,7 @@ def test_storage_right(fresh: Cluster, verdict: Verdict) -> None:
     named("00000000000000000000.log", "offset 7 is not in it")
 
     def at(address: object, sentence: str) -> None:
-        verdict.says(sentence, "02_storage", fresh, segment=segment, address=address)
+        verdict.says(sentence, "02_storage", clean, segment=segment, address=address)
 
     at(("customers-new", 10), "An address has three parts")
     at(("customers-new", 10, 2), "There is no record at customers-new, partition 10, offset 2")
@@ -332,9 +294,9 @@ def storage_less_than_a_week_apart(cluster: Cluster) -> None:
         (storage_less_than_a_week_apart, "Partition 0 has 2 segments, and the text asks for three"),
     ],
 )
-def test_storage_wrong(fresh: Cluster, verdict: Verdict, build: Callable[[Cluster], None], sentence: str) -> None:
-    build(fresh)
-    verdict.says(sentence, "02_storage", fresh)
+def test_storage_wrong(clean: Cluster, verdict: Verdict, build: Callable[[Cluster], None], sentence: str) -> None:
+    build(clean)
+    verdict.says(sentence, "02_storage", clean)
 
 
 # -- 02_quorum, 02_majority -----------------------------------------------------------------------------------------
@@ -595,6 +557,6 @@ def test_rack_placement_wrong(six: Cluster, verdict: Verdict, placement: Callabl
     verdict.says(sentence, LAB_RACKS, six, placement=placement())
 
 
-def test_rack_placement_without_racks(fresh: Cluster, verdict: Verdict) -> None:
-    create(fresh, NewTopic("by-kafka", 10, 3))
-    verdict.says("The brokers are not in two racks", LAB_RACKS, fresh, placement=class_placement())
+def test_rack_placement_without_racks(clean: Cluster, verdict: Verdict) -> None:
+    create(clean, NewTopic("by-kafka", 10, 3))
+    verdict.says("The brokers are not in two racks", LAB_RACKS, clean, placement=class_placement())

@@ -473,24 +473,37 @@ class Cluster:
         return known
 
     def _ask_any(self, *, but: int | None = None) -> tuple[Metadata, Quorum] | None:
-        """Metadata from a broker (another than `but`), preferably one that is not cut off, if any answers."""
+        """What a broker (another than `but`) knows, or None while those that may know are slow to answer.
+
+        A broker that is cut off, or back and not registered yet, answers with what it knew before. Its word counts only
+        if nobody listens who may know better.
+        """
         backend = self._running()
-        candidates = [i for i, node in backend.nodes().items() if node.broker and i != but]
-        states = {i: backend.state(i) for i in candidates}
-        for broker in sorted((i for i in candidates if states[i] in _RUNNING), key=lambda i: states[i] == "isolated"):
+        states = {i: backend.state(i) for i, node in backend.nodes().items() if node.broker and i != but}
+        outdated, slow = None, False
+        for broker in sorted((i for i in states if states[i] in _RUNNING), key=lambda i: states[i] == "isolated"):
+            if states[broker] == "isolated" and (outdated or slow):
+                break
             try:
-                with self._asking:
-                    connection = self._connection(broker)
-                    metadata = connection.metadata()
-                    if broker not in metadata.brokers and broker != candidates[-1]:
-                        continue  # it has not caught up: a peer may know better
-                    try:
-                        return metadata, connection.quorum()
-                    except OSError:
-                        return metadata, NO_QUORUM
-            except OSError:
+                metadata, quorum = self._ask(broker)
+            except ConnectionRefusedError:
                 continue
-        return None
+            except OSError:
+                slow = True
+                continue
+            if broker in metadata.brokers and states[broker] != "isolated":
+                return metadata, quorum
+            outdated = outdated or (metadata, quorum)
+        return None if slow else outdated
+
+    def _ask(self, broker: int) -> tuple[Metadata, Quorum]:
+        with self._asking:
+            connection = self._connection(broker)
+            metadata = connection.metadata()
+            try:
+                return metadata, connection.quorum()
+            except OSError:
+                return metadata, NO_QUORUM
 
     def _read_groups(self, metadata: Metadata) -> tuple[dict[str, GroupView], frozenset[int]]:
         backend = self._running()

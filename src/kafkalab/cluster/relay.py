@@ -154,7 +154,7 @@ def _connections(pid: int) -> set[tuple[int, int]]:
     """Local and remote port of every TCP connection of a process."""
     try:
         return {(c.laddr.port, c.raddr.port) for c in psutil.Process(pid).net_connections("tcp") if c.raddr}
-    except psutil.Error:
+    except psutil.NoSuchProcess:
         return set()
 
 

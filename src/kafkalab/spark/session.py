@@ -85,8 +85,8 @@ def start_session(name: str, jvm_options: Sequence[str] = ()) -> SparkSession:
 
 def _start(name: str, jvm_options: Sequence[str]) -> None:
     global _run
-    # Python functions in a query run on this Python, not on any ``python3`` of the PATH.
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    # Python functions in a query run on this Python: another one has other packages, or none.
+    os.environ["PYSPARK_PYTHON"] = sys.executable
     gateway = None
     if SparkContext._gateway is None:
         _run = Run.create("spark")
