@@ -171,15 +171,16 @@ def test_a_session_after_stop_and_after_the_death_of_its_jvm(spark: SparkSession
     assert spark_session().range(4).count() == 4
 
 
-def test_nothing_is_left_when_the_kernel_is_killed() -> None:
+def test_nothing_is_left_when_the_kernel_is_killed(tmp_path: Path) -> None:
     code = (
-        "from kafkalab import spark_session; from kafkalab.spark import session; spark_session()\n"
+        "from kafkalab import spark_session; from kafkalab.spark import session; spark_session().range(3).count()\n"
         "from pyspark import SparkContext; print(SparkContext._gateway.proc.pid, session._run.directory, flush=True)\n"
         "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
     )
-    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True, cwd=tmp_path)
     pid, folder = done.stdout.split()
     wait_until(lambda: not psutil.pid_exists(int(pid)) and not Path(folder).exists(), 5, "Spark to be gone")
+    assert list(tmp_path.iterdir()) == []
     assert done.stderr == ""  # and it was quiet
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import weakref
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyspark import SparkConf, SparkContext
@@ -92,6 +94,16 @@ def _start(name: str, jvm_options: Sequence[str]) -> None:
         _run = Run.create("spark")
         gateway = start_jvm(_run, _MEMORY, jvm_options)
     SparkContext(conf=_configuration(name), gateway=gateway)
+    _remove_artifacts_folder(SparkSession.builder.getOrCreate())
+
+
+def _remove_artifacts_folder(session: SparkSession) -> None:
+    # For what clients upload, Spark 4.0.0 makes a folder of the session's in ``artifacts``, which it means to be in the
+    # folder for temporary files, but is in the learner's. It is empty, and made again should it be needed.
+    session._jsparkSession.artifactManager()
+    for folder in [*Path("artifacts").glob("spark-*"), Path("artifacts")]:
+        with contextlib.suppress(OSError):  # not empty: not Spark's, or not there
+            folder.rmdir()
 
 
 def _configuration(name: str) -> SparkConf:
