@@ -41,7 +41,7 @@ prepare_docker() {
     leave_out "tests on Docker: no Docker engine answers, and only root can install one, with apt"
     return 1
   fi
-  docker info >/dev/null 2>&1 || trap 'docker/engine.sh stop' EXIT # an engine that was there before is left running
+  docker info >/dev/null 2>&1 || trap 'docker/engine.sh stop >/dev/null' EXIT # quietly: the report's summary comes last. An engine that was there before is left running
   local jars java
   jars=$("$BIN/python" -c 'from kafkalab.distribution import jars_dir; print(jars_dir("kafka"))')
   java=$("$BIN/python" -c 'from kafkalab.distribution import java_home; print(java_home())')
