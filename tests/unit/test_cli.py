@@ -265,6 +265,16 @@ def test_run_says_that_a_kernel_died(tmp_path: Path, no_tools: None, capsys: pyt
     assert "In [2]: DeadKernelError" in capsys.readouterr().out
 
 
+def test_run_is_not_the_learners_progress(tmp_path: Path, no_tools: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KAFKALAB_PROGRESS", str(tmp_path / "mine"))
+    asks = "from kafkalab.paths import progress_dir; folder = progress_dir(); (folder / 'solved').touch(); print(folder)"
+    path = notebook_file(tmp_path / "solved.ipynb", asks)
+    assert main(["run", "--out", str(tmp_path), str(path)]) == 0
+    [written] = [file for file in tmp_path.rglob("solved.ipynb") if nbformat.read(file, 4).cells[0].outputs]
+    assert not Path(nbformat.read(written, 4).cells[0].outputs[0].text.strip()).exists()
+    assert not (tmp_path / "mine").exists()
+
+
 def test_run_stores_the_same_twice(tmp_path: Path, no_tools: None) -> None:
     path = notebook_file(tmp_path / "again.ipynb", "print(1)", "import ipywidgets; ipywidgets.IntSlider()")
     assert main(["run", "--save", str(path)]) == 0

@@ -22,7 +22,8 @@ __all__ = ["add_parser"]
 
 DESCRIPTION = """\
 Run notebooks from top to bottom, each in a fresh kernel, and give a verdict on each: ✓ or ✗, its seconds, and the
-cell and reason of the first error. The exit status is 1 if one of them failed.
+cell and reason of the first error. The exit status is 1 if one of them failed. Labs that pass here do not count as
+your progress.
 
 The files stay as they are, unless you ask for the outputs:
 
