@@ -141,6 +141,15 @@ def test_isolate_and_heal(shared: Cluster, whom: str) -> None:
     assert count_records(shared, topic) == 20
 
 
+def test_cut_off_until_it_looks_for_the_controller_anew(make_cluster) -> None:
+    cluster = make_cluster(1, controllers=1).start()
+    cluster.isolate(0)
+    gave_up = "[RaftManager id=0] Disconnecting from node 100"
+    wait_until(lambda: cluster.logs(0).count(gave_up) >= 3, 60, "broker 0 to give up its connections", interval=0.2)
+    cluster.heal(0, timeout=20)
+    assert cluster.describe(groups=False).brokers[0].state == "up"
+
+
 def test_who_is_cut_off_does_not_speak_for_those_that_are_slow(make_cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = make_cluster().start()
     topic = make_topic(cluster)

@@ -311,9 +311,10 @@ class DockerBackend(Backend):
             endpoints.append(Endpoint(INTERNAL, f":{_INTERNAL_PORT}", f"{own_address}:{_INTERNAL_PORT}"))
         if node.controller:
             endpoints.append(Endpoint(CONTROLLER, f":{_CONTROLLER_PORT}", f"{own_address}:{_CONTROLLER_PORT}"))
-        # A node that is cut off still reaches itself.
+        # A broker that is cut off still reaches its own controller. A dedicated controller, which advertises nothing, tells
+        # its peers the address that stands here.
         voters = {
-            n.id: f"{HOST if n.id == node.id else self._peer_address(n.id)}:{_CONTROLLER_PORT}"
+            n.id: f"{HOST if n.id == node.id and node.broker else self._peer_address(n.id)}:{_CONTROLLER_PORT}"
             for n in self.spec.nodes()
             if n.controller
         }
