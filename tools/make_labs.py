@@ -2,6 +2,9 @@
 
 ``python tools/make_labs.py`` writes, ``python tools/make_labs.py --check`` only says what differs (exit 1).
 What stands between ``### BEGIN SOLUTION`` and ``### END SOLUTION`` is left out by nbgrader's own preprocessors.
+
+The packages that labs work with (``solutions/stocks``) are copied as they are, but for the modules that a lab has the learner
+write: their first line says so (``# Written in the lab NN_name.``).
 """
 
 from __future__ import annotations
@@ -31,11 +34,18 @@ def lab_of(solution: Path) -> str:
     return nbformat.writes(notebook) + "\n"
 
 
+def is_written_in_a_lab(module: Path) -> bool:
+    """Whether a module is the learner's work, and so is not to be found in labs/."""
+    return module.read_text().startswith("# Written in the lab ")
+
+
 def main(check: bool) -> int:
     """Write every lab, or name those that are not what their solution gives; the number of those is returned."""
     wanted = {ROOT / "labs" / s.relative_to(ROOT / "solutions"): lab_of(s) for s in sorted((ROOT / "solutions").rglob("*.ipynb"))
               if ".ipynb_checkpoints" not in s.parts}  # fmt: skip
-    there = {p for p in (ROOT / "labs").rglob("*.ipynb") if ".ipynb_checkpoints" not in p.parts}
+    wanted |= {ROOT / "labs" / m.relative_to(ROOT / "solutions"): m.read_text() for m in sorted((ROOT / "solutions").rglob("*.py"))
+               if not is_written_in_a_lab(m)}  # fmt: skip
+    there = {p for ending in ("ipynb", "py") for p in (ROOT / "labs").rglob(f"*.{ending}") if ".ipynb_checkpoints" not in p.parts}
     differ = [p for p, text in wanted.items() if not p.exists() or p.read_text() != text] + sorted(there - wanted.keys())
     for path in differ:
         print(("differs: " if check else "written: ") + str(path.relative_to(ROOT)))

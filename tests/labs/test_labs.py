@@ -26,6 +26,12 @@ def test_labs_are_what_the_solutions_generate() -> None:
     assert done.returncode == 0, f"make labs writes them anew: {done.stdout}"
 
 
+def test_what_a_lab_has_the_learner_write_is_not_in_the_labs() -> None:
+    given, all_of_it = ({p.name for p in (ROOT / f / "stocks").glob("*.py")} for f in ("labs", "solutions"))
+    assert {"__init__.py", "prices.py", "sender.py", "producer_app.py"} <= given
+    assert "partitioner.py" in all_of_it - given
+
+
 def test_every_lab_is_checked_by_one_notebook() -> None:
     by_notebook = [checks_in(path) for path in LABS]
     assert sorted(lab for checked in by_notebook for lab in checked) == sorted(labs())

@@ -1,0 +1,276 @@
+"""The stock-price application without a cluster: prices, senders, the partitioner, and brokers that are not there."""
+
+from __future__ import annotations
+
+import random
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException, Producer
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def application() -> Iterator[None]:
+    """The package as it stands in solutions/."""
+    sys.path.insert(0, str(ROOT / "solutions"))
+    yield
+    sys.path.remove(str(ROOT / "solutions"))
+    for name in [name for name in sys.modules if name.split(".")[0] == "stocks"]:
+        del sys.modules[name]
+
+
+# -- prices ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_price_shows_two_digits_of_cents() -> None:
+    from stocks import StockPrice
+
+    assert str(StockPrice("IBM", 100, 9)) == "IBM 100.09"
+    assert StockPrice("IBM", 100, 9).amount == Decimal("100.09")
+
+
+@pytest.mark.parametrize(
+    ("name", "dollars", "cents", "says"),
+    [
+        ("IBM", 100, -1, "cents are a whole number from 0, not -1"),
+        ("IBM", -1, 0, "dollars are a whole number from 0"),
+        ("IBM", 100, 100, "cents are 0 to 99"),
+        ("IBM", 100.5, 0, "not 100.5"),
+        ("IBM", "100", 0, "not '100'"),
+        ("IBM", True, 0, "not True"),
+        ("", 1, 0, "a stock has a name"),
+        (None, 1, 0, "a stock has a name"),
+    ],
+)
+def test_a_price_that_cannot_be_is_refused(name: object, dollars: object, cents: object, says: str) -> None:
+    from stocks import StockPrice
+
+    with pytest.raises(ValueError, match=says):
+        StockPrice(name, dollars, cents)
+
+
+def test_a_record_holds_json() -> None:
+    from stocks import StockPrice, deserialize, serialize
+
+    price = StockPrice("IBM", 100, 9)
+    assert serialize(price) == b'{"cents": 9, "dollars": 100, "name": "IBM"}'
+    assert deserialize(serialize(price)) == price
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        (None, "no value"),
+        (b"", "not JSON"),
+        (b"\xff\x00", "not JSON"),
+        (b"IBM 100.09", "not JSON"),
+        (b"[1, 2]", "not an object"),
+        (b'{"name": "IBM", "dollars": 1}', "not an object with the fields"),
+        (b'{"name": "IBM", "dollars": 1, "cents": 1, "more": 1}', "not an object with the fields"),
+        (b'{"name": "IBM", "dollars": 1, "cents": -9}', "cents are a whole number from 0"),
+        (b'{"name": null, "dollars": 1, "cents": 9}', "a stock has a name"),
+    ],
+)
+def test_what_is_not_a_stock_price_is_told(value: bytes | None, says: str) -> None:
+    from stocks import MalformedStockPrice, deserialize
+
+    with pytest.raises(MalformedStockPrice, match=says):
+        deserialize(value)
+
+
+def test_made_up_prices_stay_in_their_range() -> None:
+    from stocks import STOCKS
+
+    chance = random.Random(1)
+    for stock in STOCKS:
+        for _ in range(200):
+            price = stock.price(chance)
+            assert price.name == stock.name
+            assert stock.low.dollars <= price.dollars <= stock.high.dollars
+            assert stock.low.cents <= price.cents <= stock.high.cents
+
+
+def test_there_are_fourteen_stocks() -> None:
+    from stocks import STOCKS
+
+    assert " ".join(stock.name for stock in STOCKS) == "IBM SUN GOOG INEL UBER ABC XYZ DEF AAA BBB CCC DDD EEE FFF"
+
+
+# -- senders --------------------------------------------------------------------------------------------------------
+
+
+class FakeProducer:
+    """Takes so many records; says that its queue is full when it is; delivers when it is polled."""
+
+    def __init__(self, room: int = 1_000_000, error: KafkaError | None = None) -> None:
+        self.room, self.error = room, error
+        self.waiting: list[tuple[str, bytes, Callable]] = []
+        self.delivered: list[tuple[str, bytes]] = []
+        self.full = 0
+        self.lock = threading.Lock()
+
+    def produce(self, topic: str, *, key: str, value: bytes, on_delivery: Callable) -> None:
+        with self.lock:
+            if len(self.waiting) >= self.room:
+                self.full += 1
+                raise BufferError("Local: Queue full")
+            self.waiting.append((key, value, on_delivery))
+
+    def poll(self, timeout: float) -> int:
+        with self.lock:
+            due, self.waiting = (self.waiting, []) if timeout else ([], self.waiting)
+        for key, value, on_delivery in due:
+            self.delivered.append((key, value))
+            on_delivery(self.error, SimpleNamespace(key=lambda key=key: key))
+        return len(due)
+
+    def flush(self) -> None:
+        self.poll(1)
+
+
+def test_a_sender_sends_its_count_of_prices_under_its_name() -> None:
+    from stocks import STOCKS, StockSender, deserialize
+
+    producer = FakeProducer()
+    sender = StockSender(producer, "t", STOCKS[0], delay=(0, 0), count=50, seed=1)
+    sender.start()
+    sender.join(10)
+    producer.flush()
+    assert (sender.sent, sender.delivered, sender.failed) == (50, 50, 0)
+    assert {(key, deserialize(value).name) for key, value in producer.delivered} == {("IBM", "IBM")}
+
+
+def test_a_full_queue_is_waited_for_and_nothing_is_lost() -> None:
+    from stocks import STOCKS, StockSender
+
+    producer = FakeProducer(room=7)
+    sender = StockSender(producer, "t", STOCKS[0], delay=(0, 0), count=50)
+    sender.start()
+    sender.join(10)
+    producer.flush()
+    assert producer.full >= 7
+    assert sender.sent == sender.delivered == 50
+
+
+def test_a_sender_stops_even_while_the_queue_stays_full() -> None:
+    from stocks import STOCKS, StockSender
+
+    producer = FakeProducer(room=3)
+    producer.poll = lambda timeout: 0  # no broker takes anything
+    sender = StockSender(producer, "t", STOCKS[0], delay=(0, 0))
+    sender.start()
+    while not producer.full:
+        sender.join(0.01)
+    sender.stop()
+    assert not sender.is_alive()
+    assert sender.sent == 3, "what was not taken does not count as sent"
+
+
+def test_failed_deliveries_are_counted_and_reported() -> None:
+    from stocks import STOCKS, StockSender
+
+    reported = []
+    producer = FakeProducer(error=KafkaError(KafkaError._MSG_TIMED_OUT))
+    sender = StockSender(producer, "t", STOCKS[0], delay=(0, 0), count=5, on_delivery=lambda error, _: reported.append(error.name()))
+    sender.start()
+    sender.join(10)
+    producer.flush()
+    assert (sender.delivered, sender.failed, reported) == (0, 5, ["_MSG_TIMED_OUT"] * 5)
+
+
+# -- no broker, no topic ---------------------------------------------------------------------------------------------
+
+
+def test_wrong_addresses_give_a_clear_error_in_bounded_time() -> None:
+    from stocks import ClusterUnreachable, partition_count
+
+    producer = Producer({"bootstrap.servers": "127.0.0.1:1,127.0.0.1:2", "log_level": 0, "error_cb": lambda _: None})
+    begin = time.monotonic()
+    with pytest.raises(ClusterUnreachable, match="no broker answered within 1 s"):
+        partition_count(producer, "stock-prices", timeout=1)
+    assert time.monotonic() - begin < 5
+
+
+def test_the_application_ends_with_that_error(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    from stocks import producer_app
+
+    monkeypatch.setattr(producer_app, "_CONNECT_SECONDS", 1)
+    monkeypatch.setattr(producer_app.signal, "signal", lambda *_: None)
+    assert producer_app.main(["--bootstrap-servers", "127.0.0.1:1"]) == 1
+    assert "no broker answered within 1 s" in capsys.readouterr().err
+
+
+# -- the partitioner ------------------------------------------------------------------------------------------------
+
+
+class Topics:
+    """A producer of a cluster that has topics with so many partitions."""
+
+    def __init__(self, **partitions: int) -> None:
+        self.partitions = partitions
+
+    def list_topics(self, timeout: float) -> SimpleNamespace:
+        return SimpleNamespace(topics={t: SimpleNamespace(partitions=dict.fromkeys(range(n))) for t, n in self.partitions.items()})
+
+
+@pytest.mark.parametrize("important", ["IBM,UBER", " IBM , UBER ", ("IBM", "UBER"), {"IBM", "UBER"}])
+@pytest.mark.parametrize("partitions", [2, 3, 5, 13])
+def test_important_stocks_are_alone_on_the_last_partition(important: object, partitions: int) -> None:
+    from stocks import STOCKS
+    from stocks.partitioner import ImportantStocks
+
+    chosen = ImportantStocks(Topics(prices=partitions), "prices", important)
+    where = {stock.name: chosen.partition(stock.name) for stock in STOCKS}
+    assert {name for name, p in where.items() if p == partitions - 1} == {"IBM", "UBER"}
+    assert all(0 <= p < partitions for p in where.values())
+
+
+@pytest.mark.parametrize(
+    ("important", "says"),
+    [
+        ("", "without a name"),
+        ((), "no important stock"),
+        ("IBM,,UBER", "without a name"),
+        ("IBM,", "without a name"),
+        ("IBM,UBER,IBM", "named twice: IBM"),
+    ],
+)
+def test_a_list_that_cannot_be_meant_is_refused(important: object, says: str) -> None:
+    from stocks.partitioner import ImportantStocks
+
+    with pytest.raises(ValueError, match=says):
+        ImportantStocks(Topics(prices=3), "prices", important)
+
+
+def test_a_single_partition_is_refused() -> None:
+    from stocks.partitioner import ImportantStocks
+
+    with pytest.raises(ValueError, match="has 1 partition"):
+        ImportantStocks(Topics(prices=1), "prices", "IBM")
+
+
+def test_a_topic_that_does_not_exist_is_told() -> None:
+    from stocks import UnknownTopic
+    from stocks.partitioner import ImportantStocks
+
+    with pytest.raises(UnknownTopic, match="no topic 'prices'"):
+        ImportantStocks(Topics(other=1), "prices", "IBM")
+
+
+def test_a_cluster_that_does_not_answer_is_told() -> None:
+    from stocks import ClusterUnreachable, partition_count
+
+    class Silent:
+        def list_topics(self, timeout: float) -> None:
+            raise KafkaException(KafkaError(KafkaError._TRANSPORT))
+
+    with pytest.raises(ClusterUnreachable):
+        partition_count(Silent(), "prices")
