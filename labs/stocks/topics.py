@@ -18,8 +18,8 @@ class UnknownTopic(LookupError):
 def partition_count(producer: Producer, topic: str, timeout: float = 10.0) -> int:
     """How many partitions a topic has, those without a leader included.
 
-    A producer never gives up looking for a broker, and says nothing meanwhile: `produce` only fills its queue. So an application
-    asks once, before it begins, and ends with a clear error if there is nobody to send to.
+    A producer never gives up looking for a broker, and says nothing meanwhile: `produce` only fills its queue. So an
+    application asks once, before it begins, and ends with a clear error if there is nobody to send to.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""``python -m stocks.producer_app --bootstrap-servers … --topic stock-prices``: a sender per stock, until it is told to end."""
+"""``python -m stocks.producer_app --bootstrap-servers …``: a sender per stock, until it is told to end."""
 
 from __future__ import annotations
 

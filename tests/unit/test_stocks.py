@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from types import SimpleNamespace
@@ -179,7 +180,11 @@ def test_failed_deliveries_are_counted_and_reported() -> None:
 
     reported = []
     producer = FakeProducer(error=KafkaError(KafkaError._MSG_TIMED_OUT))
-    sender = StockSender(producer, "t", STOCKS[0], delay=(0, 0), count=5, on_delivery=lambda error, _: reported.append(error.name()))
+
+    def note(error: KafkaError, _: object) -> None:
+        reported.append(error.name())
+
+    sender = StockSender(producer, "t", STOCKS[0], delay=(0, 0), count=5, on_delivery=note)
     sender.start()
     sender.join(10)
     producer.flush()
@@ -218,7 +223,8 @@ class Topics:
         self.partitions = partitions
 
     def list_topics(self, timeout: float) -> SimpleNamespace:
-        return SimpleNamespace(topics={t: SimpleNamespace(partitions=dict.fromkeys(range(n))) for t, n in self.partitions.items()})
+        topics = {t: SimpleNamespace(partitions=dict.fromkeys(range(n))) for t, n in self.partitions.items()}
+        return SimpleNamespace(topics=topics)
 
 
 @pytest.mark.parametrize("important", ["IBM,UBER", " IBM , UBER ", ("IBM", "UBER"), {"IBM", "UBER"}])
@@ -274,3 +280,88 @@ def test_a_cluster_that_does_not_answer_is_told() -> None:
 
     with pytest.raises(ClusterUnreachable):
         partition_count(Silent(), "prices")
+
+
+# -- interceptors ---------------------------------------------------------------------------------------------------
+
+
+class Delivering:
+    """A producer that keeps what it is given and reports it at once."""
+
+    def __init__(self, error: KafkaError | None = None) -> None:
+        self.sent: list[dict] = []
+        self.error = error
+
+    def produce(self, topic: str, **record: object) -> None:
+        self.sent.append({"topic": topic, **record})
+        record["on_delivery"](self.error, SimpleNamespace(topic=lambda: topic))  # type: ignore[operator]
+
+
+class Stamp:
+    """Adds a header, and notes what it was told."""
+
+    def __init__(self, name: str, told: list[str]) -> None:
+        self.name, self.told = name, told
+
+    def on_send(self, record: object) -> object:
+        return replace(record, headers=[*record.headers, (self.name, b"")])  # type: ignore[attr-defined, type-var]
+
+    def on_acknowledgement(self, error: KafkaError | None, message: object) -> None:
+        self.told.append(self.name)
+
+
+class Broken:
+    """Raises in both hooks."""
+
+    def on_send(self, record: object) -> object:
+        raise RuntimeError("on_send")
+
+    def on_acknowledgement(self, error: KafkaError | None, message: object) -> None:
+        raise RuntimeError("on_acknowledgement")
+
+
+def test_interceptors_are_called_in_order_and_before_the_report() -> None:
+    from stocks.interceptors import InterceptedProducer
+
+    told: list[str] = []
+    inner = Delivering()
+    producer = InterceptedProducer(inner, [Stamp("first", told), Stamp("second", told)])
+    producer.produce("t", b"v", b"k", partition=2, on_delivery=lambda *_: told.append("report"))
+    [record] = inner.sent
+    assert [name for name, _ in record["headers"]] == ["first", "second"]
+    assert (record["topic"], record["key"], record["value"], record["partition"]) == ("t", b"k", b"v", 2)
+    assert told == ["first", "second", "report"]
+
+
+def test_an_interceptor_that_raises_does_not_stop_the_record(caplog: pytest.LogCaptureFixture) -> None:
+    from stocks.interceptors import CountingInterceptor, InterceptedProducer
+
+    counting = CountingInterceptor()
+    inner = Delivering()
+    InterceptedProducer(inner, [Broken(), counting]).produce("t", None, None)
+    assert len(inner.sent) == 1
+    assert (counting.sent, counting.acknowledged, counting.failed) == (1, 1, 0)
+    assert "Broken.on_send failed" in caplog.text and "Broken.on_acknowledgement failed" in caplog.text
+
+
+def test_failures_count_apart_from_acknowledgements() -> None:
+    from stocks.interceptors import CountingInterceptor, InterceptedProducer
+
+    counting = CountingInterceptor()
+    producer = InterceptedProducer(Delivering(KafkaError(KafkaError._MSG_TIMED_OUT)), [counting])
+    for _ in range(3):
+        producer.produce("t", b"v")
+    assert (counting.sent, counting.acknowledged, counting.failed) == (3, 0, 3)
+
+
+def test_counters_are_right_with_many_threads() -> None:
+    from stocks.interceptors import CountingInterceptor, InterceptedProducer
+
+    counting = CountingInterceptor()
+    producer = InterceptedProducer(Delivering(), [counting])
+    threads = [threading.Thread(target=lambda: [producer.produce("t", b"v") for _ in range(500)]) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (counting.sent, counting.acknowledged) == (4000, 4000)

@@ -1,0 +1,136 @@
+"""Interceptors: hooks that see each record on its way out, and each acknowledgement on its way back.
+
+Java's producer takes them as classes (``interceptor.classes``). The Python client has nothing of the kind, so here is a
+producer that wraps another one, under the same contract: hooks are called in order, each is given what the one before it
+returned, and one that raises is passed over with a line in the log; sending goes on.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from confluent_kafka import KafkaError, Message, Producer
+
+__all__ = ["CountingInterceptor", "InterceptedProducer", "Interceptor", "Record"]
+
+_LOG = logging.getLogger(__name__)
+
+Report = Callable[[KafkaError | None, Message], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What is about to be sent."""
+
+    topic: str
+    value: bytes | str | None = None
+    key: bytes | str | None = None
+    partition: int = -1
+    timestamp: int = 0
+    headers: Sequence[tuple[str, bytes]] = field(default=())
+
+
+class Interceptor(Protocol):
+    """The two hooks. Both may be called from many threads at once: whatever they count needs a lock."""
+
+    def on_send(self, record: Record) -> Record:
+        """Called before the partition is chosen; returns the record to be sent, the same one or another."""
+        ...
+
+    def on_acknowledgement(self, error: KafkaError | None, message: Message) -> None:
+        """Called when a record was acknowledged or given up, before the delivery report of whoever sent it. Be quick."""
+        ...
+
+
+class InterceptedProducer:
+    """A producer whose records pass interceptors.
+
+    Parameters
+    ----------
+    producer
+        Who sends.
+    interceptors
+        Called in this order, for records and for acknowledgements.
+    """
+
+    def __init__(self, producer: Producer, interceptors: Sequence[Interceptor]) -> None:
+        self._producer = producer
+        self._interceptors = tuple(interceptors)
+
+    def produce(
+        self,
+        topic: str,
+        value: bytes | str | None = None,
+        key: bytes | str | None = None,
+        *,
+        partition: int = -1,
+        timestamp: int = 0,
+        headers: Sequence[tuple[str, bytes]] = (),
+        on_delivery: Report | None = None,
+    ) -> None:
+        """As `Producer.produce`; a `BufferError` comes through, and the record passes the hooks anew when it is sent again."""
+        record = Record(topic, value, key, partition, timestamp, headers)
+        for interceptor in self._interceptors:
+            try:
+                record = interceptor.on_send(record)
+            except Exception:
+                _LOG.exception("%s.on_send failed; the record goes on as it was", type(interceptor).__name__)
+
+        def report(error: KafkaError | None, message: Message) -> None:
+            for interceptor in self._interceptors:
+                try:
+                    interceptor.on_acknowledgement(error, message)
+                except Exception:
+                    _LOG.exception("%s.on_acknowledgement failed", type(interceptor).__name__)
+            if on_delivery is not None:
+                on_delivery(error, message)
+
+        self._producer.produce(
+            record.topic,
+            value=record.value,
+            key=record.key,
+            partition=record.partition,
+            timestamp=record.timestamp,
+            headers=list(record.headers),
+            on_delivery=report,
+        )
+
+    def poll(self, timeout: float = 0) -> int:
+        """As `Producer.poll`."""
+        return self._producer.poll(timeout)
+
+    def flush(self, timeout: float = -1) -> int:
+        """As `Producer.flush`."""
+        return self._producer.flush(timeout)
+
+
+class CountingInterceptor:
+    """Counts what is sent, acknowledged and given up.
+
+    Attributes
+    ----------
+    sent, acknowledged, failed
+        How many so far.
+    """
+
+    def __init__(self) -> None:
+        self.sent = self.acknowledged = self.failed = 0
+        self._counting = threading.Lock()
+
+    def on_send(self, record: Record) -> Record:
+        """Count it; it is sent as it is."""
+        with self._counting:
+            self.sent += 1
+        return record
+
+    def on_acknowledgement(self, error: KafkaError | None, message: Message) -> None:
+        """Count it."""
+        with self._counting:
+            if error is None:
+                self.acknowledged += 1
+            else:
+                self.failed += 1
