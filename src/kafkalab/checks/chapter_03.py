@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from confluent_kafka import Message, Producer, murmur2
@@ -348,6 +348,100 @@ def _killed_said_nothing(sight: Sight) -> None:
         raise Unmet("Who is killed has no last words. Where does that number come from?")
 
 
+# -- acknowledgements, and order ------------------------------------------------------------------------------------
+
+_ACKS = ("acks-0", "acks-1", "acks-all")
+
+
+def _was_isolated(sight: Sight) -> None:
+    verbs = [fault.verb for fault in sight.cluster.faults if fault.broker == 0]
+    if "isolate" not in verbs:
+        raise Unmet("Broker 0 was not cut off yet. There is a verb for that, which is not kill.")
+    if "heal" not in verbs:
+        raise Unmet("Broker 0 is still cut off. Give it its network back.")
+
+
+def _counted(name: str, count: Callable[[list[str], Counter[str]], int], clue: str) -> Callable[[Sight], None]:
+    def probe(sight: Sight) -> None:
+        ledgers = _answer(sight, "ledgers", "the three ledger producers by topic")
+        given = _answer(sight, name, "{'acks-0': …, 'acks-1': …, 'acks-all': …}")
+        if not isinstance(given, Mapping) or not isinstance(ledgers, Mapping):
+            raise Unmet(f"{name} and ledgers should be dictionaries, by topic.")
+        for topic in _ACKS:
+            if topic not in given:
+                raise Unmet(f"{name} has no {topic!r}.")
+            there = Counter(_value(m) for m in _records(sight, topic))
+            right = count([entry.value for entry in ledgers[topic].entries], there)
+            if given[topic] != right:
+                raise Unmet(f"{name}[{topic!r}] is {given[topic]!r}. {clue}")
+
+    return probe
+
+
+def _only_all_kept_all(sight: Sight) -> None:
+    ledgers = _answer(sight, "ledgers", "the three ledger producers by topic")
+    for topic in _ACKS:
+        acknowledged = {entry.value for entry in ledgers[topic].entries}  # type: ignore[index]
+        lost = len(acknowledged - {_value(m) for m in _records(sight, topic)})
+        if topic == "acks-all" and lost:
+            raise Unmet(f"{lost} acknowledged records of {topic} are missing. Does the ledger send with acks='all'?")
+        if topic != "acks-all" and not lost:
+            raise Unmet(
+                f"Nothing is missing in {topic}. Did it get acknowledgements while broker 0 was cut off and led no more?"
+            )
+
+
+_FULL = "needs-all-three"
+
+
+def _all_three_needed(sight: Sight) -> None:
+    _existing(sight, _FULL)
+    if (needed := sight.topic_config(_FULL)["min.insync.replicas"]) != "3":
+        raise Unmet(f"{_FULL} needs {needed} replicas in sync. The text says three.")
+
+
+def _outcomes(sight: Sight) -> None:
+    outcomes = _answer(sight, "outcomes", "{'all': …, 1: …, 0: …}")
+    if not isinstance(outcomes, Mapping) or any(outcomes.get(acks) is None for acks in ("all", 1, 0)):
+        raise Unmet("outcomes should have what was told for 'all', 1 and 0: the name of an error, or 'acknowledged'.")
+    if outcomes["all"] == "_MSG_TIMED_OUT":
+        raise Unmet("With acks=all you heard that the time was over. What had the broker said? Let the producer not try again.")
+    if outcomes["all"] == "acknowledged":
+        raise Unmet("acks=all was acknowledged. Was broker 2 down and out of the ISR, and was acks given to the producer?")
+    if outcomes["all"] != "NOT_ENOUGH_REPLICAS":
+        raise Unmet(f"With acks=all you heard {outcomes['all']!r}. error.name() is the name that Kafka gives it.")
+    for acks in (1, 0):
+        if outcomes[acks] != "acknowledged":
+            raise Unmet(f"With acks={acks} you heard {outcomes[acks]!r}. Was acks={acks} given to the producer?")
+
+
+def _accepted_are_there(sight: Sight) -> None:
+    values = {_value(m) for m in _records(sight, _FULL)}
+    if "acks=all" in values:
+        raise Unmet("acks=all is in the topic. Was it sent while broker 2 was down, and never again?")
+    for value in ("acks=1", "acks=0"):
+        if value not in values:
+            raise Unmet(f"{value!r} is not to be read in {_FULL}. Was it sent as it stands, and are all replicas back?")
+
+
+def _doubled_and_disordered(sight: Sight) -> None:
+    values = [_value(m) for m in _records(sight, "hasty")]
+    if set(values) != set("012345"):
+        raise Unmet(f"hasty holds {' '.join(values)}. Send 0 to 5 with send_five.")
+    if len(values) == len(set(values)):
+        raise Unmet("Nothing is doubled in hasty. Was it sent with idempotence, too?")
+    if values == sorted(values):
+        raise Unmet("hasty is in order. Were several records on their way at once?")
+
+
+def _once_and_in_order(sight: Sight) -> None:
+    values = [_value(m) for m in _records(sight, "idempotent")]
+    if len(values) > len(set(values)):
+        raise Unmet(f"idempotent holds {' '.join(values)}. Which setting lets the broker recognize what it already has?")
+    if values != list("012345"):
+        raise Unmet(f"idempotent holds {' '.join(values)}. It should be 0 to 5, each once and in order.")
+
+
 LABS: tuple[Lab, ...] = (
     Lab(
         "03_sync_async",
@@ -441,6 +535,63 @@ LABS: tuple[Lab, ...] = (
             "The last of P partitions is P - 1, so the others share murmur2(name.encode(), P - 1). A P of 1 leaves them none.",
             "The list may come as a string, 'IBM,UBER', or as names: split a string at its commas first, then look for empty "
             "names and for names that come twice, and raise ValueError.",
+        ),
+    ),
+    Lab(
+        "03_durability",
+        "What an acknowledgement is worth",
+        (
+            Requirement("broker 0 was cut off, and reached again", _was_isolated),
+            Requirement("acks=0 and acks=1 lost records that were acknowledged, acks=all none", _only_all_kept_all),
+            Requirement(
+                "you counted what was lost",
+                _counted(
+                    "lost",
+                    lambda acknowledged, there: sum(value not in there for value in acknowledged),
+                    "Count the entries of the ledger whose value is not in the topic, after the ledger has stopped.",
+                ),
+            ),
+            Requirement(
+                "you counted what was doubled",
+                _counted(
+                    "doubled",
+                    lambda _, there: sum(number > 1 for number in there.values()),
+                    "Count the different values that are in the topic more than once.",
+                ),
+            ),
+        ),
+        (
+            "cluster.wait_for(lambda view: all(view.topics[name][0].leader not in (0, None) for name in ledgers), 'leaders') "
+            "waits for the change of leaders.",
+            "ledger.wait_for(ledger.acknowledged + 200, timeout=30) waits for 200 more. With acks=all none will come before "
+            "broker 0 is healed.",
+            "Counter(values(name)) says how often each value is in the topic.",
+        ),
+    ),
+    Lab(
+        "03_all_in_sync",
+        "A topic that asks for all three",
+        (
+            Requirement("needs-all-three needs three replicas in sync", _all_three_needed),
+            Requirement("broker 2 was down and came back", _was_down_and_came_back(2)),
+            Requirement("you know what a producer hears with each setting of acks", _outcomes),
+            Requirement("what was acknowledged is there, what was refused is not", _accepted_are_there),
+        ),
+        (
+            "Producer(cluster.client_config(acks=acks, retries=0)) makes a producer that does not try again.",
+            "The report's function is given the error, or None: gather error.name() in a list, flush, and look into it.",
+        ),
+    ),
+    Lab(
+        "03_order",
+        "Retries, doubles and order",
+        (
+            Requirement("without idempotence, records are doubled and out of order", _doubled_and_disordered),
+            Requirement("with it, each is there once and in order", _once_and_in_order),
+        ),
+        (
+            "send_five takes more settings as keywords, with underscores for dots.",
+            "The setting is called enable.idempotence, and is off unless you say otherwise.",
         ),
     ),
 )
