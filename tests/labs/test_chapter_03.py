@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from confluent_kafka import Producer, murmur2
@@ -175,3 +176,251 @@ def test_partitioner_that_refuses_nothing_or_trips(clean: Cluster, verdict: Verd
     assert "It accepts no important stock at all" in verdict("03_partitioner", clean, partitioner=AcceptsAll)[1]
     assert "it ends with ZeroDivisionError" in verdict("03_partitioner", clean, partitioner=trips)[1]
     assert "should be your class, not a str" in verdict("03_partitioner", clean, partitioner="IBM,UBER")[1]
+
+
+# -- 03_sync_async, 03_replication ----------------------------------------------------------------------------------
+
+START = 1_790_000_000_000
+
+
+def long(number: int) -> bytes:
+    return number.to_bytes(8, "big")
+
+
+def greetings(first: int, count: int = 5) -> list[Record]:
+    return [(long(START + n), f"Hello Mom {START + n}", n % 13) for n in range(first, first + count)]
+
+
+def rows(cluster: Cluster, records: list[Record]) -> list[tuple[int, int, int]]:
+    """Send, and return (key, partition, offset) as reported."""
+    told = []
+    producer = Producer(cluster.client_config())
+    for key, value, partition in records:
+        producer.produce(
+            "my-example-topic",
+            value,
+            key=key,
+            partition=partition,
+            on_delivery=lambda _, m: told.append((int.from_bytes(m.key(), "big"), m.partition(), m.offset())),
+        )
+    assert producer.flush(20) == 0
+    return told
+
+
+def test_sync_async_untouched(clean: Cluster, verdict: Verdict) -> None:
+    create(clean, "my-example-topic", 13)
+    passed, said = verdict("03_sync_async", clean, written=[], reported=[])
+    assert not passed and "my-example-topic is empty" in said and "written tells of 0 records" in said
+
+
+def test_sync_async_right(clean: Cluster, verdict: Verdict) -> None:
+    create(clean, "my-example-topic", 13)
+    written, reported = rows(clean, greetings(0)), rows(clean, greetings(100))
+    passed, said = verdict("03_sync_async", clean, written=written, reported=reported)
+    assert passed, said
+    passed, said = verdict("03_sync_async", clean, written=written, reported=reported[:3])
+    assert not passed and "Reports come only while you poll or flush" in said
+    moved = [(key, partition, offset + 1) for key, partition, offset in written]
+    passed, said = verdict("03_sync_async", clean, written=moved, reported=reported)
+    assert not passed and "There is another record" in said
+
+
+@pytest.mark.parametrize(
+    ("record", "says"),
+    [
+        ((str(START), f"Hello Mom {START}", 0), "A long is 8 bytes, not its digits"),
+        ((START.to_bytes(8, "little"), f"Hello Mom {START}", 0), "with the highest byte first?"),
+        ((long(START), "Hello Mom 1", 0), "Which number should be in it?"),
+        ((None, "Hello Mom", 0), "No record has a key"),
+    ],
+)
+def test_sync_async_wrong_records(clean: Cluster, verdict: Verdict, record: Record, says: str) -> None:
+    create(clean, "my-example-topic", 13)
+    put(clean, "my-example-topic", [record])
+    passed, said = verdict("03_sync_async", clean, written=[], reported=[])
+    assert not passed and says in said, said
+
+
+def test_replication_wrong_counts(clean: Cluster, verdict: Verdict) -> None:
+    create(clean, "my-example-topic", 13)
+    passed, said = verdict("03_replication", clean, missing=0, missing_after=13)
+    assert not passed and "Broker 1 was not shut down yet" in said and "Broker 1 keeps a replica of every partition" in said
+    assert "missing_after is 13" in verdict("03_replication", clean, missing=13, missing_after=13)[1]
+    assert "Give check() ledger=" in said
+
+
+# -- 03_stock_senders, 03_shutdown ----------------------------------------------------------------------------------
+
+
+def as_java(name: str) -> int:
+    return murmur2(name.encode(), 3)
+
+
+def prices(name: str = "", value: str = "", partition: int | None = None) -> list[Record]:
+    """A right price of every stock; of one of them another value, or in another partition."""
+    fitting = {"GOOG": 450, "UBER": 700}
+
+    def one(stock: str) -> Record:
+        right = f'{{"cents": 50, "dollars": {fitting.get(stock, 60)}, "name": "{stock}"}}'
+        mine = stock == name
+        return stock, value if mine and value else right, partition if mine and partition is not None else as_java(stock)
+
+    return [one(stock) for stock in STOCKS]
+
+
+def test_stock_senders_untouched(clean: Cluster, verdict: Verdict) -> None:
+    create(clean, "stock-prices", 3)
+    passed, said = verdict("03_stock_senders", clean, sent=0)
+    assert not passed and "stock-prices is empty" in said
+
+
+def test_stock_senders_right_and_flushed_too_early(clean: Cluster, verdict: Verdict) -> None:
+    create(clean, "stock-prices", 3)
+    put(clean, "stock-prices", prices() * 100)
+    passed, said = verdict("03_stock_senders", clean, sent=1400)
+    assert passed, said
+    passed, said = verdict("03_stock_senders", clean, sent=1417)
+    assert not passed and "The senders sent 1417 prices, and 1400 are in the topic" in said
+    passed, said = verdict("03_stock_senders", clean, sent=1000)
+    assert not passed and "Did others send, too?" in said
+
+
+@pytest.mark.parametrize(
+    ("records", "says"),
+    [
+        (prices("IBM", "IBM 60.50"), "A value of IBM is not JSON"),
+        (prices("IBM", '{"name": "IBM"}'), "has not the fields"),
+        (prices("IBM", '{"cents": 50, "dollars": 60, "name": "SUN"}'), "A price of SUN has the key IBM"),
+        (prices("IBM", '{"cents": 50, "dollars": 500, "name": "IBM"}'), "out of its range"),
+        (prices("IBM", '{"cents": -9, "dollars": 60, "name": "IBM"}'), "out of its range"),
+        (prices("IBM", partition=0), "where Java's producer would not put it"),
+        (prices() + [("IBM", prices()[0][1], 0)], "Records of IBM are in partitions 0 and 2"),
+        (prices()[1:], "No price of IBM"),
+        ([*prices(), (None, "{}", 0)], "with the key '(no key)'"),
+    ],
+)
+def test_stock_senders_wrong_records(clean: Cluster, verdict: Verdict, records: list[Record], says: str) -> None:
+    create(clean, "stock-prices", 3)
+    put(clean, "stock-prices", records)
+    passed, said = verdict("03_stock_senders", clean, sent=len(records))
+    assert not passed and says in said, said
+
+
+def test_shutdown(clean: Cluster, verdict: Verdict) -> None:
+    for name in ("sigint", "sigterm", "sigkill"):
+        create(clean, f"ended-by-{name}", 3)
+        put(clean, f"ended-by-{name}", prices())
+    right = {"SIGINT": (130, 14), "SIGTERM": (143, 14), "SIGKILL": (-9, None)}
+    passed, said = verdict("03_shutdown", clean, endings=right)
+    assert passed, said
+    for wrong, says in (
+        ({}, "endings has no 'SIGINT'"),
+        ({**right, "SIGINT": (143, 14)}, "Did you send that signal, and no other?"),
+        ({**right, "SIGTERM": (None, 14)}, "has not ended after SIGTERM"),
+        ({**right, "SIGTERM": (143, 20)}, "tells of 20 sent until SIGTERM, and ended-by-sigterm has 14 records"),
+        ({**right, "SIGINT": (130, None)}, "does not tell how many"),
+        ({**right, "SIGKILL": (-9, 14)}, "Who is killed has no last words"),
+    ):
+        passed, said = verdict("03_shutdown", clean, endings=wrong)
+        assert not passed and says in said, said
+
+
+# -- 03_durability, 03_all_in_sync, 03_order ------------------------------------------------------------------------
+
+
+def test_durability_untouched(clean: Cluster, verdict: Verdict) -> None:
+    passed, said = verdict("03_durability", clean, ledgers={}, lost={}, doubled={})
+    assert not passed and "Broker 0 was not cut off yet" in said and "lost has no 'acks-0'" in said
+
+
+def test_durability_miscounted(clean: Cluster, verdict: Verdict) -> None:
+    class Ledger:
+        entries = [SimpleNamespace(value=str(n)) for n in range(5)]
+
+    names = ("acks-0", "acks-1", "acks-all")
+    for name in names:
+        create(clean, name, 1)
+        put(clean, name, [(None, "0", 0), (None, "1", 0)])
+    some, none = dict.fromkeys(names, 3), dict.fromkeys(names, 0)
+    passed, said = verdict("03_durability", clean, ledgers=dict.fromkeys(names, Ledger()), lost=none, doubled=some)
+    assert not passed and "lost['acks-0'] is 0" in said and "doubled['acks-0'] is 3" in said
+    assert "3 acknowledged records of acks-all are missing" in verdict(
+        "03_durability", clean, ledgers={**dict.fromkeys(names, Ledger())}, lost=some, doubled=none
+    )[1]
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "says"),
+    [
+        ({"all": None, 1: None, 0: None}, "the name of an error, or 'acknowledged'"),
+        ({"all": "_MSG_TIMED_OUT", 1: "acknowledged", 0: "acknowledged"}, "Let the producer not try again"),
+        ({"all": "acknowledged", 1: "acknowledged", 0: "acknowledged"}, "acks=all was acknowledged"),
+        ({"all": "NOT_ENOUGH_REPLICAS", 1: "NOT_ENOUGH_REPLICAS", 0: "acknowledged"}, "Was acks=1 given to the producer?"),
+    ],
+)
+def test_all_in_sync_wrong(clean: Cluster, verdict: Verdict, outcomes: dict, says: str) -> None:
+    create(clean, "needs-all-three", 1, min_insync_replicas="2")
+    put(clean, "needs-all-three", [(None, "acks=all", 0)])
+    passed, said = verdict("03_all_in_sync", clean, outcomes=outcomes)
+    assert not passed and says in said, said
+    assert "needs 2 replicas in sync" in said and "Broker 2 was not shut down yet" in said
+    assert "acks=all is in the topic" in said
+
+
+@pytest.mark.parametrize(
+    ("hasty", "idempotent", "says"),
+    [
+        ("012345", "012345", "Nothing is doubled in hasty"),
+        ("0112345", "012345", "hasty is in order"),
+        ("0123", "012345", "Send 0 to 5 with send_five"),
+        ("0123451", "01234512", "Which setting lets the broker recognize"),
+        ("0123451", "021345", "each once and in order"),
+    ],
+)
+def test_order_wrong(clean: Cluster, verdict: Verdict, hasty: str, idempotent: str, says: str) -> None:
+    for topic, values in (("hasty", hasty), ("idempotent", idempotent)):
+        create(clean, topic, 1)
+        put(clean, topic, [(None, value, 0) for value in values])
+    passed, said = verdict("03_order", clean)
+    assert not passed and says in said, said
+
+
+def test_order_right(clean: Cluster, verdict: Verdict) -> None:
+    for topic, values in (("hasty", "01234512"), ("idempotent", "012345")):
+        create(clean, topic, 1)
+        put(clean, topic, [(None, value, 0) for value in values])
+    passed, said = verdict("03_order", clean)
+    assert passed, said
+
+
+# -- what a producer is told of bad input ---------------------------------------------------------------------------
+
+
+def told(cluster: Cluster, topic: str, value: bytes | None = b"{}", key: bytes | None = None, **settings: object) -> str:
+    reports = []
+    quiet = {"log_level": 0, "error_cb": lambda _: None}
+    producer = Producer({**cluster.client_config(), **quiet, **{k.replace("_", "."): v for k, v in settings.items()}})
+    producer.produce(topic, value, key=key, on_delivery=lambda error, _: reports.append(error.name() if error else "delivered"))
+    producer.flush(20)
+    return reports[0]
+
+
+def test_bad_input(clean: Cluster) -> None:
+    create(clean, "stock-prices", 3, max_message_bytes="65536")
+    one_right = f"127.0.0.1:1,{clean.bootstrap(1)}"
+    assert told(clean, "stock-prices", bootstrap_servers=one_right) == "delivered"
+    assert told(clean, "stock-prices", bootstrap_servers="127.0.0.1:1", delivery_timeout_ms=1500) == "_MSG_TIMED_OUT"
+    assert told(clean, "stock-prices", b"x" * 70_000) == "MSG_SIZE_TOO_LARGE"
+    assert told(clean, "stock-prices", None, b"IBM") == "delivered"
+    assert told(clean, "stock-prices", None, None) == "delivered"
+
+
+def test_the_application_finds_its_topic_or_says_so(clean: Cluster) -> None:
+    from stocks import UnknownTopic, partition_count
+
+    create(clean, "stock-prices", 3)
+    producer = Producer({**clean.client_config(), "bootstrap.servers": f"127.0.0.1:1,{clean.bootstrap(0)}", "log_level": 0})
+    assert partition_count(producer, "stock-prices") == 3
+    with pytest.raises(UnknownTopic, match="no topic 'stock-pries'"):
+        partition_count(producer, "stock-pries")
+    assert set(clean.describe(groups=False).topics) == {"stock-prices"}, "asking created no topic"
