@@ -1,0 +1,260 @@
+"""Chapter 04: groups and batches, delivery semantics, positions, threads."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+
+from kafkalab.checks.lab import Lab, Requirement, Unmet
+from kafkalab.checks.sight import Sight
+from kafkalab.cluster import GroupView, PartitionView
+
+__all__ = ["LABS"]
+
+Place = tuple[int, int]
+"""Partition and offset."""
+
+
+# -- what several labs ask ------------------------------------------------------------------------------------------
+
+
+def _existing(sight: Sight, topic: str) -> tuple[PartitionView, ...]:
+    found = sight.partitions(topic)
+    if not found:
+        raise Unmet(f"There is no topic {topic!r} yet.")
+    return found
+
+
+def _group(sight: Sight, name: str) -> GroupView:
+    groups = sight.view().groups
+    if name not in groups:
+        raise Unmet(f"There is no consumer group {name!r}. Groups: {', '.join(sorted(groups)) or 'none'}.")
+    return groups[name]
+
+
+def _answer(sight: Sight, name: str, what: str) -> object:
+    given = sight.answers.get(name)
+    if not given:
+        raise Unmet(f"Give check() your answer as {name}=…: {what}.")
+    return given
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _places(sight: Sight, topic: str) -> list[Place]:
+    """Where the records of a topic stand, as far as they can be read."""
+    _existing(sight, topic)
+    return [(m.partition(), m.offset()) for m in sight.records(topic)]
+
+
+def _read_to_the_end(sight: Sight, group: str, topic: str) -> None:
+    lag = {p: n for (name, p), n in _group(sight, group).lag.items() if name == topic}
+    for partition, end in sight.end_offsets(topic).items():
+        if not end:
+            continue
+        if partition not in lag:
+            raise Unmet(
+                f"{group} has committed nothing in partition {partition}, where {_count(end, 'record')} stand. Were they read, and "
+                "who tells Kafka that they were?"
+            )
+        if lag[partition]:
+            raise Unmet(
+                f"In partition {partition} {group} is {_count(lag[partition], 'record')} behind the end. Committed is the *next* "
+                "offset to read."
+            )
+
+
+def _committed_to_the_end(group: str, topic: str) -> Callable[[Sight], None]:
+    return lambda sight: _read_to_the_end(sight, group, topic)
+
+
+def _each_once(read: Iterable[Place], wanted: Iterable[Place], who: str) -> None:
+    """Raise `Unmet` unless what was read is what was wanted, each record once."""
+    counts, wanted = Counter(tuple(place) for place in read), set(wanted)
+    if missing := sorted(wanted - counts.keys()):
+        raise Unmet(f"{who} did not read offset {missing[0][1]} of partition {missing[0][0]} ({len(missing)} of {len(wanted)} are missing).")
+    if twice := sorted(place for place, n in counts.items() if n > 1):
+        raise Unmet(f"{who} read offset {twice[0][1]} of partition {twice[0][0]} more than once.")
+
+
+# -- groups ---------------------------------------------------------------------------------------------------------
+
+_TOPIC, _GROUP = "my-example-topic", "KafkaExampleConsumer"
+_PARTITIONS = 13
+
+
+def _topic_shape(sight: Sight) -> None:
+    found = _existing(sight, _TOPIC)
+    if len(found) != _PARTITIONS:
+        raise Unmet(f"It has {_count(len(found), 'partition')}. How many does the text ask for?")
+
+
+def _greetings(sight: Sight) -> None:
+    _existing(sight, _TOPIC)
+    records = sight.records(_TOPIC)
+    if len(records) < 5:
+        raise Unmet(f"There are {_count(len(records), 'record')}.")
+    for m in records:
+        if len(m.key() or b"") != 8 or (m.value() or b"").decode() != f"Hello Mom {int.from_bytes(m.key(), 'big')}":
+            raise Unmet(f"Offset {m.offset()} of partition {m.partition()} is no greeting with its own key as a long.")
+
+
+def _loop_read_all(sight: Sight) -> None:
+    read = _answer(sight, "read", "(partition, offset) of each record that your loop returned")
+    _each_once(read, _places(sight, _TOPIC), "Your loop")  # type: ignore[arg-type]
+
+
+def _three_members(sight: Sight) -> None:
+    members = _group(sight, _GROUP).members
+    if len(members) != 3:
+        raise Unmet(f"{_GROUP} has {_count(len(members), 'member')}, not 3.")
+    sizes = sorted(len(m.partitions) for m in members)
+    if sizes != [4, 4, 5]:
+        raise Unmet(f"The members own {', '.join(map(str, sizes))} partitions. Did you wait until the group had settled?")
+
+
+def _read_by_name(sight: Sight) -> Mapping[str, list[Place]]:
+    return _answer(sight, "read", "who read what: a dictionary with a list of (partition, offset) for each consumer")  # type: ignore[return-value]
+
+
+def _shared_25(sight: Sight) -> None:
+    read = _read_by_name(sight)
+    total = sum(map(len, read.values()))
+    if total != 25:
+        more = " Is this group new, so that it began at the beginning?" if total > 25 else " Did you wait for all of them?"
+        raise Unmet(f"Together they read {_count(total, 'record')}, not the 25 that were sent.{more}")
+    if len({tuple(place) for places in read.values() for place in places}) != 25:
+        raise Unmet("A record was read by more than one of them. Are they in the same group?")
+
+
+def _one_reader_each(sight: Sight) -> None:
+    readers: dict[int, set[str]] = {}
+    for name, places in _read_by_name(sight).items():
+        for partition, _ in places:
+            readers.setdefault(partition, set()).add(name)
+    if several := sorted(p for p, names in readers.items() if len(names) > 1):
+        raise Unmet(
+            f"Partition {several[0]} was read by {' and '.join(sorted(readers[several[0]]))}. Were the records sent before the group "
+            "had settled?"
+        )
+
+
+def _three_groups(sight: Sight) -> None:
+    names = [name for name in sight.view().groups if name.startswith(f"{_GROUP}-")]
+    if len(names) != 3:
+        raise Unmet(f"There are {_count(len(names), 'group')} whose names begin with {_GROUP}-, not 3.")
+    for name in names:
+        _read_to_the_end(sight, name, _TOPIC)
+
+
+def _each_group_all(sight: Sight) -> None:
+    wanted = _places(sight, _TOPIC)
+    for group, places in _read_by_name(sight).items():
+        _each_once(places, wanted, group)
+
+
+def _polls(sight: Sight) -> tuple[list[list[Place]], list[list[Place]]]:
+    given = _answer(sight, "polls", "what each call returned, by size of the batch: {5: [...], 500: [...]}")
+    small, large = (given.get(size) for size in (5, 500))  # type: ignore[attr-defined]
+    if not small or not large:
+        raise Unmet(f"No batch of {'at most 5' if not small else 'the large kind'} was polled yet.")
+    return small, large
+
+
+def _batches_of_five(sight: Sight) -> None:
+    small, _ = _polls(sight)
+    if (most := max(map(len, small))) > 5:
+        raise Unmet(f"With n = 5 a call returned {most} records. Which n was given?")
+
+
+def _larger_batches(sight: Sight) -> None:
+    _, large = _polls(sight)
+    if max(map(len, large)) <= 5:
+        raise Unmet("With n = 500, too, no call returned more than 5 records. Were there more, when it began?")
+    if max(len({p for p, _ in poll}) for poll in large) < 2:
+        raise Unmet("No batch held records of two partitions.")
+
+
+def _all_runs_read(sight: Sight) -> None:
+    small, large = _polls(sight)
+    read = [tuple(place) for poll in (*small, *large) for place in poll]
+    sent = len(_places(sight, _TOPIC))
+    if sent < 535:
+        raise Unmet(f"The topic holds {sent} records. Ten times 50 come on top of the 35 before.")
+    if len(set(read)) != 505 or len(read) != 505:
+        raise Unmet(f"In this part {len(read)} records were read, {len(set(read))} different ones: 505 were to be, 5 from part 3 and 500 sent.")
+
+
+def _survivor(sight: Sight) -> None:
+    members = _group(sight, _GROUP).members
+    if len(members) != 1:
+        raise Unmet(f"{_GROUP} has {_count(len(members), 'member')}, not 1.")
+    if len(members[0].partitions) != _PARTITIONS:
+        raise Unmet(f"It owns {_count(len(members[0].partitions), 'partition')}. Did you wait until the group had settled?")
+
+
+_GROUPS = (
+    Lab(
+        "04_poll_loop",
+        "A poll loop",
+        (
+            Requirement("my-example-topic has 13 partitions", _topic_shape),
+            Requirement("it holds greetings whose keys are longs", _greetings),
+            Requirement("the loop read every record, each once", _loop_read_all),
+            Requirement("KafkaExampleConsumer has committed all of them", _committed_to_the_end(_GROUP, _TOPIC)),
+        ),
+        (
+            "The loop has three cases: nothing came, an error came, a record came.",
+            "`consumer.poll(0.1)` returns None or a message; `message.error()` is None for a record.",
+            "`consumer.commit(message, asynchronous=True)` commits the offset after that message. `close()` waits for it.",
+            'Settings: `group_id`, `enable_auto_commit=False`, `auto_offset_reset="earliest"`. Subscribe before the first poll.',
+        ),
+    ),
+    Lab(
+        "04_same_group",
+        "Three consumers, one group",
+        (
+            Requirement("KafkaExampleConsumer has three members, which own 5, 4 and 4 partitions", _three_members),
+            Requirement("together they read the 25 records, none twice", _shared_25),
+            Requirement("each partition was read by one of them", _one_reader_each),
+            Requirement("the group has committed all of them", _committed_to_the_end(_GROUP, _TOPIC)),
+        ),
+        (
+            "The same group id as in part 1, so that the group goes on from there.",
+            "Send when all three have joined: `wait_until_shared(GROUP, 3)`.",
+            "`wait_until_read(members, 25)` waits for all three together.",
+        ),
+    ),
+    Lab(
+        "04_different_groups",
+        "Three consumers, three groups",
+        (
+            Requirement("three more groups have committed all records", _three_groups),
+            Requirement("each of them read every record, each once", _each_group_all),
+        ),
+        (
+            "What makes two consumers members of the same group? Give each of them another one.",
+            'Names like `f"{GROUP}-{n}"` will do. Each of them reads 35 records, since it begins at the beginning.',
+        ),
+    ),
+    Lab(
+        "04_batch_size",
+        "5 at a time, and 500",
+        (
+            Requirement("no batch of the first kind holds more than 5 records", _batches_of_five),
+            Requirement("a batch of the second kind holds more, of several partitions", _larger_batches),
+            Requirement("the ten times 50 records were read, each once", _all_runs_read),
+            Requirement("the last member owns all 13 partitions", _survivor),
+            Requirement("the group has committed all of them", _committed_to_the_end(_GROUP, _TOPIC)),
+        ),
+        (
+            "A member that leaves before it has read and committed its part leaves the rest to the others: wait first.",
+            "After `n` times 50, and with the 5 of part 3, `wait_until_read(small, 5 + 50 * n)` waits for all three, the ones that left included.",
+            "Send the last 100 while nobody reads, then start `Member(GROUP, \"large\", batch=500)`.",
+        ),
+    ),
+)
+
+LABS = (*_GROUPS,)

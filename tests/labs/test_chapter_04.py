@@ -1,0 +1,213 @@
+"""The labs of chapter 04: each wrong answer is told apart from the right one, with a sentence that helps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from kafkalab import Cluster, ConsoleConsumer, check
+from kafkalab.workers import wait_until_shared
+
+pytestmark = pytest.mark.cluster
+
+Verdict = Callable[..., tuple[bool, str]]
+Place = tuple[int, int]
+
+EXAMPLE, GROUP = "my-example-topic", "KafkaExampleConsumer"
+
+
+@pytest.fixture(autouse=True)
+def own_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KAFKALAB_PROGRESS", str(tmp_path / "progress"))
+
+
+@pytest.fixture
+def verdict(capsys: pytest.CaptureFixture[str]) -> Verdict:
+    """Checks a lab; what it returned and what it printed."""
+
+    def checked(lab: str, cluster: Cluster, **answers: object) -> tuple[bool, str]:
+        capsys.readouterr()
+        passed = check(lab, cluster, **answers)
+        return passed, capsys.readouterr().out
+
+    return checked
+
+
+@pytest.fixture
+def clean(cluster: Cluster) -> Iterator[Cluster]:
+    """Three brokers that are up, without topics and groups of earlier tests."""
+    yield cluster
+    admin = AdminClient(cluster.client_config())
+    cluster.wait_for(lambda v: all(not g.members for g in v.groups.values()), "no members", groups=True)
+    view = cluster.describe()
+    if view.groups:
+        for future in admin.delete_consumer_groups(list(view.groups)).values():
+            future.result()
+    if view.topics:
+        for future in admin.delete_topics(list(view.topics)).values():
+            future.result()
+    cluster.wait_for(lambda v: not v.topics, "no topics")
+
+
+def create(cluster: Cluster, topic: str, partitions: int) -> None:
+    admin = AdminClient(cluster.client_config())
+    admin.create_topics([NewTopic(topic, partitions, 3)])[topic].result()
+    cluster.wait_for(lambda view: topic in view.topics and None not in view.leaders(topic).values(), topic)
+
+
+def greet(cluster: Cluster, count: int, partitions: int = 13) -> list[Place]:
+    """Send greetings, in turn to all partitions; where they are."""
+    places: list[Place] = []
+    producer = Producer(cluster.client_config())
+    for number in range(count):
+        producer.produce(
+            EXAMPLE,
+            key=number.to_bytes(8, "big"),
+            value=f"Hello Mom {number}",
+            partition=number % partitions,
+            on_delivery=lambda error, m: places.append((m.partition(), m.offset())),
+        )
+    producer.flush()
+    return places
+
+
+def commit(cluster: Cluster, group: str, topic: str, *, behind: int = 0, partitions: list[int] | None = None) -> None:
+    """Commit a group as having read all but `behind` records of these partitions, without joining it."""
+    numbers = partitions if partitions is not None else range(len(cluster.describe(groups=False).topics[topic]))
+    consumer = Consumer(cluster.client_config(group_id=group))
+    ends = {p: consumer.get_watermark_offsets(TopicPartition(topic, p), timeout=10)[1] for p in numbers}
+    offsets = [TopicPartition(topic, p, max(0, end - behind)) for p, end in ends.items()]
+    consumer.commit(offsets=offsets, asynchronous=False)
+    consumer.close()
+
+
+@contextmanager
+def members(cluster: Cluster, group: str, number: int) -> Iterator[list[ConsoleConsumer]]:
+    with ExitStack() as stack:
+        joined = [stack.enter_context(ConsoleConsumer(cluster, EXAMPLE, group=group)) for _ in range(number)]
+        wait_until_shared(*joined)
+        yield joined
+
+
+# -- 04_poll_loop ---------------------------------------------------------------------------------------------------
+
+
+def never_committed(cluster: Cluster) -> list[Place]:
+    commit(cluster, GROUP, EXAMPLE, partitions=[12])
+    return greet(cluster, 5)
+
+
+def committed_the_last_one_read(cluster: Cluster) -> list[Place]:
+    places = greet(cluster, 5)
+    commit(cluster, GROUP, EXAMPLE, behind=1)
+    return places
+
+
+def began_with_the_latest(cluster: Cluster) -> list[Place]:
+    places = greet(cluster, 5)
+    commit(cluster, GROUP, EXAMPLE)
+    return places[3:]
+
+
+def kept_nothing(cluster: Cluster) -> list[Place]:
+    greet(cluster, 5)
+    commit(cluster, GROUP, EXAMPLE)
+    return []
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        (never_committed, "committed nothing in partition 0"),
+        (committed_the_last_one_read, "Committed is the *next* offset"),
+        (began_with_the_latest, "did not read offset 0 of partition 0 (3 of 5 are missing)"),
+        (kept_nothing, "Give check() your answer as read="),
+    ],
+)
+def test_poll_loop_wrong(clean: Cluster, verdict: Verdict, wrong: Callable[[Cluster], list[Place]], says: str) -> None:
+    create(clean, EXAMPLE, 13)
+    passed, printed = verdict("04_poll_loop", clean, read=wrong(clean))
+    assert not passed
+    assert says in printed
+
+
+def test_poll_loop_right_and_in_a_topic_of_another_shape(clean: Cluster, verdict: Verdict) -> None:
+    create(clean, EXAMPLE, 13)
+    places = greet(clean, 5)
+    commit(clean, GROUP, EXAMPLE)
+    passed, printed = verdict("04_poll_loop", clean, read=places)
+    assert passed, printed
+    passed, printed = verdict("04_poll_loop", clean, read=[*places, places[0]])
+    assert not passed and "more than once" in printed
+
+
+# -- 04_same_group, 04_batch_size -----------------------------------------------------------------------------------
+
+
+def test_same_group(clean: Cluster, verdict: Verdict) -> None:
+    create(clean, EXAMPLE, 13)
+    places = greet(clean, 25)
+    commit(clean, GROUP, EXAMPLE)
+    read = {"a": [p for p in places if p[0] < 5], "b": [p for p in places if 5 <= p[0] < 9], "c": [p for p in places if p[0] > 8]}
+    with members(clean, GROUP, 3):
+        passed, printed = verdict("04_same_group", clean, read=read)
+        assert passed, printed
+        wrong = {
+            "Is this group new": {**read, "c": [*read["c"], *read["a"]]},
+            "Did you wait for all of them?": {**read, "c": []},
+            "read by more than one of them": {**read, "c": read["a"][: len(read["c"])]},
+            "was read by a and b": {**read, "a": read["a"][1:], "b": [*read["b"], read["a"][0]]},
+        }
+        for says, answer in wrong.items():
+            passed, printed = verdict("04_same_group", clean, read=answer)
+            assert not passed and says in printed
+    with members(clean, GROUP, 2):
+        passed, printed = verdict("04_same_group", clean, read=read)
+        assert not passed and "has 2 members, not 3" in printed
+
+
+def test_batch_size(clean: Cluster, verdict: Verdict) -> None:
+    create(clean, EXAMPLE, 13)
+    places = greet(clean, 535)[30:]
+    fives = [places[n : n + 5] for n in range(0, 405, 5)]
+    right = {5: fives, 500: [places[405:]]}
+    with members(clean, GROUP, 1):
+        passed, printed = verdict("04_batch_size", clean, polls=right)
+        assert "✓ the last member owns all 13" in printed
+        wrong = {
+            "a call returned 6 records": {5: [places[:6], *fives], 500: right[500]},
+            "no call returned more than 5": {5: fives, 500: [places[n : n + 5] for n in range(405, 505, 5)]},
+            "No batch held records of two partitions": {5: fives, 500: [[p for p in places if p[0] == 3]]},
+            "505 were to be": {5: fives[1:], 500: right[500]},
+            "No batch of the large kind": {5: fives, 500: []},
+        }
+        for says, answer in wrong.items():
+            passed, printed = verdict("04_batch_size", clean, polls=answer)
+            assert not passed and says in printed
+    commit(clean, GROUP, EXAMPLE)
+    passed, printed = verdict("04_batch_size", clean, polls=right)
+    assert not passed and "has 0 members, not 1" in printed
+
+
+# -- 04_different_groups --------------------------------------------------------------------------------------------
+
+
+def test_different_groups(clean: Cluster, verdict: Verdict) -> None:
+    create(clean, EXAMPLE, 13)
+    places = greet(clean, 35)
+    names = [f"{GROUP}-{n}" for n in range(3)]
+    for name in names[:2]:
+        commit(clean, name, EXAMPLE)
+    read = dict.fromkeys(names, places)
+    passed, printed = verdict("04_different_groups", clean, read=read)
+    assert not passed and "There are 2 groups whose names begin" in printed
+    commit(clean, names[2], EXAMPLE)
+    passed, printed = verdict("04_different_groups", clean, read=read)
+    assert passed, printed
+    passed, printed = verdict("04_different_groups", clean, read={**read, names[1]: places[30:]})
+    assert not passed and "(30 of 35 are missing)" in printed
