@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from kafkalab import Cluster, ConsoleConsumer, check
+from kafkalab.waiting import wait_until
 from kafkalab.workers import wait_until_shared
 
 pytestmark = pytest.mark.cluster
@@ -80,7 +83,12 @@ def commit(cluster: Cluster, group: str, topic: str, *, behind: int = 0, partiti
     """Commit a group as having read all but `behind` records of these partitions, without joining it."""
     numbers = partitions if partitions is not None else range(len(cluster.describe(groups=False).topics[topic]))
     consumer = Consumer(cluster.client_config(group_id=group))
-    ends = {p: consumer.get_watermark_offsets(TopicPartition(topic, p), timeout=10)[1] for p in numbers}
+
+    def end(partition: int) -> list[int]:
+        return [consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=10)[1]]
+
+    # A broker may not know yet that it leads.
+    ends = {p: wait_until(partial(end, p), 10, "the end offset", ignore=(KafkaException,))[0] for p in numbers}
     offsets = [TopicPartition(topic, p, max(0, end - behind)) for p, end in ends.items()]
     consumer.commit(offsets=offsets, asynchronous=False)
     consumer.close()
@@ -211,3 +219,109 @@ def test_different_groups(clean: Cluster, verdict: Verdict) -> None:
     assert passed, printed
     passed, printed = verdict("04_different_groups", clean, read={**read, names[1]: places[30:]})
     assert not passed and "(30 of 35 are missing)" in printed
+
+
+# -- 04_delivery, 04_exactly_once: books as the trials leave them ---------------------------------------------------
+
+PRICES, COPIES = "stock-prices", "copies"
+AROUND = ("before process", "after process", "after commit")
+
+
+def load(cluster: Cluster, count: int = 60) -> list[Place]:
+    create(cluster, PRICES, 3)
+    producer = Producer(cluster.client_config())
+    for number in range(count):
+        producer.produce(PRICES, key="IBM", value=f'{{"name": "IBM", "dollars": {number}, "cents": 1}}', partition=number % 3)
+    producer.flush()
+    return [(number % 3, number // 3) for number in range(count)]
+
+
+def write_book(folder: Path, way: str, moment: str, places: list[Place]) -> None:
+    path = folder / f"{way}, {moment}.db"
+    path.unlink(missing_ok=True)
+    with sqlite3.connect(path) as database:
+        database.execute("CREATE TABLE bookings (part INTEGER, place INTEGER)")
+        database.executemany("INSERT INTO bookings VALUES (?, ?)", places)
+    database.close()
+
+
+def test_delivery(clean: Cluster, verdict: Verdict, tmp_path: Path) -> None:
+    places = load(clean)
+    lost, doubled, one_doubled = places[20:], places + places[:20], places + places[:1]
+
+    def right() -> None:
+        for way, outcomes in {
+            "at_most_once": (lost, places, lost),
+            "at_least_once": (places, doubled, places),
+            "each_record_at_least_once": (places, one_doubled, places),
+        }.items():
+            for moment, booked in zip(AROUND, outcomes, strict=True):
+                write_book(tmp_path, way, moment, booked)
+
+    passed, printed = verdict("04_delivery", clean, folder=tmp_path)
+    assert not passed and "There is no book of at_most_once" in printed
+    right()
+    passed, printed = verdict("04_delivery", clean, folder=tmp_path)
+    assert passed, printed
+    wrong = [
+        ("at_most_once", "before process", places, "lost nothing, so it cannot have committed before"),  # the two swapped
+        ("at_most_once", "after process", doubled, "At most once means never twice"),
+        ("at_least_once", "before process", lost, "At least once means that none is ever lost"),  # the two swapped
+        ("at_least_once", "after process", places, "Does it commit at all, and to Kafka?"),
+        ("at_least_once", "after commit", one_doubled, "Which offset was committed?"),  # the last one read, without + 1
+        ("each_record_at_least_once", "after process", doubled, "doubled 20"),  # the whole batch
+        ("each_record_at_least_once", "after process", [], "booked nothing at all"),
+    ]
+    for way, moment, booked, says in wrong:
+        right()
+        write_book(tmp_path, way, moment, booked)
+        passed, printed = verdict("04_delivery", clean, folder=tmp_path)
+        assert not passed and says in printed, printed
+
+
+def test_exactly_once(clean: Cluster, verdict: Verdict, tmp_path: Path) -> None:
+    places = load(clean)
+    moments = ("before process", "amid process", "after process", "asleep")
+    for moment in moments:
+        write_book(tmp_path, "exactly_once", moment, places)
+    passed, printed = verdict("04_exactly_once", clean, folder=tmp_path)
+    assert passed, printed
+    for moment, booked, says in [
+        ("after process", places + places[:20], "0 lost, 20 doubled"),  # positions in a transaction of their own
+        ("asleep", places + places[:20], "asleep: 0 lost, 20 doubled"),
+        ("amid process", places[1:], "1 lost, 0 doubled"),
+    ]:
+        write_book(tmp_path, "exactly_once", moment, booked)
+        passed, printed = verdict("04_exactly_once", clean, folder=tmp_path)
+        assert not passed and says in printed
+        write_book(tmp_path, "exactly_once", moment, places)
+
+
+# -- 04_transactions ------------------------------------------------------------------------------------------------
+
+
+def copy(cluster: Cluster, numbers: range, *, commit: bool = True) -> None:
+    producer = Producer(cluster.client_config(transactional_id="test"))
+    producer.init_transactions()
+    producer.begin_transaction()
+    for number in numbers:
+        producer.produce(COPIES, key="IBM", value=f'{{"name": "IBM", "dollars": {number}, "cents": 1}}')
+    producer.flush()
+    producer.commit_transaction() if commit else producer.abort_transaction()
+
+
+def test_transactions(clean: Cluster, verdict: Verdict) -> None:
+    load(clean)
+    create(clean, COPIES, 3)
+    passed, printed = verdict("04_transactions", clean)
+    assert not passed and "Nothing that is committed stands in copies" in printed
+    copy(clean, range(59))
+    passed, printed = verdict("04_transactions", clean)
+    assert not passed and "1 price of stock-prices is not in copies" in printed and "Both isolation levels show the same" in printed
+    copy(clean, range(59, 60))
+    copy(clean, range(20), commit=False)
+    passed, printed = verdict("04_transactions", clean)
+    assert passed, printed
+    copy(clean, range(5))  # offsets that are not in the transaction: read again
+    passed, printed = verdict("04_transactions", clean)
+    assert not passed and "holds 5 records too many" in printed

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+from confluent_kafka import Consumer, TopicPartition
 
 from kafkalab.checks.lab import Lab, Requirement, Unmet
 from kafkalab.checks.sight import Sight
@@ -257,4 +261,142 @@ _GROUPS = (
     ),
 )
 
-LABS = (*_GROUPS,)
+# -- delivery semantics ---------------------------------------------------------------------------------------------
+
+_PRICES, _COPIES = "stock-prices", "copies"
+
+
+def _book(sight: Sight, way: str, moment: str) -> tuple[int, int]:
+    """How many records are missing in the book of a trial, and how many bookings there are too many."""
+    folder = _answer(sight, "folder", "where the books of the trials are")
+    path = Path(str(folder), f"{way}, {moment}.db")
+    if not path.is_file():
+        raise Unmet(f"There is no book of {way}, killed {moment}. Was it tried?")
+    with sqlite3.connect(path) as database:
+        booked = Counter(database.execute("SELECT part, place FROM bookings").fetchall())
+    database.close()
+    if not booked:
+        raise Unmet(f"{way} has booked nothing at all.")
+    return len(set(_places(sight, _PRICES)) - booked.keys()), sum(booked.values()) - len(booked)
+
+
+_AROUND = ("before process", "after process", "after commit")
+
+
+def _at_most_once(sight: Sight) -> None:
+    outcomes = {moment: _book(sight, "at_most_once", moment) for moment in _AROUND}
+    for moment, (_, doubled) in outcomes.items():
+        if doubled:
+            raise Unmet(f"at_most_once, killed {moment}, booked {_count(doubled, 'record')} twice. At most once means never twice.")
+    if not outcomes["before process"][0]:
+        raise Unmet("at_most_once, killed before it processed, lost nothing, so it cannot have committed before. Which comes first?")
+    if outcomes["after process"][0]:
+        raise Unmet("at_most_once, killed after it had processed all of a batch, lost some. Is each batch booked as a whole?")
+
+
+def _at_least_once(way: str, most: int) -> Callable[[Sight], None]:
+    def probe(sight: Sight) -> None:
+        outcomes = {moment: _book(sight, way, moment) for moment in _AROUND}
+        for moment, (lost, _) in outcomes.items():
+            if lost:
+                raise Unmet(f"{way}, killed {moment}, lost {_count(lost, 'record')}. At least once means that none is ever lost.")
+        if outcomes["after commit"][1]:
+            raise Unmet(f"{way}, killed after its commit, booked {_count(outcomes['after commit'][1], 'record')} twice. Which offset was committed?")
+        doubled = outcomes["after process"][1]
+        if not doubled:
+            raise Unmet(f"{way}, killed between its booking and its commit, doubled nothing. Does it commit at all, and to Kafka?")
+        if doubled > most:
+            raise Unmet(f"{way}, killed after its second booking, doubled {doubled}. How many should stand between two commits?")
+
+    return probe
+
+
+def _exactly_once(sight: Sight) -> None:
+    for moment in ("before process", "amid process", "after process", "asleep"):
+        lost, doubled = _book(sight, "exactly_once", moment)
+        if lost or doubled:
+            raise Unmet(
+                f"exactly_once, {moment}: {lost} lost, {doubled} doubled. Do the bookings and the positions stand in the same "
+                "transaction of the database?"
+            )
+
+
+def _copied(sight: Sight, isolation: str) -> int:
+    """How many records of the copies can be read at that isolation level."""
+    ends = sight.end_offsets(_COPIES)
+    _existing(sight, _COPIES)
+    settings = {"isolation.level": isolation, "enable.partition.eof": True, "enable.auto.commit": False}
+    consumer = Consumer({**sight.cluster.client_config(group_id="check"), **settings})
+    consumer.assign([TopicPartition(_COPIES, p, 0) for p in ends])
+    read, left = 0, set(ends)
+    try:
+        while left:
+            message = consumer.poll(10)
+            if message is None:
+                raise Unmet(f"The topic {_COPIES} cannot be read to its end. Is a transaction still open?")
+            if message.error() is None:
+                read += 1
+            else:
+                left.discard(message.partition())
+    finally:
+        consumer.close()
+    return read
+
+
+def _each_copied_once(sight: Sight) -> None:
+    wanted = Counter((m.key(), m.value()) for m in sight.records(_PRICES))
+    _existing(sight, _COPIES)
+    found = Counter((m.key(), m.value()) for m in sight.records(_COPIES))
+    if not found:
+        raise Unmet("Nothing that is committed stands in copies.")
+    if missing := (wanted - found).total():
+        raise Unmet(f"{_count(missing, 'price')} of stock-prices {'is' if missing == 1 else 'are'} not in copies.")
+    if more := (found - wanted).total():
+        raise Unmet(f"copies holds {_count(more, 'record')} too many, in committed transactions. Were the offsets sent to the transaction, too?")
+
+
+def _aborted_in_the_log(sight: Sight) -> None:
+    committed, all_of_them = (_copied(sight, level) for level in ("read_committed", "read_uncommitted"))
+    if committed == all_of_them:
+        raise Unmet("Both isolation levels show the same. Was anything written in a transaction that came to nothing?")
+
+
+_DELIVERY = (
+    Lab(
+        "04_delivery",
+        "At most once, at least once",
+        (
+            Requirement("at_most_once loses when killed before it processes, and never doubles", _at_most_once),
+            Requirement("at_least_once doubles when killed after it processed, and never loses", _at_least_once("at_least_once", 20)),
+            Requirement("record by record at most one is doubled", _at_least_once("each_record_at_least_once", 1)),
+        ),
+        (
+            "There are two lines, the same in both functions.",
+            "`book.add(records)` and `consumer.commit(offsets=following(records), asynchronous=False)`.",
+            "For one record: `book.add([record])`, and `consumer.commit(record, asynchronous=False)`, which commits the offset after it.",
+        ),
+    ),
+    Lab(
+        "04_exactly_once",
+        "Exactly once, by the database",
+        (Requirement("exactly_once loses nothing and doubles nothing at any moment", _exactly_once),),
+        (
+            "Is there a method of the book that writes more than the bookings?",
+            "It is one line, and no commit.",
+        ),
+    ),
+    Lab(
+        "04_transactions",
+        "Exactly once, by Kafka",
+        (
+            Requirement("every price stands in copies exactly once, for those who read what is committed", _each_copied_once),
+            Requirement("what was aborted still stands in the log", _aborted_in_the_log),
+        ),
+        (
+            "Four methods of the producer, in this order: begin_transaction, produce, send_offsets_to_transaction, commit_transaction.",
+            "`producer.send_offsets_to_transaction(following(records), consumer.consumer_group_metadata())`: no commit of the consumer's own.",
+        ),
+    ),
+)
+
+LABS = (*_GROUPS, *_DELIVERY)

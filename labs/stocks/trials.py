@@ -1,0 +1,286 @@
+"""Trials of consumers: each runs in a process of its own and is killed at a chosen moment, then once more to the end.
+
+Nothing of this is needed in an application. It is how one finds out what a crash does to it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import multiprocessing
+import os
+import signal
+import tempfile
+import textwrap
+import uuid
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing.process import BaseProcess
+from multiprocessing.synchronize import Event
+from pathlib import Path
+
+from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
+
+from stocks import book as book_module
+from stocks.book import Book
+from stocks.loop import read_batches
+
+__all__ = ["MOMENTS", "Conversion", "Outcome", "Way", "compare", "try_all", "try_conversion"]
+
+Way = Callable[[Consumer, Book, Sequence[Message]], None]
+"""Handles a batch."""
+
+MOMENTS = ("before process", "amid process", "after process", "before commit", "after commit", "rebalance", "asleep")
+"""When to kill: ``rebalance`` when partitions are revoked; ``asleep`` does not kill, but has it sleep until another one has taken over."""
+
+_NTH = 2  # the moment's second time, when there is something that was done before
+_PATIENCE = 60
+
+# Its processes are forked from a server that has loaded all that is needed, but never started a client.
+_processes = multiprocessing.get_context("forkserver")
+_processes.set_forkserver_preload(["confluent_kafka", "sqlite3", "json", "random", "decimal"])
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of the records.
+
+    Attributes
+    ----------
+    way, moment
+        What was tried.
+    reached
+        False if that moment never came: some commit nothing to Kafka, for example.
+    lost, doubled
+        How many records are not booked, and how many bookings there are too many.
+    """
+
+    way: str
+    moment: str
+    reached: bool
+    lost: int
+    doubled: int
+
+
+def compare(path: Path, sent: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    """Compare a book with the (partition, offset) of all that was sent: how many are lost, and how many doubled."""
+    book = Book(path)
+    booked = Counter(book.bookings())
+    book.close()
+    return len(set(sent) - booked.keys()), sum(booked.values()) - len(booked)
+
+
+def try_all(
+    config: Mapping[str, object],
+    topic: str,
+    ways: Sequence[Way],
+    moments: Sequence[str] = MOMENTS,
+    *,
+    folder: Path | None = None,
+    at_once: int = 8,
+) -> list[Outcome]:
+    """Try each way at each moment, several at once, each with a group and a book of its own.
+
+    Parameters
+    ----------
+    config
+        Settings of clients: at least ``bootstrap.servers``.
+    topic
+        A topic with more than twice a batch in each partition, all of it stock prices.
+    ways
+        Functions that handle a batch. One called ``exactly_once`` begins at its book's positions.
+    moments
+        Some of `MOMENTS`.
+    folder
+        Keep the books here, as ``way, moment.db``.
+    at_once
+        How many trials run side by side.
+    """
+    with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(at_once) as pool:
+        sent = _records(config, topic)
+        trial = partial(_trial, dict(config), topic, sent, folder or Path(scratch))
+        # The slow ones first.
+        pairs = sorted(((way, moment) for way in ways for moment in moments), key=lambda p: p[1] not in ("rebalance", "asleep"))
+        done = dict(zip(((w.__name__, m) for w, m in pairs), pool.map(lambda pair: trial(*pair), pairs), strict=True))
+    return [done[way.__name__, moment] for way in ways for moment in moments]
+
+
+def _records(config: Mapping[str, object], topic: str) -> list[tuple[int, int]]:
+    consumer = Consumer({**config, "group.id": "trials"})
+    partitions = consumer.list_topics(topic, timeout=10).topics[topic].partitions
+    marks = {p: consumer.get_watermark_offsets(TopicPartition(topic, p), timeout=10) for p in partitions}
+    consumer.close()
+    return [(p, offset) for p, (low, high) in marks.items() for offset in range(low, high)]
+
+
+def _trial(config: dict, topic: str, sent: list[tuple[int, int]], folder: Path, way: Way, moment: str) -> Outcome:
+    path = folder / f"{way.__name__}, {moment}.db"
+    Book(path).close()
+    group = f"{way.__name__}-{uuid.uuid4().hex[:6]}"
+    # A static member: who comes back under the same name need not wait until the group has given up its predecessor.
+    config |= {"group.id": group, "enable.auto.commit": False, "enable.partition.eof": True, "auto.offset.reset": "earliest"}
+    config |= {"session.timeout.ms": 3000, "heartbeat.interval.ms": 500, "log_level": 0}
+    one, other = ({**config, "group.instance.id": name} for name in ("one", "other"))
+
+    def start(settings: dict, moment: str | None = None, there: Event | None = None) -> BaseProcess:
+        task = (settings, topic, str(path), _as_text(way), moment, there)
+        process = _processes.Process(target=_run, args=task, daemon=True)
+        process.start()
+        return process
+
+    def read_to_the_end(settings: dict) -> None:
+        process = start(settings)
+        process.join(_PATIENCE)
+        if process.exitcode != 0:
+            raise RuntimeError(f"{way.__name__}, after {moment!r}: its successor ended with exit status {process.exitcode}")
+
+    there = _processes.Event()
+    first = start(one, moment, there)
+    if moment in ("asleep", "rebalance"):
+        while first.is_alive() and not there.wait(0.1):
+            pass  # it works, or comes to its end
+        read_to_the_end(other)
+    if moment == "asleep" and there.is_set():
+        os.kill(first.pid, signal.SIGCONT)
+    first.join(_PATIENCE)
+    if moment not in ("asleep", "rebalance"):
+        read_to_the_end(one)
+    lost, doubled = compare(path, sent)
+    reached = there.is_set() if moment == "asleep" else first.exitcode == -signal.SIGKILL
+    return Outcome(way.__name__, moment, reached, lost, doubled)
+
+
+# -- in the process that is tried -----------------------------------------------------------------------------------
+
+
+class _Fate:
+    """Kills this process, or puts it to sleep, when a moment has come for the second time."""
+
+    def __init__(self, moment: str | None, there: Event | None) -> None:
+        self._moment, self._there, self._left = moment, there, _NTH
+
+    def at(self, moment: str) -> None:
+        if moment == "before process" and self._moment == "rebalance":
+            self._there.set()  # it works: another one may join
+        if moment == "before process" and self._moment == "asleep":
+            moment = "asleep"
+        if moment != self._moment:
+            return
+        self._left -= 1
+        if moment == "asleep" and not self._left:
+            self._there.set()
+        if moment == "rebalance" or not self._left:
+            os.kill(os.getpid(), signal.SIGSTOP if moment == "asleep" else signal.SIGKILL)
+
+
+class _TriedBook(Book):
+    def __init__(self, path: str, fate: _Fate) -> None:
+        super().__init__(path)
+        self._fate = fate
+
+    def add(self, records: Sequence[Message]) -> None:
+        self._fate.at("before process")
+        super().add(records)
+        self._fate.at("after process")
+
+    def add_with_positions(self, records: Sequence[Message]) -> None:
+        self._fate.at("before process")
+        super().add_with_positions(records)
+        self._fate.at("after process")
+
+    def _before_commit(self) -> None:
+        self._fate.at("amid process")
+
+
+class _TriedConsumer(Consumer):
+    fate: _Fate
+
+    def commit(self, *args: object, **kwargs: object) -> object:
+        self.fate.at("before commit")
+        done = super().commit(*args, **kwargs)
+        self.fate.at("after commit")
+        return done
+
+
+def _run(settings: dict, topic: str, path: str, way: Way | str, moment: str | None, there: Event | None) -> None:
+    signal.alarm(_PATIENCE)  # should nobody be left to end it
+    fate = _Fate(moment, there)
+    book, consumer = _TriedBook(path, fate), _TriedConsumer(settings)
+    consumer.fate = fate
+    handle = way if callable(way) else _from_text(way)
+    # Who overslept is no longer a member: its commit is refused.
+    with contextlib.suppress(*[KafkaException] if moment == "asleep" else []):
+        read_batches(
+            consumer,
+            topic,
+            partial(handle, consumer, book),
+            until_end=moment != "rebalance",
+            start_at=book.positions if handle.__name__ == "exactly_once" else None,
+            on_revoke=partial(fate.at, "rebalance"),
+        )
+
+
+def _as_text(way: Way) -> Way | str:
+    """What can be sent to another process: a function that is written in a notebook exists nowhere else, so its text is sent."""
+    return textwrap.dedent(inspect.getsource(way)) if way.__module__ == "__main__" else way
+
+
+def _from_text(text: str) -> Way:
+    names = dict(vars(book_module))
+    before = set(names)
+    exec(text, names)
+    return next(value for name, value in names.items() if name not in before and callable(value))
+
+
+# -- between two topics ---------------------------------------------------------------------------------------------
+
+Conversion = Callable[[Consumer, Producer, str, Sequence[Message]], None]
+"""Copies a batch into another topic."""
+
+
+def try_conversion(config: Mapping[str, object], topic: str, target: str, convert: Conversion) -> bool:
+    """Copy a topic with `convert`, killed when the second batch is written but not yet committed, then once more to the end.
+
+    Returns
+    -------
+    bool
+        Whether it was killed; False if it never committed a transaction.
+    """
+    settings = {**config, "group.id": f"convert-{uuid.uuid4().hex[:6]}", "group.instance.id": "one", "log_level": 0}
+    settings |= {"enable.auto.commit": False, "enable.partition.eof": True, "auto.offset.reset": "earliest"}
+    transactional = {**config, "transactional.id": f"convert-{uuid.uuid4().hex[:6]}", "log_level": 0}
+
+    def run(moment: str | None) -> int | None:
+        task = (settings, transactional, topic, target, _as_text(convert), moment)
+        process = _processes.Process(target=_run_conversion, args=task, daemon=True)
+        process.start()
+        process.join(_PATIENCE)
+        return process.exitcode
+
+    killed = run("before commit") == -signal.SIGKILL
+    if (status := run(None)) != 0:
+        raise RuntimeError(f"{convert.__name__}: its successor ended with exit status {status}")
+    return killed
+
+
+class _TriedProducer(Producer):
+    fate: _Fate
+
+    def commit_transaction(self, *args: object) -> None:
+        self.flush()  # what was written stands in the log when it dies
+        self.fate.at("before commit")
+        super().commit_transaction(*args)
+
+
+def _run_conversion(
+    settings: dict, transactional: dict, topic: str, target: str, convert: Conversion | str, moment: str | None
+) -> None:
+    signal.alarm(_PATIENCE)
+    consumer, producer = Consumer(settings), _TriedProducer(transactional)
+    producer.fate = _Fate(moment, None)
+    producer.init_transactions()  # what a predecessor left open is aborted
+    handle = convert if callable(convert) else _from_text(convert)
+    read_batches(consumer, topic, partial(handle, consumer, producer, target), until_end=True)
