@@ -325,3 +325,76 @@ def test_transactions(clean: Cluster, verdict: Verdict) -> None:
     copy(clean, range(5))  # offsets that are not in the transaction: read again
     passed, printed = verdict("04_transactions", clean)
     assert not passed and "holds 5 records too many" in printed
+
+
+# -- 04_dead_letters, 04_positions ----------------------------------------------------------------------------------
+
+DEAD = "stock-prices-dead-letters"
+NEW_YEAR = 1_704_067_200_000
+BAD = [None, b"\xff\xfe", b"IBM 99.50", b'{"name": "IBM"}', b'{"name": "IBM", "dollars": 99, "cents": -5}']
+
+
+def load_with_bad(cluster: Cluster) -> None:
+    """Sixty prices, 20 in each partition, then the bad ones in partition 0."""
+    load(cluster)
+    create(cluster, DEAD, 1)
+    producer = Producer(cluster.client_config())
+    for value in BAD:
+        producer.produce(PRICES, key="IBM", value=value, partition=0, timestamp=NEW_YEAR)
+    producer.flush()
+
+
+def bury(cluster: Cluster, offset: int, value: bytes | None, **headers: str) -> None:
+    producer = Producer(cluster.client_config())
+    told = {"reason": "not JSON", "topic": PRICES, "partition": "0", "offset": str(offset)} | headers
+    producer.produce(DEAD, key="IBM", value=value, headers=told)
+    producer.flush()
+
+
+def test_dead_letters(clean: Cluster, verdict: Verdict) -> None:
+    load_with_bad(clean)
+    commit(clean, "latest-prices", PRICES)
+    right = {"IBM": "IBM 59.01"}  # whatever partition it came from, the check takes the last one that it reads
+    for number, value in enumerate(BAD[:4]):
+        bury(clean, 20 + number, value)
+    passed, printed = verdict("04_dead_letters", clean, prices=right)
+    assert not passed and "(1 of 5 are missing)" in printed
+    bury(clean, 24, BAD[4])
+    passed, printed = verdict("04_dead_letters", clean, prices=right)
+    assert passed, printed
+    for prices, says in [({}, "Give check() your answer"), ({"SUN": "SUN 1.01"}, "no price of IBM"), ({"IBM": "IBM 0.01"}, "not the latest")]:
+        passed, printed = verdict("04_dead_letters", clean, prices=prices)
+        assert not passed and says in printed
+    bury(clean, 20, b"")  # null made empty
+    passed, printed = verdict("04_dead_letters", clean, prices=right)
+    assert not passed and "also when it is null" in printed
+    bury(clean, 20, None)
+    bury(clean, 3, b"{}")
+    passed, printed = verdict("04_dead_letters", clean, prices=right)
+    assert not passed and "was set aside, but it is a stock price" in printed
+
+
+def test_dead_letters_without_headers_and_a_group_that_stopped(clean: Cluster, verdict: Verdict) -> None:
+    load_with_bad(clean)
+    commit(clean, "latest-prices", PRICES, behind=5)
+    producer = Producer(clean.client_config())
+    producer.produce(DEAD, key="IBM", value=BAD[1])
+    producer.flush()
+    passed, printed = verdict("04_dead_letters", clean, prices={"IBM": "IBM 59.01"})
+    assert not passed and "A dead letter has the headers none" in printed and "5 records behind the end" in printed
+
+
+def test_positions(clean: Cluster, verdict: Verdict) -> None:
+    load(clean)  # sent today: all of it after New Year 2024
+    zero, end = dict.fromkeys(range(3), 0), dict.fromkeys(range(3), 20)
+    seven = dict.fromkeys(range(3), 7)
+    right = {"beginning": zero, "end": end, "offset 7": seven, "70 ms after New Year": zero, "a day later": end}
+    passed, printed = verdict("04_positions", clean, begun=right)
+    assert passed, printed
+    for where, says in {
+        "beginning": "Who says where to begin",
+        "offset 7": "Is the offset set before",
+        "70 ms after New Year": "not older; in milliseconds",
+    }.items():
+        passed, printed = verdict("04_positions", clean, begun={**right, where: end})  # on_assign that changes nothing
+        assert not passed and says in printed

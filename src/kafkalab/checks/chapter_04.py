@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -399,4 +400,110 @@ _DELIVERY = (
     ),
 )
 
-LABS = (*_GROUPS, *_DELIVERY)
+# -- dead letters and positions -------------------------------------------------------------------------------------
+
+_DEAD = "stock-prices-dead-letters"
+_NEW_YEAR = 1_704_067_200_000
+
+
+def _price(value: bytes | None) -> tuple[str, str] | None:
+    """Symbol and price as text, or None for what is no stock price."""
+    try:
+        fields = json.loads(value or b"")
+        name, dollars, cents = fields["name"], fields["dollars"], fields["cents"]
+    except (ValueError, KeyError, TypeError):
+        return None
+    return (name, f"{name} {dollars}.{cents:02}") if 0 <= cents < 100 and dollars >= 0 else None
+
+
+def _latest_right(sight: Sight) -> None:
+    given = _answer(sight, "prices", "the latest price of each stock, as text: {'IBM': 'IBM 90.05', …}")
+    wanted = dict(price for m in sight.records(_PRICES) if (price := _price(m.value())))
+    if missing := sorted(wanted.keys() - given.keys()):  # type: ignore[attr-defined]
+        raise Unmet(f"There is no price of {missing[0]}. Does something stop your loop?")
+    if wrong := sorted(name for name in wanted if given[name] != wanted[name]):  # type: ignore[index]
+        raise Unmet(f"{given[wrong[0]]} is not the latest price of {wrong[0]}. Which of two records of a stock is kept?")  # type: ignore[index]
+
+
+def _all_set_aside(sight: Sight) -> None:
+    _existing(sight, _DEAD)
+    bad = {(m.partition(), m.offset()): m for m in sight.records(_PRICES) if not _price(m.value())}
+    letters = {}
+    for m in sight.records(_DEAD):
+        headers = {name: value.decode() for name, value in m.headers() or []}
+        if not headers.keys() >= {"reason", "topic", "partition", "offset"}:
+            raise Unmet(f"A dead letter has the headers {', '.join(sorted(headers)) or 'none'}. Which four does the text ask for?")
+        letters[int(headers["partition"]), int(headers["offset"])] = m
+    if missing := sorted(bad.keys() - letters.keys()):
+        raise Unmet(f"Offset {missing[0][1]} of partition {missing[0][0]} is no stock price and was not set aside ({len(missing)} of {len(bad)} are missing).")
+    if extra := sorted(letters.keys() - bad.keys()):
+        raise Unmet(f"Offset {extra[0][1]} of partition {extra[0][0]} was set aside, but it is a stock price.")
+    for place, m in letters.items():
+        if (m.key(), m.value()) != (bad[place].key(), bad[place].value()):
+            raise Unmet("A dead letter has another key or value than the record that was set aside. Send it as it came, also when it is null.")
+
+
+def _begun(where: str, wanted: Callable[[Sight], Mapping[int, int]], helps: str) -> Callable[[Sight], None]:
+    def probe(sight: Sight) -> None:
+        given = _answer(sight, "begun", "the first offset of each partition, for each place to begin")
+        if given.get(where) != wanted(sight):  # type: ignore[attr-defined]
+            raise Unmet(f"{where}: {given.get(where)}. {helps}")  # type: ignore[attr-defined]
+
+    return probe
+
+
+def _ends(sight: Sight) -> Mapping[int, int]:
+    return sight.end_offsets(_PRICES)
+
+
+def _since(sight: Sight) -> Mapping[int, int]:
+    found = dict(_ends(sight))
+    for m in reversed(sight.records(_PRICES)):
+        if m.timestamp()[1] >= _NEW_YEAR + 70:
+            found[m.partition()] = m.offset()
+    return found
+
+
+_POSITIONS = (
+    Lab(
+        "04_dead_letters",
+        "The latest prices, and what is none",
+        (
+            Requirement("the latest price of each stock is known", _latest_right),
+            Requirement("what is no stock price stands among the dead letters, as it came", _all_set_aside),
+            Requirement("the group latest-prices has committed everything", _committed_to_the_end("latest-prices", _PRICES)),
+        ),
+        (
+            "`deserialize` raises `MalformedStockPrice`; its text is the reason.",
+            "`producer.produce(topic, key=…, value=…, headers={…})`; headers are text or bytes, so turn numbers into text.",
+            "Before `handle` returns, `producer.flush()`: only then may the batch be committed.",
+        ),
+    ),
+    Lab(
+        "04_positions",
+        "Begin where you like",
+        (
+            Requirement(
+                "at the beginning",
+                _begun("beginning", lambda sight: dict.fromkeys(_ends(sight), 0), "Who says where to begin, if not what is committed?"),
+            ),
+            Requirement("at the end", _begun("end", _ends, "The end is where the next record will stand.")),
+            Requirement(
+                "at an offset",
+                _begun("offset 7", lambda sight: dict.fromkeys(_ends(sight), 7), "Is the offset set before `assign` is called?"),
+            ),
+            Requirement(
+                "at a moment",
+                _begun("70 ms after New Year", _since, "The first record of each partition that is not older; in milliseconds."),
+            ),
+            Requirement("after the last record, at the end", _begun("a day later", _ends, "What is looked up for a moment that has not come?")),
+        ),
+        (
+            "Inside: `def on_assign(consumer, partitions)`. Set `partition.offset` of each, then `consumer.assign(partitions)`.",
+            "`OFFSET_BEGINNING` and `OFFSET_END` can be given as offsets.",
+            "`consumer.offsets_for_times([TopicPartition(topic, partition, milliseconds)], timeout=10)` returns partitions with offsets.",
+        ),
+    ),
+)
+
+LABS = (*_GROUPS, *_DELIVERY, *_POSITIONS)
