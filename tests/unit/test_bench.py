@@ -1,0 +1,42 @@
+"""The table of ``make bench``: bounds from above and from below."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+BENCH = Path(__file__).parents[2] / "tools" / "bench.py"
+
+
+@pytest.fixture(scope="module")
+def bench() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("bench_tool", BENCH)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize(
+    ("bound", "at_least", "values", "kept"),
+    [
+        (4, False, [3.0, 4.0, 9.0], True),
+        (4, False, [3.0, 4.1, 4.2], False),
+        (0.8, True, [0.1, 0.8, 0.9], True),
+        (0.8, True, [0.7, 0.79, 2.0], False),
+        (None, False, [1e6], True),
+    ],
+)
+def test_the_median_keeps_the_bound_or_not(
+    bench: ModuleType, bound: float | None, at_least: bool, values: list[float], kept: bool
+) -> None:
+    figure = bench.Figure("what", bound, "s", values, at_least)
+    assert figure.kept is kept
+    says = "" if bound is None else "yes" if kept else "NO"
+    assert figure.cells()[-1].endswith(says)
+    assert figure.cells()[-2].startswith({None: "", 4: "≤", 0.8: "≥"}[bound])
