@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -17,6 +18,12 @@ def cluster() -> Iterator[Cluster]:
     """Three local brokers for the tests of a module, which leave all of them running."""
     with Cluster(brokers=3, backend="local") as cluster:
         yield cluster
+
+
+@pytest.fixture
+def application(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The stock-price application, whole as in solutions/, can be imported."""
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "solutions"))
 
 
 @pytest.fixture

@@ -3,29 +3,17 @@
 from __future__ import annotations
 
 import random
-import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def application() -> Iterator[None]:
-    """The package as it stands in solutions/."""
-    sys.path.insert(0, str(ROOT / "solutions"))
-    yield
-    sys.path.remove(str(ROOT / "solutions"))
-    for name in [name for name in sys.modules if name.split(".")[0] == "stocks"]:
-        del sys.modules[name]
+pytestmark = pytest.mark.usefixtures("application")
 
 
 # -- prices ---------------------------------------------------------------------------------------------------------

@@ -1,0 +1,209 @@
+"""What a producer is told of wrong addresses, names, sizes and values, and what its application leaves when it is ended."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from kafkalab import Cluster
+from kafkalab.waiting import wait_until
+
+pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("application")]
+
+SOLUTIONS = Path(__file__).parents[2] / "solutions"
+QUIET = {"log_level": 0, "error_cb": lambda _: None}
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[Cluster]:
+    """One broker that takes records of 64 KiB and makes no topic by itself."""
+    settings = {"message.max.bytes": "65536", "auto.create.topics.enable": "false"}
+    with Cluster(brokers=1, settings=settings, backend="local") as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def topic(broker: Cluster, request: pytest.FixtureRequest) -> str:
+    """A topic of the test's own with three partitions."""
+    name = re.sub(r"\W+", "-", request.node.name)
+    admin = AdminClient(broker.client_config())
+    admin.create_topics([NewTopic(name, 3, 1)])[name].result()
+    broker.wait_for(lambda v: None not in v.leaders(name).values() if name in v.topics else False, name)
+    return name
+
+
+def told(cluster: Cluster, topic: str, value: bytes | None = b"{}", key: bytes | None = None, **settings: object) -> str:
+    """Send one record; what its delivery report says."""
+    reports = []
+    producer = Producer({**cluster.client_config(), **QUIET, **{k.replace("_", "."): v for k, v in settings.items()}})
+    producer.produce(topic, value, key=key, on_delivery=lambda error, _: reports.append(error.name() if error else "delivered"))
+    assert producer.flush(20) == 0
+    return reports[0]
+
+
+def records(cluster: Cluster, topic: str) -> list[Message]:
+    """All records of a topic with three partitions."""
+    consumer = Consumer(cluster.client_config(group_id="reader", enable_auto_commit=False))
+    try:
+        ends = {p: consumer.get_watermark_offsets(TopicPartition(topic, p), timeout=10)[1] for p in range(3)}
+        consumer.assign([TopicPartition(topic, p, 0) for p in range(3)])
+        read = consumer.consume(sum(ends.values()), 20) if any(ends.values()) else []
+        assert len(read) == sum(ends.values())
+        return read
+    finally:
+        consumer.close()
+
+
+def start_app(cluster: Cluster, topic: str, **how: object) -> subprocess.Popen:
+    """The application as a process of its own."""
+    command = [sys.executable, "-m", "stocks.producer_app"]
+    command += ["--bootstrap-servers", cluster.bootstrap_servers, "--topic", topic]
+    environment = {**os.environ, "PYTHONPATH": str(SOLUTIONS)}
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True, **how)  # type: ignore[call-overload]
+
+
+# -- addresses ------------------------------------------------------------------------------------------------------
+
+
+def test_one_right_address_is_enough(broker: Cluster, topic: str) -> None:
+    from stocks import partition_count
+
+    servers = f"127.0.0.1:1,{broker.bootstrap(0)}"
+    assert told(broker, topic, bootstrap_servers=servers) == "delivered"
+    assert partition_count(Producer({"bootstrap.servers": servers, **QUIET}), topic) == 3
+
+
+def test_wrong_addresses_only_are_told_when_the_time_for_delivery_is_over(broker: Cluster, topic: str) -> None:
+    begin = time.monotonic()
+    assert told(broker, topic, bootstrap_servers="127.0.0.1:1,127.0.0.1:2", delivery_timeout_ms=1500) == "_MSG_TIMED_OUT"
+    assert 1 < time.monotonic() - begin < 6
+
+
+# -- topics ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_topic_that_does_not_exist_is_told_and_not_made(broker: Cluster) -> None:
+    from stocks import UnknownTopic, partition_count
+
+    assert told(broker, "stock-pries", topic_metadata_propagation_max_ms=500) == "UNKNOWN_TOPIC_OR_PART"
+    with pytest.raises(UnknownTopic, match="no topic 'stock-pries'"):
+        partition_count(Producer({**broker.client_config(), **QUIET}), "stock-pries")
+    assert "stock-pries" not in broker.describe(groups=False).topics
+
+
+def test_the_application_says_that_its_topic_is_missing(broker: Cluster) -> None:
+    process = start_app(broker, "stock-pries", stderr=subprocess.PIPE)
+    _, complaint = process.communicate(timeout=60)
+    assert (process.returncode, complaint) == (1, "there is no topic 'stock-pries'\n")
+
+
+# -- records --------------------------------------------------------------------------------------------------------
+
+
+def test_a_record_that_is_too_large_for_the_broker_is_reported_and_the_next_goes_through(broker: Cluster, topic: str) -> None:
+    reports = []
+    producer = Producer({**broker.client_config(), **QUIET})
+    for size in (70_000, 10):
+        producer.produce(topic, b"x" * size, partition=0, on_delivery=lambda error, _: reports.append(error and error.name()))
+        assert producer.flush(20) == 0
+    assert reports == ["MSG_SIZE_TOO_LARGE", None]
+    assert [len(m.value()) for m in records(broker, topic)] == [10]
+
+
+def test_a_record_that_is_too_large_for_the_producer_is_refused_at_once(broker: Cluster, topic: str) -> None:
+    producer = Producer({**broker.client_config(), **QUIET})
+    with pytest.raises(KafkaException) as refused:
+        producer.produce(topic, b"x" * 2_000_000)
+    assert refused.value.args[0].name() == "MSG_SIZE_TOO_LARGE"
+    assert len(producer) == 0
+
+
+@pytest.mark.parametrize(("key", "value"), [(None, b"{}"), (b"IBM", None), (None, None), (b"", b"")])
+def test_what_is_missing_stays_missing(broker: Cluster, topic: str, key: bytes | None, value: bytes | None) -> None:
+    assert told(broker, topic, value, key) == "delivered"
+    [message] = records(broker, topic)
+    assert (message.key(), message.value()) == (key, value)
+
+
+def test_a_price_with_negative_cents_never_gets_as_far_as_the_producer(broker: Cluster, topic: str) -> None:
+    from stocks import MalformedStockPrice, StockPrice, deserialize
+
+    with pytest.raises(ValueError, match="cents are a whole number from 0, not -9"):
+        StockPrice("IBM", 100, -9)
+    # Someone else's producer may send one all the same: whoever reads it is told.
+    assert told(broker, topic, b'{"cents": -9, "dollars": 100, "name": "IBM"}', b"IBM") == "delivered"
+    [message] = records(broker, topic)
+    with pytest.raises(MalformedStockPrice, match="not -9"):
+        deserialize(message.value())
+
+
+# -- the application is ended ---------------------------------------------------------------------------------------
+
+App = Callable[[], subprocess.Popen]
+
+
+@pytest.fixture
+def app(broker: Cluster, topic: str) -> Iterator[App]:
+    """Starts the application; on return it has printed that it sends."""
+    started: list[subprocess.Popen] = []
+
+    def start() -> subprocess.Popen:
+        started.append(start_app(broker, topic))
+        assert " at " in started[-1].stdout.readline()
+        return started[-1]
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_orderly_end_loses_nothing_that_was_queued(broker: Cluster, topic: str, app: App, number: signal.Signals) -> None:
+    process = app()
+    broker.pause(0)  # from here on what is sent stays in the queue
+    try:
+        process.send_signal(number)
+        assert any("Flushing and closing" in line for line in process.stdout)
+    finally:
+        broker.resume(0)
+    printed, _ = process.communicate(timeout=30)
+    sent, delivered, waiting = map(int, re.search(r"(\d+) sent, (\d+) delivered, (\d+) still waiting", printed).groups())
+    assert process.returncode == 128 + number
+    assert (delivered, waiting) == (sent, 0)
+    assert len(records(broker, topic)) == sent
+
+
+def test_a_kill_loses_what_was_queued_and_nothing_that_was_acknowledged(broker: Cluster, topic: str, app: App) -> None:
+    process = app()
+    process.send_signal(signal.SIGKILL)
+    printed, _ = process.communicate(timeout=30)
+    assert process.returncode == -signal.SIGKILL
+    assert "sent" not in printed, "a process that is killed says nothing more"
+    there = {(m.partition(), m.offset()) for m in records(broker, topic)}
+    acknowledged = {(int(p), int(o)) for p, o in re.findall(r"\[(\d+)\] at (\d+), ", printed)}
+    assert acknowledged <= there
+
+
+def test_an_application_that_cannot_deliver_ends_all_the_same_and_says_so(broker: Cluster, topic: str, app: App) -> None:
+    process = app()
+    broker.pause(0)
+    try:
+        process.send_signal(signal.SIGTERM)
+        printed, _ = process.communicate(timeout=30)
+    finally:
+        broker.resume(0)
+    sent, delivered, waiting = map(int, re.search(r"(\d+) sent, (\d+) delivered, (\d+) still waiting", printed).groups())
+    assert process.returncode == 1
+    assert sent - delivered == waiting > 0
+    wait_until(lambda: len(records(broker, topic)) >= delivered, 20, "all that was acknowledged")
