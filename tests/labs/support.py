@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import psutil
 import pytest
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from kafkalab import Cluster, check
+from kafkalab.cluster import ClusterView
 from kafkalab.lifeline import marked_processes
 
-__all__ = ["Verdict", "empty"]
+__all__ = ["Record", "Verdict", "create", "empty", "put"]
+
+Record = tuple[bytes | str | None, bytes | str | None, int]
+"""Key, value, partition."""
 
 
 class Verdict:
@@ -53,3 +60,24 @@ def empty(cluster: Cluster) -> None:
         for deleted in admin.delete_topics(list(view.topics)).values():
             deleted.result()
     cluster.wait_for(lambda v: not v.topics and not v.groups, "the topics and groups to be gone", groups=True)
+
+
+def create(cluster: Cluster, topic: str, partitions: int, copies: int = 3, **config: str) -> None:
+    """Create a topic and wait until all its replicas are in sync; settings with underscores for dots."""
+    admin = AdminClient(cluster.client_config())
+    config = {name.replace("_", "."): value for name, value in config.items()}
+    admin.create_topics([NewTopic(topic, partitions, copies, config=config)])[topic].result()
+
+    def there(view: ClusterView) -> bool:
+        found = view.topics.get(topic, ())
+        return len(found) == partitions and all(len(p.isr) == copies for p in found)
+
+    cluster.wait_for(there, f"the topic {topic}")
+
+
+def put(cluster: Cluster, topic: str, records: Iterable[Record], **settings: object) -> None:
+    """Send records; the partition -1 leaves the choice to the producer."""
+    producer = Producer(cluster.client_config(**settings))
+    for key, value, partition in records:
+        producer.produce(topic, value, key=key, partition=partition)
+    assert producer.flush(20) == 0

@@ -2,85 +2,19 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from types import SimpleNamespace
 
 import pytest
 from confluent_kafka import Producer, murmur2
-from confluent_kafka.admin import AdminClient, NewTopic
 
-from kafkalab import Cluster, check
+from kafkalab import Cluster
 
-pytestmark = pytest.mark.cluster
+from .support import Record, Verdict, create, put
 
-ROOT = Path(__file__).parents[2]
+pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("application")]
+
 STOCKS = "IBM SUN GOOG INEL UBER ABC XYZ DEF AAA BBB CCC DDD EEE FFF".split()
-
-Verdict = Callable[..., tuple[bool, str]]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def application() -> Iterator[None]:
-    """The package as it stands in solutions/."""
-    sys.path.insert(0, str(ROOT / "solutions"))
-    yield
-    sys.path.remove(str(ROOT / "solutions"))
-    for name in [name for name in sys.modules if name.split(".")[0] == "stocks"]:
-        del sys.modules[name]
-
-
-@pytest.fixture(autouse=True)
-def own_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KAFKALAB_PROGRESS", str(tmp_path / "progress"))
-
-
-@pytest.fixture
-def verdict(capsys: pytest.CaptureFixture[str]) -> Verdict:
-    """Checks a lab; what it returned and what it printed."""
-
-    def checked(lab: str, cluster: object, **answers: object) -> tuple[bool, str]:
-        capsys.readouterr()
-        passed = check(lab, cluster, **answers)  # type: ignore[arg-type]
-        return passed, capsys.readouterr().out
-
-    return checked
-
-
-@pytest.fixture
-def clean(cluster: Cluster) -> Iterator[Cluster]:
-    """Three brokers that are up, without topics of earlier tests."""
-    yield cluster
-    admin = AdminClient(cluster.client_config())
-    if topics := list(cluster.describe(groups=False).topics):
-        for future in admin.delete_topics(topics).values():
-            future.result()
-    cluster.wait_for(lambda v: not v.topics, "no topics")
-
-
-def create(cluster: Cluster, topic: str, partitions: int, copies: int = 3, **config: str) -> None:
-    admin = AdminClient(cluster.client_config())
-    config = {name.replace("_", "."): value for name, value in config.items()}
-    admin.create_topics([NewTopic(topic, partitions, copies, config=config)])[topic].result()
-
-    def there(view: object) -> bool:
-        found = view.topics.get(topic, ())  # type: ignore[attr-defined]
-        return len(found) == partitions and all(len(p.isr) == copies for p in found)
-
-    cluster.wait_for(there, f"the topic {topic}")
-
-
-Record = tuple[bytes | str | None, bytes | str | None, int]
-
-
-def put(cluster: Cluster, topic: str, records: Iterable[Record], **settings: object) -> None:
-    """Send (key, value, partition); the partition -1 leaves the choice to the producer."""
-    producer = Producer(cluster.client_config(**settings))
-    for key, value, partition in records:
-        producer.produce(topic, value, key=key, partition=partition)
-    assert producer.flush(20) == 0
-
 
 # -- 03_partitioner -------------------------------------------------------------------------------------------------
 
@@ -137,8 +71,7 @@ def test_partitioner_right(clean: Cluster, verdict: Verdict) -> None:
     topics_of_the_partitioner(clean)
     for topic in ("stock-prices", "single-copy"):
         put(clean, topic, [(name, price(name), right_place(name)) for name in STOCKS])
-    passed, said = verdict("03_partitioner", clean, partitioner=ImportantStocks)
-    assert passed, said
+    verdict.passes("03_partitioner", clean, partitioner=ImportantStocks)
 
 
 @pytest.mark.parametrize(
@@ -153,15 +86,13 @@ def test_partitioner_right(clean: Cluster, verdict: Verdict) -> None:
 def test_partitioner_wrong_places(clean: Cluster, verdict: Verdict, place: Callable[[str], int], says: str) -> None:
     topics_of_the_partitioner(clean)
     put(clean, "stock-prices", [(name, price(name), place(name)) for name in STOCKS])
-    passed, said = verdict("03_partitioner", clean)
-    assert not passed and says in said, said
+    verdict.says(says, "03_partitioner", clean)
 
 
 def test_partitioner_that_counts_what_is_available(clean: Cluster, verdict: Verdict) -> None:
     topics_of_the_partitioner(clean)
     put(clean, "single-copy", [(name, price(name), right_place(name, 4)) for name in STOCKS])
-    passed, said = verdict("03_partitioner", clean)
-    assert not passed and "that are not available" in said, said
+    verdict.says("that are not available", "03_partitioner", clean)
 
 
 def test_partitioner_that_changes_its_mind(clean: Cluster, verdict: Verdict) -> None:
@@ -173,9 +104,9 @@ def test_partitioner_that_changes_its_mind(clean: Cluster, verdict: Verdict) -> 
 
 def test_partitioner_that_refuses_nothing_or_trips(clean: Cluster, verdict: Verdict) -> None:
     topics_of_the_partitioner(clean)
-    assert "It accepts no important stock at all" in verdict("03_partitioner", clean, partitioner=AcceptsAll)[1]
-    assert "it ends with ZeroDivisionError" in verdict("03_partitioner", clean, partitioner=trips)[1]
-    assert "should be your class, not a str" in verdict("03_partitioner", clean, partitioner="IBM,UBER")[1]
+    verdict.says("It accepts no important stock at all", "03_partitioner", clean, partitioner=AcceptsAll)
+    verdict.says("it ends with ZeroDivisionError", "03_partitioner", clean, partitioner=trips)
+    verdict.says("should be your class, not a str", "03_partitioner", clean, partitioner="IBM,UBER")
 
 
 # -- 03_sync_async, 03_replication ----------------------------------------------------------------------------------
@@ -216,13 +147,10 @@ def test_sync_async_untouched(clean: Cluster, verdict: Verdict) -> None:
 def test_sync_async_right(clean: Cluster, verdict: Verdict) -> None:
     create(clean, "my-example-topic", 13)
     written, reported = rows(clean, greetings(0)), rows(clean, greetings(100))
-    passed, said = verdict("03_sync_async", clean, written=written, reported=reported)
-    assert passed, said
-    passed, said = verdict("03_sync_async", clean, written=written, reported=reported[:3])
-    assert not passed and "Reports come only while you poll or flush" in said
+    verdict.passes("03_sync_async", clean, written=written, reported=reported)
+    verdict.says("Reports come only while you poll or flush", "03_sync_async", clean, written=written, reported=reported[:3])
     moved = [(key, partition, offset + 1) for key, partition, offset in written]
-    passed, said = verdict("03_sync_async", clean, written=moved, reported=reported)
-    assert not passed and "There is another record" in said
+    verdict.says("There is another record", "03_sync_async", clean, written=moved, reported=reported)
 
 
 @pytest.mark.parametrize(
@@ -237,15 +165,14 @@ def test_sync_async_right(clean: Cluster, verdict: Verdict) -> None:
 def test_sync_async_wrong_records(clean: Cluster, verdict: Verdict, record: Record, says: str) -> None:
     create(clean, "my-example-topic", 13)
     put(clean, "my-example-topic", [record])
-    passed, said = verdict("03_sync_async", clean, written=[], reported=[])
-    assert not passed and says in said, said
+    verdict.says(says, "03_sync_async", clean, written=[], reported=[])
 
 
 def test_replication_wrong_counts(clean: Cluster, verdict: Verdict) -> None:
     create(clean, "my-example-topic", 13)
     passed, said = verdict("03_replication", clean, missing=0, missing_after=13)
     assert not passed and "Broker 1 was not shut down yet" in said and "Broker 1 keeps a replica of every partition" in said
-    assert "missing_after is 13" in verdict("03_replication", clean, missing=13, missing_after=13)[1]
+    verdict.says("missing_after is 13", "03_replication", clean, missing=13, missing_after=13)
     assert "Give check() ledger=" in said
 
 
@@ -270,19 +197,15 @@ def prices(name: str = "", value: str = "", partition: int | None = None) -> lis
 
 def test_stock_senders_untouched(clean: Cluster, verdict: Verdict) -> None:
     create(clean, "stock-prices", 3)
-    passed, said = verdict("03_stock_senders", clean, sent=0)
-    assert not passed and "stock-prices is empty" in said
+    verdict.says("stock-prices is empty", "03_stock_senders", clean, sent=0)
 
 
 def test_stock_senders_right_and_flushed_too_early(clean: Cluster, verdict: Verdict) -> None:
     create(clean, "stock-prices", 3)
     put(clean, "stock-prices", prices() * 100)
-    passed, said = verdict("03_stock_senders", clean, sent=1400)
-    assert passed, said
-    passed, said = verdict("03_stock_senders", clean, sent=1417)
-    assert not passed and "The senders sent 1417 prices, and 1400 are in the topic" in said
-    passed, said = verdict("03_stock_senders", clean, sent=1000)
-    assert not passed and "Did others send, too?" in said
+    verdict.passes("03_stock_senders", clean, sent=1400)
+    verdict.says("The senders sent 1417 prices, and 1400 are in the topic", "03_stock_senders", clean, sent=1417)
+    verdict.says("Did others send, too?", "03_stock_senders", clean, sent=1000)
 
 
 @pytest.mark.parametrize(
@@ -302,8 +225,7 @@ def test_stock_senders_right_and_flushed_too_early(clean: Cluster, verdict: Verd
 def test_stock_senders_wrong_records(clean: Cluster, verdict: Verdict, records: list[Record], says: str) -> None:
     create(clean, "stock-prices", 3)
     put(clean, "stock-prices", records)
-    passed, said = verdict("03_stock_senders", clean, sent=len(records))
-    assert not passed and says in said, said
+    verdict.says(says, "03_stock_senders", clean, sent=len(records))
 
 
 def test_shutdown(clean: Cluster, verdict: Verdict) -> None:
@@ -311,8 +233,7 @@ def test_shutdown(clean: Cluster, verdict: Verdict) -> None:
         create(clean, f"ended-by-{name}", 3)
         put(clean, f"ended-by-{name}", prices())
     right = {"SIGINT": (130, 14), "SIGTERM": (143, 14), "SIGKILL": (-9, None)}
-    passed, said = verdict("03_shutdown", clean, endings=right)
-    assert passed, said
+    verdict.passes("03_shutdown", clean, endings=right)
     for wrong, says in (
         ({}, "endings has no 'SIGINT'"),
         ({**right, "SIGINT": (143, 14)}, "Did you send that signal, and no other?"),
@@ -321,8 +242,7 @@ def test_shutdown(clean: Cluster, verdict: Verdict) -> None:
         ({**right, "SIGINT": (130, None)}, "does not tell how many"),
         ({**right, "SIGKILL": (-9, 14)}, "Who is killed has no last words"),
     ):
-        passed, said = verdict("03_shutdown", clean, endings=wrong)
-        assert not passed and says in said, said
+        verdict.says(says, "03_shutdown", clean, endings=wrong)
 
 
 # -- 03_durability, 03_all_in_sync, 03_order ------------------------------------------------------------------------
@@ -344,9 +264,8 @@ def test_durability_miscounted(clean: Cluster, verdict: Verdict) -> None:
     some, none = dict.fromkeys(names, 3), dict.fromkeys(names, 0)
     passed, said = verdict("03_durability", clean, ledgers=dict.fromkeys(names, Ledger()), lost=none, doubled=some)
     assert not passed and "lost['acks-0'] is 0" in said and "doubled['acks-0'] is 3" in said
-    assert "3 acknowledged records of acks-all are missing" in verdict(
-        "03_durability", clean, ledgers={**dict.fromkeys(names, Ledger())}, lost=some, doubled=none
-    )[1]
+    says = "3 acknowledged records of acks-all are missing"
+    verdict.says(says, "03_durability", clean, ledgers=dict.fromkeys(names, Ledger()), lost=some, doubled=none)
 
 
 @pytest.mark.parametrize(
@@ -381,46 +300,11 @@ def test_order_wrong(clean: Cluster, verdict: Verdict, hasty: str, idempotent: s
     for topic, values in (("hasty", hasty), ("idempotent", idempotent)):
         create(clean, topic, 1)
         put(clean, topic, [(None, value, 0) for value in values])
-    passed, said = verdict("03_order", clean)
-    assert not passed and says in said, said
+    verdict.says(says, "03_order", clean)
 
 
 def test_order_right(clean: Cluster, verdict: Verdict) -> None:
     for topic, values in (("hasty", "01234512"), ("idempotent", "012345")):
         create(clean, topic, 1)
         put(clean, topic, [(None, value, 0) for value in values])
-    passed, said = verdict("03_order", clean)
-    assert passed, said
-
-
-# -- what a producer is told of bad input ---------------------------------------------------------------------------
-
-
-def told(cluster: Cluster, topic: str, value: bytes | None = b"{}", key: bytes | None = None, **settings: object) -> str:
-    reports = []
-    quiet = {"log_level": 0, "error_cb": lambda _: None}
-    producer = Producer({**cluster.client_config(), **quiet, **{k.replace("_", "."): v for k, v in settings.items()}})
-    producer.produce(topic, value, key=key, on_delivery=lambda error, _: reports.append(error.name() if error else "delivered"))
-    producer.flush(20)
-    return reports[0]
-
-
-def test_bad_input(clean: Cluster) -> None:
-    create(clean, "stock-prices", 3, max_message_bytes="65536")
-    one_right = f"127.0.0.1:1,{clean.bootstrap(1)}"
-    assert told(clean, "stock-prices", bootstrap_servers=one_right) == "delivered"
-    assert told(clean, "stock-prices", bootstrap_servers="127.0.0.1:1", delivery_timeout_ms=1500) == "_MSG_TIMED_OUT"
-    assert told(clean, "stock-prices", b"x" * 70_000) == "MSG_SIZE_TOO_LARGE"
-    assert told(clean, "stock-prices", None, b"IBM") == "delivered"
-    assert told(clean, "stock-prices", None, None) == "delivered"
-
-
-def test_the_application_finds_its_topic_or_says_so(clean: Cluster) -> None:
-    from stocks import UnknownTopic, partition_count
-
-    create(clean, "stock-prices", 3)
-    producer = Producer({**clean.client_config(), "bootstrap.servers": f"127.0.0.1:1,{clean.bootstrap(0)}", "log_level": 0})
-    assert partition_count(producer, "stock-prices") == 3
-    with pytest.raises(UnknownTopic, match="no topic 'stock-pries'"):
-        partition_count(producer, "stock-pries")
-    assert set(clean.describe(groups=False).topics) == {"stock-prices"}, "asking created no topic"
+    verdict.passes("03_order", clean)

@@ -12,49 +12,17 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from kafkalab import Cluster, ConsoleConsumer, check
+from kafkalab import Cluster, ConsoleConsumer
 from kafkalab.waiting import wait_until
 from kafkalab.workers import wait_until_shared
 
+from .support import Verdict
+
 pytestmark = pytest.mark.cluster
 
-Verdict = Callable[..., tuple[bool, str]]
 Place = tuple[int, int]
 
 EXAMPLE, GROUP = "my-example-topic", "KafkaExampleConsumer"
-
-
-@pytest.fixture(autouse=True)
-def own_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KAFKALAB_PROGRESS", str(tmp_path / "progress"))
-
-
-@pytest.fixture
-def verdict(capsys: pytest.CaptureFixture[str]) -> Verdict:
-    """Checks a lab; what it returned and what it printed."""
-
-    def checked(lab: str, cluster: Cluster, **answers: object) -> tuple[bool, str]:
-        capsys.readouterr()
-        passed = check(lab, cluster, **answers)
-        return passed, capsys.readouterr().out
-
-    return checked
-
-
-@pytest.fixture
-def clean(cluster: Cluster) -> Iterator[Cluster]:
-    """Three brokers that are up, without topics and groups of earlier tests."""
-    yield cluster
-    admin = AdminClient(cluster.client_config())
-    cluster.wait_for(lambda v: all(not g.members for g in v.groups.values()), "no members", groups=True)
-    view = cluster.describe()
-    if view.groups:
-        for future in admin.delete_consumer_groups(list(view.groups)).values():
-            future.result()
-    if view.topics:
-        for future in admin.delete_topics(list(view.topics)).values():
-            future.result()
-    cluster.wait_for(lambda v: not v.topics, "no topics")
 
 
 def create(cluster: Cluster, topic: str, partitions: int) -> None:

@@ -361,17 +361,23 @@ def _was_isolated(sight: Sight) -> None:
         raise Unmet("Broker 0 is still cut off. Give it its network back.")
 
 
+def _acknowledged(sight: Sight, topic: str) -> list[str]:
+    ledgers = _answer(sight, "ledgers", "the three ledger producers by topic")
+    if not isinstance(ledgers, Mapping) or topic not in ledgers:
+        raise Unmet(f"ledgers should be a dictionary by topic, and has no {topic!r}.")
+    return [entry.value for entry in ledgers[topic].entries]
+
+
 def _counted(name: str, count: Callable[[list[str], Counter[str]], int], clue: str) -> Callable[[Sight], None]:
     def probe(sight: Sight) -> None:
-        ledgers = _answer(sight, "ledgers", "the three ledger producers by topic")
         given = _answer(sight, name, "{'acks-0': …, 'acks-1': …, 'acks-all': …}")
-        if not isinstance(given, Mapping) or not isinstance(ledgers, Mapping):
-            raise Unmet(f"{name} and ledgers should be dictionaries, by topic.")
+        if not isinstance(given, Mapping):
+            raise Unmet(f"{name} should be a dictionary by topic.")
         for topic in _ACKS:
             if topic not in given:
                 raise Unmet(f"{name} has no {topic!r}.")
             there = Counter(_value(m) for m in _records(sight, topic))
-            right = count([entry.value for entry in ledgers[topic].entries], there)
+            right = count(_acknowledged(sight, topic), there)
             if given[topic] != right:
                 raise Unmet(f"{name}[{topic!r}] is {given[topic]!r}. {clue}")
 
@@ -379,10 +385,8 @@ def _counted(name: str, count: Callable[[list[str], Counter[str]], int], clue: s
 
 
 def _only_all_kept_all(sight: Sight) -> None:
-    ledgers = _answer(sight, "ledgers", "the three ledger producers by topic")
     for topic in _ACKS:
-        acknowledged = {entry.value for entry in ledgers[topic].entries}  # type: ignore[index]
-        lost = len(acknowledged - {_value(m) for m in _records(sight, topic)})
+        lost = len(set(_acknowledged(sight, topic)) - {_value(m) for m in _records(sight, topic)})
         if topic == "acks-all" and lost:
             raise Unmet(f"{lost} acknowledged records of {topic} are missing. Does the ledger send with acks='all'?")
         if topic != "acks-all" and not lost:
