@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 from confluent_kafka import OFFSET_BEGINNING, Message, TopicPartition
 
+from stocks.database import Database
 from stocks.prices import deserialize
 
 __all__ = ["Book", "following"]
 
-_TABLES = """
-CREATE TABLE IF NOT EXISTS bookings (topic TEXT, part INTEGER, place INTEGER, name TEXT, cents INTEGER);
-CREATE TABLE IF NOT EXISTS positions (topic TEXT, part INTEGER, next INTEGER, PRIMARY KEY (topic, part));
-"""
+_TABLES = (
+    "CREATE TABLE IF NOT EXISTS bookings (topic TEXT, part INTEGER, place BIGINT, name TEXT, cents BIGINT)",
+    "CREATE TABLE IF NOT EXISTS positions (topic TEXT, part INTEGER, next BIGINT, PRIMARY KEY (topic, part))",
+)
 
 
 def following(records: Sequence[Message]) -> list[TopicPartition]:
@@ -29,29 +28,33 @@ def following(records: Sequence[Message]) -> list[TopicPartition]:
 
 
 class Book:
-    """Bookings of stock prices in SQLite: a row for each record, and a second one if it is processed again.
+    """Bookings of stock prices: a row for each record, and a second one if it is processed again.
 
     Parameters
     ----------
-    path
-        The database's file; made if it is not there.
+    where
+        A file for SQLite, made if it is not there; or the URL of a PostgreSQL database (``postgresql://user@host/name``).
     patience
         Seconds to wait for another process that holds the database locked.
 
     Raises
     ------
-    sqlite3.OperationalError
-        By each method, when the database is locked for longer, or gone. Nothing of what was to be written stands in it then.
+    DatabaseUnavailable
+        By each method, when the database is locked for longer, or gone. A batch is then booked as a whole or not at all, and
+        who reads on from `positions` need not know which.
     """
 
-    def __init__(self, path: Path | str, *, patience: float = 5.0) -> None:
-        self._database = sqlite3.connect(path, timeout=patience, isolation_level=None)
-        self._database.executescript(_TABLES)
+    def __init__(self, where: Path | str, *, patience: float = 5.0) -> None:
+        self._database = Database(where, patience)
+        with self._database.transaction():
+            for table in _TABLES:
+                self._database.run(table)
 
     def add(self, records: Sequence[Message]) -> None:
         """Book these records, all of them or none."""
-        with self._transaction():
+        with self._database.transaction():
             self._insert(records)
+            self._before_commit()
 
     def add_with_positions(self, records: Sequence[Message]) -> None:
         """Book these records and where to go on after them, all or nothing; what was booked before is left out.
@@ -59,47 +62,36 @@ class Book:
         Who reads on from `positions` books each record exactly once: the database cannot hold the one without the other. And should
         somebody else have read the same partition meanwhile, `positions` tells.
         """
-        with self._transaction():
-            done = {(p.topic, p.partition): p.offset for p in self._read_positions()}
+        with self._database.transaction():
+            done = self._positions()
             new = [r for r in records if r.offset() >= done.get((r.topic(), r.partition()), 0)]
             self._insert(new)
-            self._database.executemany(
+            self._database.run(
                 "INSERT INTO positions VALUES (?, ?, ?) ON CONFLICT (topic, part) DO UPDATE SET next = excluded.next",
                 [(p.topic, p.partition, p.offset) for p in following(new)],
             )
+            self._before_commit()
 
     def positions(self, partitions: Sequence[TopicPartition]) -> list[TopicPartition]:
         """Where to go on in these partitions: at the beginning in those of which nothing is booked."""
-        known = {(p.topic, p.partition): p.offset for p in self._read_positions()}
+        known = self._positions()
         return [TopicPartition(p.topic, p.partition, known.get((p.topic, p.partition), OFFSET_BEGINNING)) for p in partitions]
 
     def bookings(self) -> list[tuple[int, int]]:
-        """Partition and offset of each booking, in the order booked."""
-        return self._database.execute("SELECT part, place FROM bookings ORDER BY rowid").fetchall()
+        """Partition and offset of each booking, in this order."""
+        return self._database.query("SELECT part, place FROM bookings ORDER BY part, place")
 
     def close(self) -> None:
         """Close the database."""
         self._database.close()
 
-    def _read_positions(self) -> list[TopicPartition]:
-        return [TopicPartition(*row) for row in self._database.execute("SELECT topic, part, next FROM positions")]
+    def _positions(self) -> dict[tuple[str, int], int]:
+        return {(topic, part): offset for topic, part, offset in self._database.query("SELECT topic, part, next FROM positions")}
 
     def _insert(self, records: Sequence[Message]) -> None:
         prices = [(record, deserialize(record.value())) for record in records]
         rows = [(r.topic(), r.partition(), r.offset(), p.name, 100 * p.dollars + p.cents) for r, p in prices]
-        self._database.executemany("INSERT INTO bookings VALUES (?, ?, ?, ?, ?)", rows)
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self._database.execute("BEGIN IMMEDIATE")  # locks for writing at once, so that what is read here stays true
-        try:
-            yield
-            self._before_commit()
-            self._database.execute("COMMIT")
-        except BaseException:
-            if self._database.in_transaction:
-                self._database.execute("ROLLBACK")
-            raise
+        self._database.run("INSERT INTO bookings VALUES (?, ?, ?, ?, ?)", rows)
 
     def _before_commit(self) -> None:
         """Called when all is written and nothing is final."""

@@ -9,6 +9,8 @@ from decimal import Decimal
 
 __all__ = ["STOCKS", "MalformedStockPrice", "Stock", "StockPrice", "deserialize", "serialize"]
 
+_LIMIT = 10**12  # what any database can hold
+
 
 class MalformedStockPrice(ValueError):
     """Bytes that are not a stock price; the message says why."""
@@ -28,7 +30,7 @@ class StockPrice:
     Raises
     ------
     ValueError
-        For a price that cannot be: no name, less than 0 dollars, cents that are not 0 to 99.
+        For a price that cannot be: no name that can be printed, less than 0 dollars, cents that are not 0 to 99.
     """
 
     name: str
@@ -36,11 +38,13 @@ class StockPrice:
     cents: int
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not self.name:
+        if not isinstance(self.name, str) or not self.name or not self.name.isprintable():
             raise ValueError(f"a stock has a name, not {self.name!r}")
         for what, value in (("dollars", self.dollars), ("cents", self.cents)):
             if type(value) is not int or value < 0:  # True is an int, too, for isinstance
                 raise ValueError(f"{what} are a whole number from 0, not {value!r}")
+        if self.dollars >= _LIMIT:
+            raise ValueError("dollars are too many to be a price")
         if self.cents > 99:
             raise ValueError(f"cents are 0 to 99, not {self.cents}")
 
@@ -70,7 +74,7 @@ def deserialize(value: bytes | None) -> StockPrice:
         raise MalformedStockPrice("the record has no value")
     try:
         fields = json.loads(value)
-    except ValueError as error:  # not UTF-8, or not JSON
+    except (ValueError, RecursionError) as error:  # not UTF-8, not JSON, or a thousand brackets
         raise MalformedStockPrice(f"not JSON: {error}") from error
     if not isinstance(fields, dict) or fields.keys() != {"name", "dollars", "cents"}:
         raise MalformedStockPrice("not an object with the fields name, dollars and cents")

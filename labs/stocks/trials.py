@@ -41,7 +41,9 @@ _PATIENCE = 60
 
 # Its processes are forked from a server that has loaded all that is needed, but never started a client.
 _processes = multiprocessing.get_context("forkserver")
-_processes.set_forkserver_preload(["confluent_kafka", "sqlite3", "json", "random", "decimal"])
+_processes.set_forkserver_preload(
+    ["concurrent.futures.thread", "confluent_kafka", "decimal", "inspect", "json", "random", "sqlite3", "tempfile", "uuid"]
+)
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,7 @@ def try_all(
     config
         Settings of clients: at least ``bootstrap.servers``.
     topic
-        A topic with more than twice a batch in each partition, all of it stock prices.
+        A topic with twice a batch or more in each partition, all of it stock prices.
     ways
         Functions that handle a batch. One called ``exactly_once`` begins at its book's positions.
     moments
@@ -116,14 +118,16 @@ def _records(config: Mapping[str, object], topic: str) -> list[tuple[int, int]]:
     return [(p, offset) for p, (low, high) in marks.items() for offset in range(low, high)]
 
 
-def _trial(config: dict, topic: str, sent: list[tuple[int, int]], folder: Path, way: Way, moment: str) -> Outcome:
+def _trial(config: Mapping[str, object], topic: str, sent: list[tuple[int, int]], folder: Path, way: Way, moment: str) -> Outcome:
     path = folder / f"{way.__name__}, {moment}.db"
     Book(path).close()
     group = f"{way.__name__}-{uuid.uuid4().hex[:6]}"
-    # A static member: who comes back under the same name need not wait until the group has given up its predecessor.
-    config |= {"group.id": group, "enable.auto.commit": False, "enable.partition.eof": True, "auto.offset.reset": "earliest"}
-    config |= {"session.timeout.ms": 3000, "heartbeat.interval.ms": 500, "log_level": 0}
-    one, other = ({**config, "group.instance.id": name} for name in ("one", "other"))
+    member = {"group.id": group, "enable.auto.commit": False, "enable.partition.eof": True, "auto.offset.reset": "earliest"}
+    # It is told after a tenth of a second that nothing more will come (default 0.5 s).
+    member |= {"session.timeout.ms": 3000, "heartbeat.interval.ms": 500, "fetch.wait.max.ms": 100, "log_level": 0}
+    # A static member: who comes back under the same name need not wait until the group has given up its predecessor. The other one
+    # leaves the group when it ends.
+    one, other = {**config, **member, "group.instance.id": "one"}, {**config, **member}
 
     def start(settings: dict, moment: str | None = None, there: Event | None = None) -> BaseProcess:
         task = (settings, topic, str(path), _as_text(way), moment, there)
@@ -250,7 +254,7 @@ def try_conversion(config: Mapping[str, object], topic: str, target: str, conver
         Whether it was killed; False if it never committed a transaction.
     """
     settings = {**config, "group.id": f"convert-{uuid.uuid4().hex[:6]}", "group.instance.id": "one", "log_level": 0}
-    settings |= {"enable.auto.commit": False, "enable.partition.eof": True, "auto.offset.reset": "earliest"}
+    settings |= {"enable.auto.commit": False, "enable.partition.eof": True, "auto.offset.reset": "earliest", "fetch.wait.max.ms": 100}
     transactional = {**config, "transactional.id": f"convert-{uuid.uuid4().hex[:6]}", "log_level": 0}
 
     def run(moment: str | None) -> int | None:

@@ -11,6 +11,8 @@ from stocks.prices import MalformedStockPrice, StockPrice, deserialize
 
 __all__ = ["LatestPrices"]
 
+_LONGEST = 200  # a reason may quote what is wrong, however long that is
+
 
 class LatestPrices:
     """Keeps the latest price of each stock.
@@ -53,11 +55,11 @@ class LatestPrices:
             raise RuntimeError(f"not set aside: {', '.join(failed) or 'no answer within 10 s'}")
 
     def _set_aside(self, record: Message, why: str, failed: list[str]) -> None:
-        headers = {"reason": why, "topic": record.topic(), "partition": str(record.partition()), "offset": str(record.offset())}
+        place = {"topic": record.topic(), "partition": str(record.partition()), "offset": str(record.offset())}
         self._producer.produce(
             self._dead_letters,
             key=record.key(),
             value=record.value(),
-            headers=headers,
+            headers={"reason": why[:_LONGEST], **place},
             on_delivery=lambda error, _: failed.append(error.str()) if error else None,
         )

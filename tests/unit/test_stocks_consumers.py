@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from kafkalab import Cluster
@@ -44,6 +44,9 @@ class Record:
     def offset(self) -> int:
         return self.place
 
+    def key(self) -> bytes:
+        return b"IBM"
+
     def value(self) -> bytes | None:
         return self.text
 
@@ -62,55 +65,52 @@ def test_following_is_the_next_offset_of_each_partition() -> None:
     assert [(p.topic, p.partition, p.offset) for p in found] == [("stock-prices", 0, 6), ("stock-prices", 2, 8)]
 
 
-def test_a_book_books_what_it_is_given_and_with_positions_only_what_is_new(tmp_path: Path) -> None:
-    from stocks.book import Book
+class Letters:
+    """A producer that keeps what it is given, and reports it when flushed."""
 
-    book = Book(tmp_path / "book.db")
-    book.add(records(0, 2))
-    book.add(records(0, 2))
-    assert len(book.bookings()) == 6
-    other = Book(tmp_path / "other.db")
-    for batch in (records(0, 2), records(1, 4), records(0, 2), []):
-        other.add_with_positions(batch)
-    assert other.bookings() == [(0, place) for place in range(5)]
-    asked = [TopicPartition("stock-prices", 0), TopicPartition("stock-prices", 1)]
-    assert [p.offset for p in other.positions(asked)] == [5, OFFSET_BEGINNING]
+    def __init__(self, error: KafkaError | None = None, answers: bool = True) -> None:
+        self.sent: list[tuple[str, dict]] = []
+        self.error, self.answers = error, answers
 
+    def produce(self, topic: str, **record: object) -> None:
+        self.sent.append((topic, record))
 
-@pytest.mark.parametrize("text", [None, b"\xff\xfe", b"not JSON", b"{}", b'{"name": "IBM", "dollars": 90, "cents": -5}'])
-def test_a_malformed_price_leaves_nothing_of_its_batch_behind(tmp_path: Path, text: bytes | None) -> None:
-    from stocks.book import Book
-    from stocks.prices import MalformedStockPrice
-
-    book = Book(tmp_path / "book.db")
-    for write in (book.add, book.add_with_positions):
-        with pytest.raises(MalformedStockPrice):
-            write([*records(0, 2), Record(3, text=text)])
-    assert book.bookings() == []
-    assert [p.offset for p in book.positions([TopicPartition("stock-prices", 0)])] == [OFFSET_BEGINNING]
+    def flush(self, timeout: float) -> int:
+        for _, record in self.sent if self.answers else ():
+            record["on_delivery"](self.error, None)
+        return 0 if self.answers else len(self.sent)
 
 
-def test_a_locked_database_is_told_and_the_batch_can_be_booked_later(tmp_path: Path) -> None:
-    from stocks.book import Book
-
-    book = Book(tmp_path / "book.db", patience=0.1)
-    thief = sqlite3.connect(tmp_path / "book.db", isolation_level=None)
-    thief.execute("BEGIN EXCLUSIVE")
-    with pytest.raises(sqlite3.OperationalError, match="locked"):
-        book.add_with_positions(records(0, 2))
-    thief.execute("ROLLBACK")
-    book.add_with_positions(records(0, 2))
-    assert len(book.bookings()) == 3
+BAD = [None, b"", b"\xff\xfe", b"IBM 90.05", b"[" * 100_000, b"null", b'{"name": "IBM", "dollars": 90}',
+       b'{"name": "IBM", "dollars": 90, "cents": -5}', b'{"name": "\\ud800", "dollars": 90, "cents": 5}',
+       b'{"name": "IBM", "dollars": 1' + b"0" * 30 + b', "cents": 5}', b'{"name": "IBM", "dollars": NaN, "cents": 5}']  # fmt: skip
 
 
-def test_a_database_that_is_gone_is_told(tmp_path: Path) -> None:
-    from stocks.book import Book
+def test_what_is_no_stock_price_is_set_aside_as_it_came_and_stops_nothing() -> None:
+    from stocks.dead_letters import LatestPrices
 
-    book = Book(tmp_path / "book.db")
-    book.add_with_positions(records(0, 2))
-    (tmp_path / "book.db").unlink()
-    with pytest.raises(sqlite3.OperationalError):
-        book.add_with_positions(records(3, 5))
+    producer = Letters()
+    latest = LatestPrices(producer, "dead")  # type: ignore[arg-type]
+    batch = [Record(place, part=2, text=text) for place, text in enumerate(BAD)]
+    latest.handle([*records(0, 1), *batch, *records(2, 3)])  # type: ignore[arg-type, list-item]
+    assert [str(price) for price in latest.prices.values()] == ["IBM 90.05"]
+    assert [topic for topic, _ in producer.sent] == ["dead"] * len(BAD)
+    assert [(record["key"], record["value"]) for _, record in producer.sent] == [(b"IBM", text) for text in BAD]
+    for place, (_, record) in enumerate(producer.sent):
+        headers = record["headers"]
+        assert (headers["topic"], headers["partition"], headers["offset"]) == ("stock-prices", "2", str(place))
+        assert 0 < len(headers["reason"].encode()) <= 400
+
+
+@pytest.mark.parametrize(
+    ("producer", "says"),
+    [(Letters(KafkaError(KafkaError._MSG_TIMED_OUT)), "timed out"), (Letters(answers=False), "no answer within 10 s")],
+)
+def test_what_cannot_be_set_aside_is_told_before_anything_is_committed(producer: Letters, says: str) -> None:
+    from stocks.dead_letters import LatestPrices
+
+    with pytest.raises(RuntimeError, match=says):
+        LatestPrices(producer, "dead").handle([Record(0, text=b"{}")])  # type: ignore[arg-type, list-item]
 
 
 # -- with a cluster -------------------------------------------------------------------------------------------------
@@ -217,16 +217,45 @@ def test_a_commit_past_the_end_is_taken_and_the_reset_policy_decides(cluster: Cl
     assert first("error") == KafkaError._AUTO_OFFSET_RESET
 
 
+@pytest.mark.cluster
+def test_a_clock_that_ran_backwards_hides_what_came_before_it(cluster: Cluster) -> None:
+    """The log's order is the order of arrival: a position by time is the first record that is new enough, and all after it."""
+    from stocks.positions import at_time
+
+    admin = AdminClient(cluster.client_config())
+    kept = {"retention.ms": "-1"}  # times near 1970: by default Kafka would soon delete them
+    admin.create_topics([NewTopic("backwards", 1, 3, config=kept)])["backwards"].result()
+    cluster.wait_for(lambda v: "backwards" in v.topics and None not in v.leaders("backwards").values(), "the topic")
+    producer = Producer(cluster.client_config())
+    for milliseconds in (3000, 1000, 2000, 4000):
+        producer.produce("backwards", str(milliseconds), partition=0, timestamp=milliseconds)
+        producer.flush(10)
+
+    def read_from(milliseconds: int) -> list[str]:
+        more = {"enable.partition.eof": True, "enable.auto.commit": False}
+        consumer, values = Consumer({**cluster.client_config(group_id=f"since-{milliseconds}"), **more}), []
+        consumer.subscribe(["backwards"], on_assign=at_time(milliseconds))
+        while (message := consumer.poll(20)) and not message.error():
+            values.append(message.value().decode())
+        consumer.close()
+        assert message.error().code() == KafkaError._PARTITION_EOF
+        return values
+
+    assert read_from(1500) == ["3000", "1000", "2000", "4000"]
+    assert read_from(3500) == ["4000"]
+    assert read_from(9000) == []
+
+
 @pytest.fixture
-def app(cluster: Cluster, prices: str, tmp_path: Path) -> Iterator[Callable[[], subprocess.Popen]]:
+def app(cluster: Cluster, prices: str, tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen]]:
     """Starts the consumer application, each time with the same book."""
     started: list[subprocess.Popen] = []
 
-    def start() -> subprocess.Popen:
-        command = [sys.executable, "-m", "stocks.consumer_app", "--bootstrap-servers", cluster.bootstrap_servers]
+    def start(topic: str = prices) -> subprocess.Popen:
+        command = [sys.executable, "-m", "stocks.consumer_app", "--bootstrap-servers", cluster.bootstrap_servers, "--topic", topic]
         command += ["--book", str(tmp_path / "book.db"), "--group", f"app-{tmp_path.name}", "--instance", "one"]
         environment = {**os.environ, "PYTHONPATH": str(SOLUTIONS)}
-        started.append(subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True))
+        started.append(subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
         return started[-1]
 
     yield start
@@ -243,10 +272,67 @@ def test_the_application_is_ended_and_started_again(
     from stocks.book import Book
 
     process = app()
-    assert process.stdout.readline().endswith(" prices\n")
+    assert process.stdout.readline().endswith(" prices\n")  # it is in the middle of its work
     process.send_signal(number)
     assert process.wait(30) == (-9 if number == signal.SIGKILL else 128 + number)
     app()
     book = Book(tmp_path / "book.db")
     wait_until(lambda: len(set(book.bookings())) >= 180, 120, "all prices", last_seen=lambda: len(book.bookings()))
     assert Counter(book.bookings()) == Counter(ALL)
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("fault", ["locked", "gone"])
+def test_a_database_that_fails_ends_the_application_and_costs_nothing(
+    cluster: Cluster, app: Callable[..., subprocess.Popen], tmp_path: Path, fault: str
+) -> None:
+    from stocks.book import Book
+
+    topic, file = f"prices-{fault}", tmp_path / "book.db"
+    admin = AdminClient(cluster.client_config())
+    admin.create_topics([NewTopic(topic, 3, 3)])[topic].result()
+    cluster.wait_for(lambda v: topic in v.topics and None not in v.leaders(topic).values(), "the topic")
+    producer = Producer(cluster.client_config())
+
+    def send(count: int) -> None:
+        for number in range(count):
+            producer.produce(topic, '{"name": "IBM", "dollars": 90, "cents": 5}', partition=number % 3)
+        assert producer.flush(20) == 0
+
+    send(60)
+    process = app(topic)
+    wait_until(lambda: file.exists() and len(Book(file).bookings()) == 60, 60, "the first prices")
+    thief = sqlite3.connect(file, isolation_level=None, timeout=30)
+    if fault == "locked":
+        thief.execute("BEGIN EXCLUSIVE")
+    else:
+        file.unlink()
+    send(30)
+    assert process.wait(60) == 1
+    assert "the database does not take it" in process.stderr.read()
+    thief.close()
+    app(topic)
+    wait_until(lambda: len(set(Book(file).bookings())) == 90, 120, "all prices")
+    assert Counter(Book(file).bookings()) == Counter((partition, offset) for partition in range(3) for offset in range(30))
+
+
+@pytest.mark.cluster
+def test_what_it_cannot_begin_with_is_told_in_bounded_time(cluster: Cluster, app: Callable[..., subprocess.Popen], tmp_path: Path) -> None:
+    process = app("no-such-topic")
+    assert process.wait(60) == 1
+    assert process.stderr.read() == "there is no topic 'no-such-topic'\n"
+    (tmp_path / "book.db").mkdir()
+    process = app()
+    assert process.wait(60) == 1
+    assert "unable to open database file" in process.stderr.read()
+
+
+def test_brokers_that_do_not_answer_are_told_in_bounded_time(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    from stocks import consumer_app
+
+    monkeypatch.setattr(consumer_app, "_CONNECT_SECONDS", 1)
+    monkeypatch.setattr(consumer_app.signal, "signal", lambda *_: None)
+    assert consumer_app.main(["--bootstrap-servers", "127.0.0.1:1", "--book", str(tmp_path / "book.db")]) == 1
+    assert "no broker answered within 1 s" in capsys.readouterr().err

@@ -267,8 +267,17 @@ _GROUPS = (
 _PRICES, _COPIES = "stock-prices", "copies"
 
 
-def _book(sight: Sight, way: str, moment: str) -> tuple[int, int]:
-    """How many records are missing in the book of a trial, and how many bookings there are too many."""
+def _books(sight: Sight, way: str, moments: Iterable[str]) -> dict[str, tuple[int, int]]:
+    """How many records are missing in the book of each trial of a way, and how many bookings there are too many."""
+    sent = set(_places(sight, _PRICES))
+    outcomes = {}
+    for moment in moments:
+        booked = _booked(sight, way, moment)
+        outcomes[moment] = len(sent - booked.keys()), sum(booked.values()) - len(booked)
+    return outcomes
+
+
+def _booked(sight: Sight, way: str, moment: str) -> Counter[Place]:
     folder = _answer(sight, "folder", "where the books of the trials are")
     path = Path(str(folder), f"{way}, {moment}.db")
     if not path.is_file():
@@ -278,14 +287,14 @@ def _book(sight: Sight, way: str, moment: str) -> tuple[int, int]:
     database.close()
     if not booked:
         raise Unmet(f"{way} has booked nothing at all.")
-    return len(set(_places(sight, _PRICES)) - booked.keys()), sum(booked.values()) - len(booked)
+    return booked
 
 
 _AROUND = ("before process", "after process", "after commit")
 
 
 def _at_most_once(sight: Sight) -> None:
-    outcomes = {moment: _book(sight, "at_most_once", moment) for moment in _AROUND}
+    outcomes = _books(sight, "at_most_once", _AROUND)
     for moment, (_, doubled) in outcomes.items():
         if doubled:
             raise Unmet(f"at_most_once, killed {moment}, booked {_count(doubled, 'record')} twice. At most once means never twice.")
@@ -297,7 +306,7 @@ def _at_most_once(sight: Sight) -> None:
 
 def _at_least_once(way: str, most: int) -> Callable[[Sight], None]:
     def probe(sight: Sight) -> None:
-        outcomes = {moment: _book(sight, way, moment) for moment in _AROUND}
+        outcomes = _books(sight, way, _AROUND)
         for moment, (lost, _) in outcomes.items():
             if lost:
                 raise Unmet(f"{way}, killed {moment}, lost {_count(lost, 'record')}. At least once means that none is ever lost.")
@@ -313,8 +322,7 @@ def _at_least_once(way: str, most: int) -> Callable[[Sight], None]:
 
 
 def _exactly_once(sight: Sight) -> None:
-    for moment in ("before process", "amid process", "after process", "asleep"):
-        lost, doubled = _book(sight, "exactly_once", moment)
+    for moment, (lost, doubled) in _books(sight, "exactly_once", ("before process", "amid process", "after process", "asleep")).items():
         if lost or doubled:
             raise Unmet(
                 f"exactly_once, {moment}: {lost} lost, {doubled} doubled. Do the bookings and the positions stand in the same "
@@ -326,7 +334,7 @@ def _copied(sight: Sight, isolation: str) -> int:
     """How many records of the copies can be read at that isolation level."""
     ends = sight.end_offsets(_COPIES)
     _existing(sight, _COPIES)
-    settings = {"isolation.level": isolation, "enable.partition.eof": True, "enable.auto.commit": False}
+    settings = {"isolation.level": isolation, "enable.partition.eof": True, "enable.auto.commit": False, "fetch.wait.max.ms": 50}
     consumer = Consumer({**sight.cluster.client_config(group_id="check"), **settings})
     consumer.assign([TopicPartition(_COPIES, p, 0) for p in ends])
     read, left = 0, set(ends)
