@@ -24,6 +24,7 @@ from urllib.request import urlopen
 import psutil
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
+from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.table import Table
 
@@ -32,6 +33,8 @@ from kafkalab.cluster.backends.local import LocalBackend
 from kafkalab.distribution import TOOLS, classpath, java_command, tools_dir
 from kafkalab.errors import BackendUnavailable
 from kafkalab.lifeline import Run, marked_processes
+from kafkalab.spark import kafka_options
+from kafkalab.spark.session import start_session
 from kafkalab.workers import wait_until_shared
 
 ROOT = Path(__file__).parent.parent
@@ -167,6 +170,90 @@ def elect_preferred(cluster: Cluster) -> None:
     command = [str(tools_dir() / "kafka-leader-election"), "--bootstrap-server", cluster.bootstrap_servers]
     subprocess.run([*command, "--election-type", "preferred", "--all-topic-partitions"], capture_output=True, check=True)
     cluster.wait_for(lambda v: all(p.leader == p.replicas[0] for p in v.topics[TOPIC]), "preferred leaders", 60)
+
+
+def bench_reading() -> list[Figure]:
+    """Two million records of 100 bytes on one broker, read by turns: Kafka's own tool, Python, Spark's batch and stream.
+
+    Python and Spark are warm. The tool is a new JVM each time, as it is for whoever calls it.
+    """
+    figures = [
+        Figure("Python consumer, of kafka-consumer-perf-test's records/s", 0.5, "×", at_least=True),
+        Figure("Spark batch, of kafka-consumer-perf-test's records/s", 0.55, "×", at_least=True),
+        Figure("Spark streaming (availableNow), of the same", 0.4, "×", at_least=True),
+    ]
+    with Cluster(1, backend="local") as cluster, tempfile.TemporaryDirectory() as folder:
+        fill_for_reading(cluster)
+        spark = start_session("bench", LONG_RUNNING)
+        spark.conf.set("spark.sql.sources.useV1SourceList", "")  # else a batch goes the old way, with an object per row
+        readers = {
+            "kafka-consumer-perf-test": lambda: read_with_tool(cluster),
+            "Python": lambda: READ / timed(lambda: read_with_python(cluster)),
+            "Spark batch": lambda: READ / timed(lambda: read_with_batch(spark, cluster)),
+            "Spark streaming": lambda: READ / timed(lambda: read_with_stream(spark, cluster, folder)),
+        }
+        for read in readers.values():
+            for _ in range(5):
+                read()  # warm-up: the second compiler takes its time
+        for _ in range(5):
+            speeds = {name: read() for name, read in readers.items()}
+            print(", ".join(f"{name} {speed:,.0f} records/s" for name, speed in speeds.items()), file=sys.stderr)
+            tool, *others = speeds.values()
+            for figure, speed in zip(figures, others, strict=True):
+                figure.values.append(speed / tool)
+        spark.stop()
+    return figures
+
+
+READ = 2_000_000  # records of 100 bytes
+READ_PARTITIONS = 4
+READ_OPTIONS = {"kafka.max.poll.records": "10000"}
+LONG_RUNNING = ("-XX:TieredStopAtLevel=4", "-Xmx1g")  # lessons do without the second compiler
+
+
+def fill_for_reading(cluster: Cluster) -> None:
+    """The topic that is read."""
+    admin = AdminClient(cluster.client_config())
+    admin.create_topics([NewTopic(TOPIC, READ_PARTITIONS, 1)])[TOPIC].result()
+    command = [str(tools_dir() / "kafka-producer-perf-test"), "--bootstrap-server", cluster.bootstrap_servers, "--topic", TOPIC]
+    command += ["--num-records", str(READ), "--record-size", "100", "--throughput", "-1"]
+    subprocess.run(command, check=True, capture_output=True)
+
+
+def read_with_tool(cluster: Cluster) -> float:
+    """Records per second, as the tool itself says: until the last record, its joining of a group included, but not the JVM's start."""
+    command = [str(tools_dir() / "kafka-consumer-perf-test"), "--bootstrap-server", cluster.bootstrap_servers, "--topic", TOPIC]
+    done = subprocess.run([*command, "--messages", str(READ), "--timeout", "30000"], check=True, capture_output=True, text=True)
+    header, numbers = (line.split(", ") for line in done.stdout.splitlines()[-2:])
+    told = dict(zip(header, numbers, strict=True))
+    assert int(told["data.consumed.in.nMsg"]) >= READ, told
+    return float(told["nMsg.sec"])
+
+
+def read_with_python(cluster: Cluster, batch: int = 1000) -> None:
+    """Read all of it, without looking at it, with the batch that proved best: fewer cost more calls, more do not fit into the cache."""
+    # By default librdkafka waits a second when 100,000 records lie ready, even if they are taken in less.
+    consumer = Consumer(cluster.client_config(group_id="bench", enable_auto_commit=False, fetch_queue_backoff_ms=5))
+    consumer.assign([TopicPartition(TOPIC, partition, 0) for partition in range(READ_PARTITIONS)])
+    count = 0
+    while count < READ:
+        count += len(consumer.consume(min(batch, READ - count), timeout=1))
+    consumer.close()
+
+
+def read_with_batch(spark: SparkSession, cluster: Cluster) -> None:
+    """Read them in a batch, and look at each: add up the lengths of their values."""
+    frame = spark.read.format("kafka").options(**kafka_options(cluster), **READ_OPTIONS, subscribe=TOPIC).load()
+    assert frame.selectExpr("sum(length(value))").first()[0] == 100 * READ
+
+
+def read_with_stream(spark: SparkSession, cluster: Cluster, folder: str) -> None:
+    """Read them as a stream that ends, into nothing, with a checkpoint of its own."""
+    options = {**kafka_options(cluster), **READ_OPTIONS, "subscribe": TOPIC, "startingOffsets": "earliest"}
+    writer = spark.readStream.format("kafka").options(**options).load().writeStream.format("noop").trigger(availableNow=True)
+    query = writer.option("checkpointLocation", f"{folder}/{time.time_ns()}").start()
+    query.awaitTermination()
+    assert sum(progress["numInputRows"] for progress in query.recentProgress) == READ
 
 
 def bench_docker() -> list[Figure]:
@@ -339,6 +426,7 @@ ROWS = {
     "failover": bench_failover,
     "producer": bench_producer,
     "rebalance": bench_rebalance,
+    "reading": bench_reading,
     "docker": bench_docker,
     "notebooks": bench_notebooks,
     "setup": bench_setup,
