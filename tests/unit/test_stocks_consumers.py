@@ -155,6 +155,19 @@ def test_what_is_lost_and_what_is_doubled(cluster: Cluster, prices: str, measure
 
 
 @pytest.mark.cluster
+def test_in_postgresql_too_exactly_once_is_exactly_once(cluster: Cluster, prices: str, postgresql_server: str) -> None:
+    """And at least once is not, which shows that the trials reach it there."""
+    from stocks import delivery, trials
+
+    moments = ("before process", "amid process", "after process", "rebalance", "asleep")
+    ways = [delivery.exactly_once, delivery.at_least_once]
+    outcomes = {(o.way, o.moment): o for o in trials.try_all(cluster.client_config(), prices, ways, moments, books=postgresql_server)}
+    assert all(o.reached for o in outcomes.values())
+    assert not {key for key, o in outcomes.items() if o.lost}
+    assert {key for key, o in outcomes.items() if o.doubled} == {("at_least_once", m) for m in ("after process", "asleep")}
+
+
+@pytest.mark.cluster
 def test_the_order_of_the_seed_loses(cluster: Cluster, prices: str, tmp_path: Path) -> None:
     """Kafka's commit inside the database's transaction, before it is final."""
     from stocks.book import Book, following
