@@ -1,6 +1,6 @@
 """``python -m stocks.consumer_app --bootstrap-servers … --book prices.db``: books each price exactly once, until it is told to end.
 
-The book is a file, or the URL of a PostgreSQL database.
+The book is a file, or the URL of a PostgreSQL database. What is no price goes to a dead-letter topic.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ import sys
 from collections.abc import Sequence
 from types import FrameType
 
-from confluent_kafka import Consumer, Message
+from confluent_kafka import Consumer, Message, Producer
 
 from stocks.book import Book
 from stocks.database import DatabaseUnavailable
+from stocks.dead_letters import DeadLetters, NotSetAside
 from stocks.loop import read_batches
-from stocks.prices import MalformedStockPrice
+from stocks.prices import MalformedStockPrice, deserialize
 from stocks.topics import ClusterUnreachable, UnknownTopic, partition_count
 
 __all__ = ["main"]
@@ -29,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the application.
 
     A batch that is being handled is finished first. SIGKILL leaves no time for that, and does no harm either: the book
-    holds a batch and the position after it, or neither.
+    holds a batch and the position after it, or neither. Only a dead letter may be there twice then.
 
     Returns
     -------
@@ -48,29 +49,44 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     # With a name of its own it gets its partitions back at once when it was killed.
     static = {"group.instance.id": options.instance} if options.instance else {}
+    common = {
+        "bootstrap.servers": options.bootstrap_servers,
+        "error_cb": lambda error: print(error.str(), file=sys.stderr, flush=True),
+        "log_level": 2,
+    }
     consumer = Consumer(
         {
+            **common,
             **static,
-            "bootstrap.servers": options.bootstrap_servers,
             "client.id": "StockPriceKafkaConsumer",
             "group.id": options.group,
             "enable.auto.commit": False,  # the book says where to go on
             "auto.offset.reset": "earliest",
-            "error_cb": lambda error: print(error.str(), file=sys.stderr, flush=True),
-            "log_level": 2,
         }
     )
+    producer = Producer({**common, "client.id": "StockPriceKafkaConsumer", "enable.idempotence": True})
     try:
-        partition_count(consumer, options.topic, _CONNECT_SECONDS)  # type: ignore[arg-type] - asks as a producer does
-        book = Book(options.book)
+        for topic in (options.topic, options.dead_letters):
+            partition_count(producer, topic, _CONNECT_SECONDS)
+        book, dead_letters = Book(options.book), DeadLetters(producer, options.dead_letters)
 
         def handle(records: Sequence[Message]) -> None:
-            book.add_with_positions(records)
-            print(f"{len(records)} prices", flush=True)
+            prices: list[Message] = []
+            malformed: list[Message] = []
+            for record in records:
+                try:
+                    deserialize(record.value())
+                    prices.append(record)
+                except MalformedStockPrice as error:
+                    dead_letters.add(record, str(error))
+                    malformed.append(record)
+            dead_letters.flush()  # only what is safe there is passed over here
+            book.add_with_positions(prices, left_out=malformed)
+            print(f"{len(prices)} prices, {len(malformed)} set aside", flush=True)
 
         read_batches(consumer, options.topic, handle, stopping=lambda: bool(ended_by), start_at=book.positions)
         book.close()
-    except (ClusterUnreachable, UnknownTopic, DatabaseUnavailable, MalformedStockPrice) as error:
+    except (ClusterUnreachable, UnknownTopic, DatabaseUnavailable, NotSetAside) as error:
         print(error, file=sys.stderr, flush=True)
         return 1
     return 128 + ended_by[0] if ended_by else 0
@@ -80,6 +96,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="stocks.consumer_app", description="Books stock prices until Ctrl-C.")
     parser.add_argument("--bootstrap-servers", required=True, metavar="HOST:PORT,…")
     parser.add_argument("--topic", default="stock-prices")
+    parser.add_argument("--dead-letters", default="stock-prices-dead-letters", metavar="TOPIC")
     parser.add_argument("--group", default="book")
     parser.add_argument("--instance", metavar="NAME", help="the same for each start, and another one for each process of the group")
     where = os.environ.get("STOCKS_BOOK", "prices.db")

@@ -207,9 +207,9 @@ class _TriedBook(Book):
         super().add(records)
         self._fate.at("after process")
 
-    def add_with_positions(self, records: Sequence[Message]) -> None:
+    def add_with_positions(self, records: Sequence[Message], *, left_out: Sequence[Message] = ()) -> None:
         self._fate.at("before process")
-        super().add_with_positions(records)
+        super().add_with_positions(records, left_out=left_out)
         self._fate.at("after process")
 
     def _before_commit(self) -> None:

@@ -56,19 +56,25 @@ class Book:
             self._insert(records)
             self._before_commit()
 
-    def add_with_positions(self, records: Sequence[Message]) -> None:
+    def add_with_positions(self, records: Sequence[Message], *, left_out: Sequence[Message] = ()) -> None:
         """Book these records and where to go on after them, all or nothing; what was booked before is left out.
+
+        Reading goes on after those in `left_out` too, of which nothing is booked.
 
         Who reads on from `positions` books each record exactly once: the database cannot hold the one without the other. And should
         somebody else have read the same partition meanwhile, `positions` tells.
         """
         with self._database.transaction():
             done = self._positions()
-            new = [r for r in records if r.offset() >= done.get((r.topic(), r.partition()), 0)]
+
+            def is_new(record: Message) -> bool:
+                return record.offset() >= done.get((record.topic(), record.partition()), 0)
+
+            new = list(filter(is_new, records))
             self._insert(new)
             self._database.run(
                 "INSERT INTO positions VALUES (?, ?, ?) ON CONFLICT (topic, part) DO UPDATE SET next = excluded.next",
-                [(p.topic, p.partition, p.offset) for p in following(new)],
+                [(p.topic, p.partition, p.offset) for p in following([*new, *filter(is_new, left_out)])],
             )
             self._before_commit()
 

@@ -1,5 +1,5 @@
 # Written in the lab 04_positions.
-"""The latest price of each stock, and a topic for records that are no stock price: none lost, and none stops the consumer."""
+"""A topic for records that are no stock price: none lost, and none stops the consumer."""
 
 from __future__ import annotations
 
@@ -9,9 +9,54 @@ from confluent_kafka import Message, Producer
 
 from stocks.prices import MalformedStockPrice, StockPrice, deserialize
 
-__all__ = ["LatestPrices"]
+__all__ = ["DeadLetters", "LatestPrices", "NotSetAside"]
 
 _LONGEST = 200  # a reason may quote what is wrong, however long that is
+
+
+class NotSetAside(RuntimeError):
+    """A record that cannot be processed is not with Kafka either. Do not commit."""
+
+
+class DeadLetters:
+    """Sends what cannot be processed to a topic, as it came: same key, same bytes. Headers say why, and where it stood.
+
+    Parameters
+    ----------
+    producer
+        Sends it.
+    topic
+        Where to.
+    """
+
+    def __init__(self, producer: Producer, topic: str) -> None:
+        self._producer = producer
+        self._topic = topic
+        self._failed: list[str] = []
+
+    def add(self, record: Message, why: str) -> None:
+        """Set a record aside; `flush` tells whether it is there."""
+        place = {"topic": record.topic(), "partition": str(record.partition()), "offset": str(record.offset())}
+        self._producer.produce(
+            self._topic,
+            key=record.key(),
+            value=record.value(),
+            headers={"reason": why[:_LONGEST], **place},
+            on_delivery=lambda error, _: self._failed.append(error.str()) if error else None,
+        )
+
+    def flush(self) -> None:
+        """Wait until all that was set aside is with Kafka.
+
+        Raises
+        ------
+        NotSetAside
+            When some of it is not.
+        """
+        waiting = self._producer.flush(10)
+        failed, self._failed = self._failed, []
+        if waiting or failed:
+            raise NotSetAside(f"not set aside: {', '.join(failed) or 'no answer within 10 s'}")
 
 
 class LatestPrices:
@@ -20,7 +65,7 @@ class LatestPrices:
     Parameters
     ----------
     producer
-        Sends what is malformed to `dead_letters`, as it came: same key, same bytes. Headers say why, and where it stood.
+        Sends what is malformed to `dead_letters`.
     dead_letters
         A topic.
 
@@ -32,34 +77,21 @@ class LatestPrices:
 
     def __init__(self, producer: Producer, dead_letters: str) -> None:
         self.prices: dict[str, StockPrice] = {}
-        self._producer = producer
-        self._dead_letters = dead_letters
+        self._dead_letters = DeadLetters(producer, dead_letters)
 
     def handle(self, records: Sequence[Message]) -> None:
         """Take a batch in. On return it may be committed: what was set aside is with Kafka.
 
         Raises
         ------
-        RuntimeError
-            When something malformed could not be set aside. Do not commit then.
+        NotSetAside
+            When something malformed could not be set aside.
         """
-        failed: list[str] = []
         for record in records:
             try:
                 price = deserialize(record.value())
             except MalformedStockPrice as error:
-                self._set_aside(record, str(error), failed)
+                self._dead_letters.add(record, str(error))
             else:
                 self.prices[price.name] = price
-        if self._producer.flush(10) or failed:
-            raise RuntimeError(f"not set aside: {', '.join(failed) or 'no answer within 10 s'}")
-
-    def _set_aside(self, record: Message, why: str, failed: list[str]) -> None:
-        place = {"topic": record.topic(), "partition": str(record.partition()), "offset": str(record.offset())}
-        self._producer.produce(
-            self._dead_letters,
-            key=record.key(),
-            value=record.value(),
-            headers={"reason": why[:_LONGEST], **place},
-            on_delivery=lambda error, _: failed.append(error.str()) if error else None,
-        )
+        self._dead_letters.flush()

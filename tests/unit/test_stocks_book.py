@@ -97,6 +97,19 @@ def test_with_positions_it_books_what_is_new_and_a_second_start_knows_where_to_g
     again.close()
 
 
+def test_what_is_left_out_is_passed_but_not_booked(where: str) -> None:
+    from stocks.book import Book
+
+    book = Book(where)
+    malformed = [Record(3, text=b"{}"), Record(0, part=1, text=None)]
+    book.add_with_positions(records(0, 2), left_out=malformed)
+    assert book.bookings() == [(0, 0), (0, 1), (0, 2)]
+    assert (position(book), position(book, 1)) == (4, 1)
+    book.add_with_positions([], left_out=[Record(1, text=b"{}")])  # somebody else has long been farther
+    assert position(book) == 4
+    book.close()
+
+
 @pytest.mark.parametrize("text", [None, b"\xff\xfe", b"not JSON", b"[" * 100_000, b"{}", b'{"name": "IBM", "dollars": 90, "cents": -5}'])
 def test_a_malformed_price_leaves_nothing_of_its_batch_behind(where: str, text: bytes | None) -> None:
     from stocks.book import Book

@@ -107,9 +107,9 @@ def test_what_is_no_stock_price_is_set_aside_as_it_came_and_stops_nothing() -> N
     [(Letters(KafkaError(KafkaError._MSG_TIMED_OUT)), "timed out"), (Letters(answers=False), "no answer within 10 s")],
 )
 def test_what_cannot_be_set_aside_is_told_before_anything_is_committed(producer: Letters, says: str) -> None:
-    from stocks.dead_letters import LatestPrices
+    from stocks.dead_letters import LatestPrices, NotSetAside
 
-    with pytest.raises(RuntimeError, match=says):
+    with pytest.raises(NotSetAside, match=says):
         LatestPrices(producer, "dead").handle([Record(0, text=b"{}")])  # type: ignore[arg-type, list-item]
 
 
@@ -259,8 +259,17 @@ def test_a_clock_that_ran_backwards_hides_what_came_before_it(cluster: Cluster) 
     assert read_from(9000) == []
 
 
+@pytest.fixture(scope="module")
+def dead_letters(cluster: Cluster) -> str:
+    """The topic of the application's dead letters."""
+    admin = AdminClient(cluster.client_config())
+    admin.create_topics([NewTopic("stock-prices-dead-letters", 1, 3)])["stock-prices-dead-letters"].result()
+    cluster.wait_for(lambda v: None not in v.leaders("stock-prices-dead-letters").values(), "the topic")
+    return "stock-prices-dead-letters"
+
+
 @pytest.fixture
-def app(cluster: Cluster, prices: str, tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen]]:
+def app(cluster: Cluster, prices: str, dead_letters: str, tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen]]:
     """Starts the consumer application, each time with the same book."""
     started: list[subprocess.Popen] = []
 
@@ -285,7 +294,7 @@ def test_the_application_is_ended_and_started_again(
     from stocks.book import Book
 
     process = app()
-    assert process.stdout.readline().endswith(" prices\n")  # it is in the middle of its work
+    assert process.stdout.readline().endswith(" prices, 0 set aside\n")  # it is in the middle of its work
     process.send_signal(number)
     assert process.wait(30) == (-9 if number == signal.SIGKILL else 128 + number)
     app()
@@ -327,6 +336,40 @@ def test_a_database_that_fails_ends_the_application_and_costs_nothing(
     app(topic)
     wait_until(lambda: len(set(Book(file).bookings())) == 90, 120, "all prices")
     assert Counter(Book(file).bookings()) == Counter((partition, offset) for partition in range(3) for offset in range(30))
+
+
+@pytest.mark.cluster
+def test_what_is_malformed_is_set_aside_by_the_application_and_passed_over(
+    cluster: Cluster, app: Callable[..., subprocess.Popen], dead_letters: str, tmp_path: Path
+) -> None:
+    from stocks.book import Book
+
+    topic = "prices-malformed"
+    admin = AdminClient(cluster.client_config())
+    admin.create_topics([NewTopic(topic, 1, 3)])[topic].result()
+    cluster.wait_for(lambda v: topic in v.topics and None not in v.leaders(topic).values(), "the topic")
+    producer, good = Producer(cluster.client_config()), b'{"name": "IBM", "dollars": 90, "cents": 5}'
+    for value in (good, *BAD, good, BAD[1]):  # and so the topic ends with one
+        producer.produce(topic, value)
+    assert producer.flush(20) == 0
+    booked = [(0, 0), (0, len(BAD) + 1)]
+
+    process = app(topic)
+    reader = Consumer(cluster.client_config(group_id="reads-dead-letters", auto_offset_reset="earliest"))
+    reader.subscribe([dead_letters])
+    letters = [message.value() for message in reader.consume(len(BAD) + 1, 60)]
+    assert [value or b"" for value in letters] == [value or b"" for value in (*BAD, BAD[1])]
+    wait_until(lambda: Book(tmp_path / "book.db").bookings() == booked, 60, "both prices")
+    process.terminate()
+    assert process.wait(30) == 143
+
+    producer.produce(topic, good)
+    assert producer.flush(20) == 0
+    app(topic)
+    booked.append((0, len(BAD) + 3))
+    wait_until(lambda: Book(tmp_path / "book.db").bookings() == booked, 60, "the new price")
+    assert not reader.consume(1, 1), "nothing is set aside twice: it is behind the book's position"
+    reader.close()
 
 
 @pytest.mark.cluster
