@@ -172,22 +172,34 @@ def elect_preferred(cluster: Cluster) -> None:
     cluster.wait_for(lambda v: all(p.leader == p.replicas[0] for p in v.topics[TOPIC]), "preferred leaders", 60)
 
 
+# As Kafka's own script starts it; the course's is made to start fast.
+AS_KAFKA_DOES = ("-Xmx512M", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-XX:InitiatingHeapOccupancyPercent=35")
+
+
+def perf_test(client: str, cluster: Cluster) -> list[str]:
+    """The beginning of the command that starts Kafka's measuring tool for producers or consumers."""
+    command = [str(java_command()), *AS_KAFKA_DOES, "-cp", classpath(), TOOLS[f"kafka-{client}-perf-test"]]
+    return [*command, "--bootstrap-server", cluster.bootstrap_servers, "--topic", TOPIC]
+
+
 def bench_reading() -> list[Figure]:
     """Two million records of 100 bytes on one broker, read by turns: Kafka's own tool, Python, Spark's batch and stream.
 
-    Python and Spark are warm. The tool is a new JVM each time, as it is for whoever calls it.
+    Python and Spark are warm. The tool is a new JVM each time, as it is for whoever calls it; its start and its joining of a group
+    are not counted.
     """
-    figures = [
-        Figure("Python consumer, of kafka-consumer-perf-test's records/s", 0.5, "×", at_least=True),
-        Figure("Spark batch, of kafka-consumer-perf-test's records/s", 0.55, "×", at_least=True),
-        Figure("Spark streaming (availableNow), of the same", 0.4, "×", at_least=True),
-    ]
+    speeds = {name: Figure(f"reading: {name}", None, "records/s") for name in ("Kafka's tool", "Python", "Spark batch", "Spark streaming")}
+    ratios = {
+        "Python": Figure("reading: Python, of the records/s of kafka-consumer-perf-test", 0.5, "×", at_least=True),
+        "Spark batch": Figure("reading: Spark batch, of the same", 0.55, "×", at_least=True),
+        "Spark streaming": Figure("reading: Spark streaming (availableNow), of the same", 0.4, "×", at_least=True),
+    }
     with Cluster(1, backend="local") as cluster, tempfile.TemporaryDirectory() as folder:
         fill_for_reading(cluster)
         spark = start_session("bench", LONG_RUNNING)
         spark.conf.set("spark.sql.sources.useV1SourceList", "")  # else a batch goes the old way, with an object per row
         readers = {
-            "kafka-consumer-perf-test": lambda: read_with_tool(cluster),
+            "Kafka's tool": lambda: read_with_tool(cluster),
             "Python": lambda: READ / timed(lambda: read_with_python(cluster)),
             "Spark batch": lambda: READ / timed(lambda: read_with_batch(spark, cluster)),
             "Spark streaming": lambda: READ / timed(lambda: read_with_stream(spark, cluster, folder)),
@@ -196,13 +208,12 @@ def bench_reading() -> list[Figure]:
             for _ in range(5):
                 read()  # warm-up: the second compiler takes its time
         for _ in range(5):
-            speeds = {name: read() for name, read in readers.items()}
-            print(", ".join(f"{name} {speed:,.0f} records/s" for name, speed in speeds.items()), file=sys.stderr)
-            tool, *others = speeds.values()
-            for figure, speed in zip(figures, others, strict=True):
-                figure.values.append(speed / tool)
+            for name, read in readers.items():
+                speeds[name].values.append(read())
+            for name, ratio in ratios.items():
+                ratio.values.append(speeds[name].values[-1] / speeds["Kafka's tool"].values[-1])
         spark.stop()
-    return figures
+    return [*ratios.values(), *speeds.values()]
 
 
 READ = 2_000_000  # records of 100 bytes
@@ -215,19 +226,18 @@ def fill_for_reading(cluster: Cluster) -> None:
     """The topic that is read."""
     admin = AdminClient(cluster.client_config())
     admin.create_topics([NewTopic(TOPIC, READ_PARTITIONS, 1)])[TOPIC].result()
-    command = [str(tools_dir() / "kafka-producer-perf-test"), "--bootstrap-server", cluster.bootstrap_servers, "--topic", TOPIC]
-    command += ["--num-records", str(READ), "--record-size", "100", "--throughput", "-1"]
+    command = [*perf_test("producer", cluster), "--num-records", str(READ), "--record-size", "100", "--throughput", "-1"]
     subprocess.run(command, check=True, capture_output=True)
 
 
 def read_with_tool(cluster: Cluster) -> float:
-    """Records per second, as the tool itself says: until the last record, its joining of a group included, but not the JVM's start."""
-    command = [str(tools_dir() / "kafka-consumer-perf-test"), "--bootstrap-server", cluster.bootstrap_servers, "--topic", TOPIC]
-    done = subprocess.run([*command, "--messages", str(READ), "--timeout", "30000"], check=True, capture_output=True, text=True)
+    """Records per second, as the tool itself says: from the first fetch to the last."""
+    command = [*perf_test("consumer", cluster), "--messages", str(READ), "--timeout", "30000"]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
     header, numbers = (line.split(", ") for line in done.stdout.splitlines()[-2:])
     told = dict(zip(header, numbers, strict=True))
     assert int(told["data.consumed.in.nMsg"]) >= READ, told
-    return float(told["nMsg.sec"])
+    return float(told["fetch.nMsg.sec"])
 
 
 def read_with_python(cluster: Cluster, batch: int = 1000) -> None:
@@ -327,8 +337,6 @@ def timed_course(tree: Path, home: Path, environment: dict[str, str]) -> float:
 RECORD_BYTES = 100
 WARM_UP, COUNTED = 300_000, 1_000_000  # records
 PRODUCER = {"acks": "all", "batch.size": 65536, "linger.ms": 10}
-# As Kafka's own script starts it; the course's is made to start fast.
-AS_KAFKA_DOES = ("-Xmx512M", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-XX:InitiatingHeapOccupancyPercent=35")
 
 
 def bench_producer() -> list[Figure]:
@@ -367,8 +375,7 @@ def java_rate(cluster: Cluster) -> float:
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as payload:
         payload.write("x" * RECORD_BYTES)  # given, since to make a random one costs the tool more than to send it
         payload.flush()
-        command = [str(java_command()), *AS_KAFKA_DOES, "-cp", classpath(), TOOLS["kafka-producer-perf-test"]]
-        command += ["--bootstrap-server", cluster.bootstrap_servers, "--topic", TOPIC, "--payload-file", payload.name]
+        command = [*perf_test("producer", cluster), "--payload-file", payload.name]
         command += ["--num-records", str(WARM_UP + COUNTED), "--warmup-records", str(WARM_UP), "--throughput", "-1"]
         command += ["--command-property", *[f"{key}={value}" for key, value in PRODUCER.items()]]
         told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
