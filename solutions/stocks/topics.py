@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from confluent_kafka import KafkaException, Producer
+from confluent_kafka import Consumer, KafkaException, Producer
 
 __all__ = ["ClusterUnreachable", "UnknownTopic", "partition_count"]
 
@@ -15,7 +15,7 @@ class UnknownTopic(LookupError):
     """The cluster has no topic of that name."""
 
 
-def partition_count(producer: Producer, topic: str, timeout: float = 10.0) -> int:
+def partition_count(producer: Producer | Consumer, topic: str, timeout: float = 10.0) -> int:
     """How many partitions a topic has, those without a leader included.
 
     A producer never gives up looking for a broker, and says nothing meanwhile: `produce` only fills its queue. So an
@@ -24,7 +24,7 @@ def partition_count(producer: Producer, topic: str, timeout: float = 10.0) -> in
     Parameters
     ----------
     producer
-        Whose connections are used.
+        Whose connections are used; a consumer will do, too.
     topic
         The topic's name.
     timeout

@@ -1,4 +1,4 @@
-"""The labs of chapter 04 on threads: wrong answers are told apart from the right one, with a sentence that helps."""
+"""The labs of chapter 04 on threads and priorities: wrong answers are told apart from the right one, with a sentence that helps."""
 
 from __future__ import annotations
 
@@ -244,3 +244,74 @@ def test_workers_right_and_wrong_trials(clean: Cluster, trial: Path, verdict: Ve
     leave(trial, **right)  # type: ignore[arg-type]
     commit(clean, POOL, LOAD, {2: 17})
     verdict.says("In partition 2 contiguous is 3 records behind", "04_workers", clean, progress=Right, folder=trial)
+
+
+# -- 04_priority ----------------------------------------------------------------------------------------------------
+
+PRICES, READERS, FIRST = "stock-prices", "partition-readers", "important-first"
+OTHERS = [("SUN", 0), ("ABC", 1), ("XYZ", 2), ("DEF", 3)]
+IMPORTANT = [("IBM", 4), ("UBER", 4)]
+ENDS = dict.fromkeys(range(4), 10) | {4: 20}
+
+
+def test_priority(clean: Cluster, verdict: Verdict) -> None:
+    create(clean, PRICES, 5)
+    places = send(clean, PRICES, [*OTHERS, *IMPORTANT] * 10)
+    right = {"readers": [*range(5)], "read": places, "at_once": dict.fromkeys(range(4), 1) | {4: 2}}
+    verdict.says("Nothing was ever committed under the name", "04_priority", clean, **right)
+    commit(clean, READERS, PRICES, ENDS)
+    verdict.passes("04_priority", clean, **right)
+    for says, wrong in {
+        "Give check() your answer as readers=": {"readers": []},
+        "Give check() your answer as read=": {"read": []},
+        "4 readers for 5 partitions": {"readers": [*range(4)]},
+        "did not read offset 0 of partition 2 (10 of 60 are missing)": {"read": [place for place in places if place[0] != 2]},
+        "read offset 3 of partition 2 more than once": {"read": [*places, (2, 3)]},  # a reader was assigned more than its own
+        "No two prices of the last partition were processed at once": {"at_once": dict.fromkeys(range(5), 1)},
+        "Partition 0 had 2 workers at once": {"at_once": dict.fromkeys(range(5), 2)},
+        "so two of one stock, and their order is left to chance": {"at_once": {**right["at_once"], 4: 4}},
+    }.items():
+        verdict.says(says, "04_priority", clean, **{**right, **wrong})
+    commit(clean, READERS, PRICES, {4: 19})  # the last one read instead of the next one
+    verdict.says("In partition 4 partition-readers is 1 record behind", "04_priority", clean, **right)
+    send(clean, PRICES, [("IBM", 0), ("SUN", 4)])
+    verdict.says("The last partition holds IBM, SUN, UBER", "04_priority", clean, **right)
+
+
+def test_priority_by_subscription(clean: Cluster, verdict: Verdict) -> None:
+    create(clean, PRICES, 5)
+    send(clean, PRICES, [*OTHERS, *IMPORTANT])
+    commit(clean, READERS, PRICES, {0: 1})
+    with ConsoleConsumer(clean, PRICES, group=READERS) as subscriber:
+        wait_until_shared(subscriber)
+        verdict.says("has 1 member. Who assigns the partitions here?", "04_priority", clean, readers=[0], read=[(0, 0)], at_once={4: 2})
+
+
+# -- 04_pause -------------------------------------------------------------------------------------------------------
+
+
+def test_pause(clean: Cluster, verdict: Verdict) -> None:
+    create(clean, PRICES, 5)
+    places = send(clean, PRICES, [*OTHERS, *IMPORTANT] * 10)
+    commit(clean, FIRST, PRICES, ENDS)
+    late = 12  # 12 wait at the beginning, 8 are sent in the middle
+    others = [place for place in places if place[0] != 4]
+    first, then = [(4, offset) for offset in range(12)], [(4, offset) for offset in range(12, 20)]
+    still, later = [0, 0, 0, 0], [5, 5, 5, 5]
+    right = {"handled": [*first, *others[:20], *then, *others[20:]], "late": late, "positions": [still] * 12 + [later] * 8}
+    verdict.passes("04_pause", clean, **right)
+    mixed = [place for pair in zip(then, others[20:28], strict=True) for place in pair]
+    for says, wrong in {
+        "Give check() your answer as handled=": {"handled": []},
+        "after 0 of them one of the others was handled": {"handled": [*others, *first, *then]},  # by number of partition
+        "Others were handled between the important prices": {"handled": [*first, *others[:20], *mixed, *others[28:]]},  # paused once
+        "handled last, after all the others": {"handled": [*first, *others, *then]},  # looks only when it is their turn
+        "None of the important prices that were sent in the middle": {"handled": [*first, *others]},
+        "did not read offset 5 of partition 0 (20 of 60 are missing)": {
+            "handled": [*first, *[p for p in others if p[1] < 5], *then]
+        },  # never resumed, the second time
+        "moved between two important prices": {"positions": [still] * 11 + [later] * 9},
+    }.items():
+        verdict.says(says, "04_pause", clean, **{**right, **wrong})
+    commit(clean, FIRST, PRICES, {0: 3})
+    verdict.says("In partition 0 important-first is 7 records behind", "04_pause", clean, **right)

@@ -1,4 +1,4 @@
-"""The stock-price application's threads and worker pool: what is committed, whatever happens to whom and when."""
+"""The stock-price application's threads, worker pool and priorities: what is committed, whatever happens to whom and when."""
 
 from __future__ import annotations
 
@@ -778,7 +778,7 @@ def test_a_trial_tells_right_from_wrong(cluster: Cluster, prices: str, tmp_path:
     assert right.doubled <= 3 * 50
 
 
-# -- threads --------------------------------------------------------------------------------------------------------
+# -- threads, and priorities ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.cluster
@@ -815,3 +815,108 @@ def test_five_threads_share_three_partitions_and_tell_what_ended_them(cluster: C
     with pytest.raises(ZeroDivisionError):
         thread.stop()
     assert committed(cluster, "raises", "threads") == dict.fromkeys(range(3), 0)
+
+
+@pytest.mark.cluster
+def test_two_readers_of_one_partition_by_hand_both_read_all_of_it(cluster: Cluster, prices: str) -> None:
+    from stocks.partition_readers import PartitionReader
+
+    settings = cluster.client_config(group_id="twins", enable_auto_commit=False, auto_offset_reset="earliest")
+    read: list[list[int]] = [[], []]
+    twins = [PartitionReader(settings, prices, 0, lambda r, offsets=offsets: offsets.append(r.offset())) for offsets in read]
+    for twin in twins:
+        twin.start()
+    wait_until(lambda: all(len(offsets) >= 300 for offsets in read), 20, "both to read all of it")
+    for twin in twins:
+        twin.stop()  # nobody told them: no error, and no group that either could have joined
+    assert [sorted(offsets) for offsets in read] == [list(range(300))] * 2
+    assert committed(cluster, "twins")[0] == 300
+    assert not cluster.describe().groups["twins"].members
+
+
+@pytest.mark.cluster
+def test_the_last_partition_has_more_workers_and_keeps_its_keys_in_order(cluster: Cluster) -> None:
+    from stocks.partition_readers import readers
+
+    create(cluster, "important", 3)
+    producer = Producer(cluster.client_config())
+    for number in range(60):
+        for name, partition in (("ABC", 0), ("SUN", 1), ("IBM", 2), ("UBER", 2)):
+            producer.produce("important", key=name, value=str(number), partition=partition)
+    assert producer.flush(20) == 0
+    quiet, counting = threading.Event(), threading.Lock()
+    at_once, most, read = Counter(), Counter(), []
+
+    def handle(record: object) -> None:
+        with counting:
+            at_once[record.partition()] += 1
+            most[record.partition()] = max(most[record.partition()], at_once[record.partition()])
+        quiet.wait(0.002)
+        with counting:
+            at_once[record.partition()] -= 1
+            read.append((record.key(), int(record.value())))
+
+    settings = cluster.client_config(group_id="important", enable_auto_commit=False, auto_offset_reset="earliest")
+    started = readers(settings, "important", handle, important_workers=4)
+    assert [reader.workers for reader in started] == [1, 1, 4]
+    for reader in started:
+        reader.start()
+    wait_until(lambda: len(read) == 240, 30, "all of them")
+    for reader in started:
+        reader.stop()
+    assert most == {0: 1, 1: 1, 2: 2}  # two keys: two at once
+    for name in (b"ABC", b"SUN", b"IBM", b"UBER"):
+        assert [number for key, number in read if key == name] == list(range(60))
+    assert committed(cluster, "important", "important") == {0: 60, 1: 60, 2: 120}
+
+
+@pytest.mark.cluster
+def test_a_reader_does_not_commit_a_batch_in_which_one_failed(cluster: Cluster, prices: str) -> None:
+    from stocks.partition_readers import PartitionReader
+
+    def handle(record: object) -> None:
+        if record.offset() == 7:
+            raise ValueError("no price")
+
+    settings = cluster.client_config(group_id="failed", enable_auto_commit=False, auto_offset_reset="earliest")
+    reader = PartitionReader(settings, prices, 0, handle, workers=3)
+    reader.start()
+    reader.join(20)
+    with pytest.raises(ValueError, match="no price"):
+        reader.stop()
+    assert committed(cluster, "failed")[0] == 0
+
+
+@pytest.mark.cluster
+def test_important_first_and_the_others_do_not_move_meanwhile(cluster: Cluster) -> None:
+    from stocks.important_first import read_important_first
+
+    create(cluster, "first", 4)
+    producer = Producer(cluster.client_config(linger_ms=100))
+    for number in range(120):
+        producer.produce("first", f"price {number}", partition=number % 4)
+    assert producer.flush(20) == 0
+    settings = cluster.client_config(group_id="first", auto_offset_reset="earliest", enable_partition_eof=True)
+    consumer, quiet = Consumer({**settings, "enable.auto.offset.store": False}), threading.Event()
+    others = [TopicPartition("first", p) for p in range(3)]
+    read: list[int] = []
+    positions: list[list[int]] = []
+
+    def handle(record: object) -> None:
+        read.append(record.partition())
+        if record.partition() == 3:
+            positions.append([p.offset for p in consumer.position(others)])
+        if len(read) == 60:
+            for number in range(20):
+                producer.produce("first", f"late price {number}", partition=3)
+            assert producer.flush(20) == 0
+        if len(read) >= 60 and read.count(3) == 30:
+            quiet.wait(0.02)  # until the late ones have come
+
+    read_important_first(consumer, "first", handle, stopping=lambda: len(read) == 140)
+    assert read[:30] == [3] * 30
+    late = read.index(3, 30)
+    assert 60 <= late < 120 and read[late : late + 20] == [3] * 20
+    assert positions == [positions[0]] * 30 + [positions[30]] * 20
+    assert Counter(read) == {0: 30, 1: 30, 2: 30, 3: 50}
+    assert committed(cluster, "first", "first", 4) == {0: 30, 1: 30, 2: 30, 3: 50}

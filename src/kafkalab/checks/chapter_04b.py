@@ -1,4 +1,4 @@
-"""Chapter 04: threads, and a pool of workers."""
+"""Chapter 04: threads, a pool of workers, priorities."""
 
 from __future__ import annotations
 
@@ -224,4 +224,131 @@ _THREADS = (
     ),
 )
 
-LABS = _THREADS
+# -- priorities -----------------------------------------------------------------------------------------------------
+
+_PRICES, _READERS, _FIRST = "stock-prices", "partition-readers", "important-first"
+_IMPORTANT = {"IBM", "UBER"}
+
+
+def _alone(sight: Sight) -> None:
+    _places(sight, _PRICES)
+    found = len(sight.partitions(_PRICES))
+    keys: dict[int, set[str]] = {}
+    for m in sight.records(_PRICES):
+        keys.setdefault(m.partition(), set()).add((m.key() or b"").decode(errors="replace"))
+    if keys.get(found - 1) != _IMPORTANT or any(_IMPORTANT & names for p, names in keys.items() if p != found - 1):
+        raise Unmet(f"The last partition holds {', '.join(sorted(keys.get(found - 1, set()))) or 'nothing'}.")
+
+
+def _a_reader_each(sight: Sight) -> None:
+    started = _answer(sight, "readers", "the readers that you started")
+    partitions = len(sight.partitions(_PRICES))
+    if len(started) != partitions:  # type: ignore[arg-type]
+        raise Unmet(f"{_count(len(started), 'reader')} for {partitions} partitions. How many does the topic's metadata tell?")  # type: ignore[arg-type]
+    read = _answer(sight, "read", "(partition, offset) of each price that was processed")
+    _each_once(sight, _PRICES, read, "The readers")  # type: ignore[arg-type]
+
+
+def _no_members(sight: Sight) -> None:
+    if _READERS not in sight.view().groups:
+        raise Unmet(f"Nothing was ever committed under the name {_READERS!r}.")
+    if sizes := _members(sight, _READERS):
+        raise Unmet(f"The group {_READERS} has {_count(len(sizes), 'member')}. Who assigns the partitions here?")
+
+
+def _more_workers(sight: Sight) -> None:
+    most = _answer(sight, "at_once", "how many records of each partition were processed at once at most: {partition: number}")
+    last = len(sight.partitions(_PRICES)) - 1
+    for partition, number in sorted(most.items()):  # type: ignore[attr-defined]
+        if partition != last and number > 1:
+            raise Unmet(f"Partition {partition} had {number} workers at once; one is enough for what is not important.")
+    if most.get(last, 0) < 2:  # type: ignore[attr-defined]
+        raise Unmet("No two prices of the last partition were processed at once. How is a batch shared among workers?")
+    if most[last] > 2:  # type: ignore[index]
+        raise Unmet(f"{most[last]} prices of two stocks were processed at once: so two of one stock, and their order is left to chance.")  # type: ignore[index]
+
+
+def _handled(sight: Sight) -> list[Place]:
+    return [tuple(place) for place in _answer(sight, "handled", "(partition, offset) of each price, in the order handled")]  # type: ignore[misc, union-attr]
+
+
+def _late(sight: Sight) -> int:
+    """Offset of the first important price that was sent in the middle."""
+    return int(_answer(sight, "late", "the offset of the first price that was sent in the middle"))  # type: ignore[call-overload]
+
+
+def _important_first(sight: Sight) -> None:
+    handled, late = _handled(sight), _late(sight)
+    last = len(sight.partitions(_PRICES)) - 1
+    begun = [p for p, _ in handled[:late]]
+    if begun != [last] * late:
+        other = next((n for n, p in enumerate(begun) if p != last), len(begun))
+        raise Unmet(f"{late} important prices were waiting, and after {other} of them one of the others was handled. What is paused at the beginning?")
+
+
+def _important_between(sight: Sight) -> None:
+    handled, late = _handled(sight), _late(sight)
+    last = len(sight.partitions(_PRICES)) - 1
+    at = [n for n, (p, offset) in enumerate(handled) if p == last and offset >= late]
+    if not at:
+        raise Unmet("None of the important prices that were sent in the middle was handled.")
+    if any(p != last for p, _ in handled[at[0] : at[-1]]):
+        raise Unmet("Others were handled between the important prices that came in the middle. Are they paused again?")
+    if all(p == last for p, _ in handled[at[-1] :]):
+        raise Unmet(
+            "The important prices that came in the middle were handled last, after all the others. What has been fetched already waits "
+            "in a queue; how can one know, before it is their turn, that they are there?"
+        )
+
+
+def _unmoved(sight: Sight) -> None:
+    positions = _answer(sight, "positions", "where the other partitions stood at each important price")
+    late = _late(sight)
+    for first, following in ((0, positions[:late]), (late, positions[late:])):  # type: ignore[index]
+        if any(position != positions[first] for position in following):  # type: ignore[index]
+            raise Unmet("The position of another partition moved between two important prices.")
+
+
+def _all_handled(sight: Sight) -> None:
+    _each_once(sight, _PRICES, _handled(sight), "The consumer")
+    _committed_to_the_end(_FIRST, _PRICES)(sight)
+
+
+_PRIORITIES = (
+    Lab(
+        "04_priority",
+        "More workers for important stocks",
+        (
+            Requirement("IBM and UBER are alone on the last partition", _alone),
+            Requirement("each partition has a reader, and every price was read once", _a_reader_each),
+            Requirement("nobody joined a group", _no_members),
+            Requirement("the last partition had two workers at once, the others one", _more_workers),
+            Requirement("all that was read is committed", _committed_to_the_end(_READERS, _PRICES)),
+        ),
+        (
+            "`consumer.assign([TopicPartition(topic, partition)])` instead of `subscribe`; without an offset it begins where was committed.",
+            "Put the records of a batch into lists by key. `ThreadPoolExecutor(workers)` and its `map` give each list to a worker.",
+            "`list(pool.map(…))` returns when all are done. Then `consumer.commit(offsets=following(records), asynchronous=False)`.",
+            "`partition_count(consumer, topic)` tells how many readers there are; the last of them gets more workers.",
+        ),
+    ),
+    Lab(
+        "04_pause",
+        "Others wait while the important partition has data",
+        (
+            Requirement("what was important came first", _important_first),
+            Requirement("what became important in the middle came before the rest", _important_between),
+            Requirement("paused partitions do not move", _unmoved),
+            Requirement("every price was handled once, and is committed", _all_handled),
+        ),
+        (
+            "Begin with the others paused. `consumer.pause` and `consumer.resume` take lists of partitions.",
+            "With `enable.partition.eof` a message whose error code is `KafkaError._PARTITION_EOF` says that its partition has been read "
+            "to the end, `message.offset()`. If that is the last partition, the others may go on.",
+            "`consumer.get_watermark_offsets(important, cached=True)[1]` is the end as the client knows it by now, without asking anybody. "
+            "Beyond the end that you have read? Then pause the others again.",
+        ),
+    ),
+)
+
+LABS = (*_THREADS, *_PRIORITIES)

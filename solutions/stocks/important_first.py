@@ -1,0 +1,71 @@
+# Written in the lab 04_priority.
+"""One consumer that lets all other partitions wait while the important one has something to read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+
+from stocks.topics import partition_count
+
+__all__ = ["read_important_first"]
+
+# Nobody could tell yet what is committed, because the group's coordinator has only just begun. The client does not ask again by
+# itself: those partitions are read when they are assigned anew.
+_ASK_AGAIN = (KafkaError.COORDINATOR_LOAD_IN_PROGRESS, KafkaError.COORDINATOR_NOT_AVAILABLE, KafkaError.NOT_COORDINATOR)
+
+
+def read_important_first(
+    consumer: Consumer, topic: str, handle: Callable[[Message], None], stopping: Callable[[], bool] = lambda: False
+) -> None:
+    """Read all partitions of a topic, at least once each record; the last partition first, whenever it has anything.
+
+    Parameters
+    ----------
+    consumer
+        A consumer with ``enable.partition.eof=True``, which tells when a partition has been read to its end, and with
+        ``enable.auto.offset.store=False``: what is committed every few seconds is then what was stored here, after it was
+        handled. Closed at the end.
+    topic
+        What to read, from where it was committed.
+    handle
+        Called with each record. What it raises ends the loop.
+    stopping
+        Asked after each record.
+
+    Raises
+    ------
+    KafkaException
+        For an error that the client cannot mend by itself.
+    """
+    try:
+        last = partition_count(consumer, topic) - 1
+        important = TopicPartition(topic, last)
+        others = [TopicPartition(topic, p) for p in range(last)]
+        consumer.assign([*others, important])
+        consumer.pause(others)
+        read_up_to: int | None = None  # the end of the important partition, while there is nothing to read
+
+        while not stopping():
+            message = consumer.poll(0.1)
+            # What was fetched but not read yet counts, too: the end moves when records have come, not when their turn has.
+            if read_up_to is not None and consumer.get_watermark_offsets(important, cached=True)[1] > read_up_to:
+                consumer.pause(others)
+                read_up_to = None
+            if message is None:
+                continue
+            if message.error() is None:
+                handle(message)
+                consumer.store_offsets(message)
+            elif message.error().code() == KafkaError._PARTITION_EOF:
+                if message.partition() == last:
+                    read_up_to = message.offset()
+                    consumer.resume(others)
+            elif message.error().code() in _ASK_AGAIN:
+                consumer.assign([*others, important])
+                consumer.pause(others)
+            else:
+                raise KafkaException(message.error())
+    finally:
+        consumer.close()
