@@ -7,13 +7,10 @@ from collections.abc import Callable
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
+from stocks.coordinator import NOT_READY
 from stocks.topics import partition_count
 
 __all__ = ["read_important_first"]
-
-# Nobody could tell yet what is committed, because the group's coordinator has only just begun. The client does not ask again by
-# itself: those partitions are read when they are assigned anew.
-_ASK_AGAIN = (KafkaError.COORDINATOR_LOAD_IN_PROGRESS, KafkaError.COORDINATOR_NOT_AVAILABLE, KafkaError.NOT_COORDINATOR)
 
 
 def read_important_first(
@@ -32,21 +29,24 @@ def read_important_first(
     handle
         Called with each record. What it raises ends the loop.
     stopping
-        Asked after each record.
+        Asked after each record, and several times a second when there is none.
 
     Raises
     ------
     KafkaException
         For an error that the client cannot mend by itself.
     """
-    try:
+    with consumer:
         last = partition_count(consumer, topic) - 1
         important = TopicPartition(topic, last)
         others = [TopicPartition(topic, p) for p in range(last)]
-        consumer.assign([*others, important])
-        consumer.pause(others)
-        read_up_to: int | None = None  # the end of the important partition, while there is nothing to read
 
+        def begin() -> None:
+            consumer.assign([*others, important])
+            consumer.pause(others)
+
+        begin()
+        read_up_to: int | None = None  # the end of the important partition, while there is nothing to read
         while not stopping():
             message = consumer.poll(0.1)
             # What was fetched but not read yet counts, too: the end moves when records have come, not when their turn has.
@@ -55,17 +55,15 @@ def read_important_first(
                 read_up_to = None
             if message is None:
                 continue
-            if message.error() is None:
+            error = message.error()
+            if error is None:
                 handle(message)
                 consumer.store_offsets(message)
-            elif message.error().code() == KafkaError._PARTITION_EOF:
+            elif error.code() == KafkaError._PARTITION_EOF:
                 if message.partition() == last:
                     read_up_to = message.offset()
                     consumer.resume(others)
-            elif message.error().code() in _ASK_AGAIN:
-                consumer.assign([*others, important])
-                consumer.pause(others)
+            elif error.code() in NOT_READY:
+                begin()
             else:
-                raise KafkaException(message.error())
-    finally:
-        consumer.close()
+                raise KafkaException(error)

@@ -7,18 +7,15 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 
 from stocks.book import following
+from stocks.coordinator import NOT_READY
 from stocks.topics import partition_count
 
 __all__ = ["PartitionReader", "readers"]
 
 _BATCH = 50
-
-# Nobody could tell yet what is committed, because the group's coordinator has only just begun. The client does not ask again by
-# itself: that partition is read when it is assigned anew.
-_ASK_AGAIN = (KafkaError.COORDINATOR_LOAD_IN_PROGRESS, KafkaError.COORDINATOR_NOT_AVAILABLE, KafkaError.NOT_COORDINATOR)
 
 
 class PartitionReader(threading.Thread):
@@ -54,24 +51,11 @@ class PartitionReader(threading.Thread):
 
     def run(self) -> None:
         """Read; called by `start`."""
-        consumer = Consumer(self._settings)
         try:
-            partition = TopicPartition(self._topic, self.partition)
-            consumer.assign([partition])
-            with ThreadPoolExecutor(self.workers) as pool:
-                while not self._stopping.is_set():
-                    records = consumer.consume(_BATCH, timeout=0.1)
-                    if failed := [record.error() for record in records if record.error() is not None]:
-                        if failed[0].code() not in _ASK_AGAIN:
-                            raise KafkaException(failed[0])
-                        consumer.assign([partition])
-                    elif records:
-                        list(pool.map(self._handle_all, _by_key(records)))  # waits for all, and raises what one of them raised
-                        consumer.commit(offsets=following(records), asynchronous=False)
+            with Consumer(self._settings) as consumer, ThreadPoolExecutor(self.workers) as pool:
+                self._read(consumer, pool)
         except BaseException as error:
             self._failure = error
-        finally:
-            consumer.close()
 
     def stop(self) -> None:
         """Have it finish its batch; on return it has done so. Raises what ended it before, if anything did."""
@@ -79,6 +63,19 @@ class PartitionReader(threading.Thread):
         self.join()
         if self._failure is not None:
             raise self._failure
+
+    def _read(self, consumer: Consumer, pool: ThreadPoolExecutor) -> None:
+        mine = [TopicPartition(self._topic, self.partition)]
+        consumer.assign(mine)
+        while not self._stopping.is_set():
+            records = consumer.consume(_BATCH, timeout=0.1)
+            if errors := [record.error() for record in records if record.error() is not None]:
+                if errors[0].code() not in NOT_READY:
+                    raise KafkaException(errors[0])
+                consumer.assign(mine)
+            elif records:
+                list(pool.map(self._handle_all, _by_key(records)))  # waits for all, and raises what one of them raised
+                consumer.commit(offsets=following(records), asynchronous=False)
 
     def _handle_all(self, records: Sequence[Message]) -> None:
         for record in records:
@@ -89,9 +86,8 @@ def readers(
     settings: Mapping[str, object], topic: str, handle: Callable[[Message], None], important_workers: int = 2
 ) -> list[PartitionReader]:
     """A reader for each partition of a topic, to be started: with one worker, the last one, which is important, with more."""
-    consumer = Consumer(dict(settings))
-    last = partition_count(consumer, topic) - 1
-    consumer.close()
+    with Consumer(dict(settings)) as consumer:
+        last = partition_count(consumer, topic) - 1
     return [PartitionReader(settings, topic, p, handle, important_workers if p == last else 1) for p in range(last + 1)]
 
 

@@ -920,3 +920,60 @@ def test_important_first_and_the_others_do_not_move_meanwhile(cluster: Cluster) 
     assert positions == [positions[0]] * 30 + [positions[30]] * 20
     assert Counter(read) == {0: 30, 1: 30, 2: 30, 3: 50}
     assert committed(cluster, "first", "first", 4) == {0: 30, 1: 30, 2: 30, 3: 50}
+
+
+class Unready(Consumer):
+    """The first that it hears is an error of the coordinator; until it is assigned partitions again, it reads nothing."""
+
+    code = KafkaError.NOT_COORDINATOR
+    told = False
+
+    def error(self) -> KafkaError:  # of the message, which is the consumer itself here
+        return KafkaError(self.code)
+
+    def poll(self, *args: float) -> object:
+        return super().poll(*args) if self.told else self._tell()
+
+    def consume(self, *args: int, **more: float) -> list:
+        return super().consume(*args, **more) if self.told else [self._tell()]
+
+    def _tell(self) -> object:
+        self.told = True
+        self.unassign()
+        return self
+
+
+@pytest.mark.cluster
+def test_a_reader_begins_when_the_coordinator_is_ready(cluster: Cluster, prices: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from stocks.partition_readers import PartitionReader
+
+    monkeypatch.setattr("stocks.partition_readers.Consumer", Unready)
+    settings = cluster.client_config(group_id="unready", enable_auto_commit=False, auto_offset_reset="earliest")
+    read: list[int] = []
+    reader = PartitionReader(settings, prices, 0, lambda record: read.append(record.offset()))
+    reader.start()
+    wait_until(lambda: len(read) >= 300 or not reader.is_alive(), 20, "all of it")
+    reader.stop()
+    assert sorted(read) == list(range(300))
+
+    monkeypatch.setattr(Unready, "code", KafkaError.GROUP_AUTHORIZATION_FAILED)  # of no use to ask again
+    reader = PartitionReader(settings, prices, 0, lambda record: None)
+    reader.start()
+    with pytest.raises(KafkaException, match="GROUP_AUTHORIZATION_FAILED"):
+        reader.join(20)
+        reader.stop()
+
+
+@pytest.mark.cluster
+def test_important_first_begins_when_the_coordinator_is_ready(cluster: Cluster, prices: str) -> None:
+    from stocks.important_first import read_important_first
+
+    settings = cluster.client_config(group_id="unready-first", auto_offset_reset="earliest", enable_partition_eof=True)
+    read: list[int] = []
+    consumer = Unready({**settings, "enable.auto.offset.store": False})
+    give_up = time.monotonic() + 20
+    read_important_first(
+        consumer, prices, lambda record: read.append(record.partition()), lambda: len(read) == 900 or time.monotonic() > give_up
+    )
+    assert read[:300] == [2] * 300 and Counter(read) == {0: 300, 1: 300, 2: 300}
+    assert committed(cluster, "unready-first") == {0: 300, 1: 300, 2: 300}

@@ -326,7 +326,8 @@ _PRIORITIES = (
             Requirement("all that was read is committed", _committed_to_the_end(_READERS, _PRICES)),
         ),
         (
-            "`consumer.assign([TopicPartition(topic, partition)])` instead of `subscribe`; without an offset it begins where was committed.",
+            "`consumer.assign([TopicPartition(topic, partition)])` instead of `subscribe`; without an offset it begins where was committed. "
+            "Nothing comes? Look at the `error()` of what `consume` returns: after one out of `NOT_READY`, assign again.",
             "Put the records of a batch into lists by key. `ThreadPoolExecutor(workers)` and its `map` give each list to a worker.",
             "`list(pool.map(…))` returns when all are done. Then `consumer.commit(offsets=following(records), asynchronous=False)`.",
             "`partition_count(consumer, topic)` tells how many readers there are; the last of them gets more workers.",
