@@ -202,9 +202,11 @@ def _right_options(question: Question) -> str:
 
 
 def _prose(text: str) -> str:
-    """Escaped text, with what stands between backticks as code."""
-    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
+    """Escaped text, with what stands between backticks as code, and between asterisks as stressed."""
+    with_code = re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
+    return re.sub(r"\*(\w+)\*", r"<em>\1</em>", with_code)
 
 
 def _plain(text: str) -> str:
-    return text.replace("`", "")
+    """The same without marks, for labels that show none."""
+    return re.sub(r"\*(\w+)\*", r"\1", text.replace("`", ""))

@@ -153,13 +153,13 @@ def document(drawing: Drawing, title: str, *, palette: Palette = LIGHT, live: bo
         Its background.
     live
         True inside a widget: fills the cell's width and lets the cell's own background through. False for a stored
-        picture: has a size of its own and a background card.
+        picture: has a size of its own, which shrinks where a cell is narrower, and a background card.
     """
     if live:
         size, margin, card = 'width="100%" style="display:block"', 0, ""
     else:
         margin = 10
-        size = f'width="{WIDTH + 2 * margin}" height="{drawing.height + 2 * margin:g}"'
+        size = f'width="{WIDTH + 2 * margin}" height="{drawing.height + 2 * margin:g}" style="max-width:100%;height:auto"'
         card = rect(
             -margin,
             -margin,

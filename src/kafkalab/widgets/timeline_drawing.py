@@ -106,7 +106,9 @@ def draw_timeline(acks: Sequence[Ack], marks: Sequence[Mark], palette: Palette =
     end = max(end, start + 1)
     axis = _Axis(start, end)
     shown = [mark for mark in marks if start <= mark.at <= end]
-    plot = _curve(times, axis, palette) + _marks(shown, axis, palette) + _gap_band(times, until, axis, palette)
+    curve, spike = _curve(times, axis, palette)
+    lines, labels = _marks(shown, axis, palette)
+    plot = curve + lines + _gap_band(times, until, axis, palette) + labels + spike  # words last, so that no line crosses them
     title = text(0, 12, f"{len(acks)} messages: {describe_gaps(acks, until)}", fill=palette.text, size=13, weight="600")
     return stack(Drawing(title + plot, _TOP + _HEIGHT), _lanes(acks, axis, shown, palette), _seconds(axis, palette), gap=4)
 
@@ -126,7 +128,8 @@ def _nice(value: float) -> float:
     return next(step * power for step in (1, 2, 5, 10) if step * power >= value * (1 - 1e-9))
 
 
-def _curve(times: Sequence[float], axis: _Axis, palette: Palette) -> str:
+def _curve(times: Sequence[float], axis: _Axis, palette: Palette) -> tuple[str, str]:
+    """The curve, and the figure for what was cut off."""
     step = _nice(max((axis.end - axis.start) / _SLICES, 0.05))
     counts = Counter(int((at - axis.start) / step) for at in times)
     slices = int((axis.end - axis.start) / step) + 1
@@ -146,10 +149,10 @@ def _curve(times: Sequence[float], axis: _Axis, palette: Palette) -> str:
         body += text(_LEFT - 6, y + 4, f"{share * top:g}", fill=palette.muted, size=11, anchor="end")
     body += text(0, _TOP - 8, "per s", fill=palette.muted, size=11)
     body += path(area, fill=LEADER, opacity=0.35, stroke=LEADER)
-    if highest > top:
-        at = axis.x(axis.start + (max(counts, key=counts.__getitem__) + 0.5) * step)
-        body += text(at, _TOP + 12, f"▲ {highest:,.0f}", fill=palette.text, size=11, anchor="middle", halo=palette.background)
-    return body
+    if highest <= top:
+        return body, ""
+    at = axis.x(axis.start + (max(counts, key=counts.__getitem__) + 0.5) * step)
+    return body, text(at, _TOP + 12, f"▲ {highest:,.0f}", fill=palette.text, size=11, anchor="middle", halo=palette.background)
 
 
 def _gap_band(times: Sequence[float], until: float | None, axis: _Axis, palette: Palette) -> str:
@@ -165,19 +168,21 @@ def _gap_band(times: Sequence[float], until: float | None, axis: _Axis, palette:
     )
 
 
-def _marks(marks: Sequence[Mark], axis: _Axis, palette: Palette) -> str:
-    body, free = "", {14.0: 0.0, 27.0: 0.0}  # two lines for labels: the upper for faults, the lower for leaders
+def _marks(marks: Sequence[Mark], axis: _Axis, palette: Palette) -> tuple[str, str]:
+    """Their lines, and their labels."""
+    lines, labels = "", ""
+    free = {14.0: 0.0, 27.0: 0.0}  # two lines for labels: the upper for faults, the lower for leaders
     for mark in sorted(marks, key=lambda m: m.at):
         fault = mark.kind == "fault"
         x, y = axis.x(mark.at), 14.0 if fault else 27.0
         colour = _RED if fault else STATE_COLOURS["isolated"]
-        body += line(x, y + 4, x, _TOP + _HEIGHT, stroke=colour, width=1.5, dash=None if fault else "4 3")
+        lines += line(x, y + 4, x, _TOP + _HEIGHT, stroke=colour, width=1.5, dash=None if fault else "4 3")
         width = text_width(mark.text, 11)
         left = min(x + 3, WIDTH - width)
         if left >= free[y]:  # a label that would cover another is left out; its line stays
-            body += text(left, y + 13, mark.text, fill=colour, size=11, weight="600")
+            labels += text(left, y + 13, mark.text, fill=colour, size=11, weight="600", halo=palette.background)
             free[y] = left + width + 6
-    return body
+    return lines, labels
 
 
 def _lanes(acks: Sequence[Ack], axis: _Axis, marks: Sequence[Mark], palette: Palette) -> Drawing:
