@@ -11,6 +11,7 @@ from kafkalab.widgets.palette import LIGHT, Palette
 __all__ = ["WIDTH", "Drawing", "Picture", "document", "fit", "line", "path", "phrases", "rect", "stack", "text", "text_width"]
 
 WIDTH = 900  # a JupyterLab cell's usual width in pixels
+_STORED_WIDTH = 840  # JupyterLab cuts off what is wider than the cell; so wide it is in a window of 1280 pixels
 
 _FONT = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif"
 _MONO = "ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
@@ -153,13 +154,14 @@ def document(drawing: Drawing, title: str, *, palette: Palette = LIGHT, live: bo
         Its background.
     live
         True inside a widget: fills the cell's width and lets the cell's own background through. False for a stored
-        picture: has a size of its own, which shrinks where a cell is narrower, and a background card.
+        picture: has a size of its own, which fits into a cell on a small screen, and a background card.
     """
     if live:
         size, margin, card = 'width="100%" style="display:block"', 0, ""
     else:
         margin = 10
-        size = f'width="{WIDTH + 2 * margin}" height="{drawing.height + 2 * margin:g}" style="max-width:100%;height:auto"'
+        height = round((drawing.height + 2 * margin) * _STORED_WIDTH / (WIDTH + 2 * margin))
+        size = f'width="{_STORED_WIDTH}" height="{height}"'
         card = rect(
             -margin,
             -margin,
