@@ -154,7 +154,8 @@ def test_retries_right_and_misjudged(clean: Cluster, verdict: Verdict) -> None:
         ({"patient": GAP}, "20 of patient are missing. How long may it go on trying"),
         ({"idempotent": GAP}, "20 of idempotent are missing"),
         ({"idempotent": SWAPPED}, "idempotent is out of order. Which setting"),
-        ({"idempotent": AGAIN}, "6 of idempotent are there twice"),
+        ({"idempotent": AGAIN}, "6 of idempotent are there twice. Which setting lets the broker"),
+        ({"idempotent": AGAIN}, "And how many requests may be in flight?"),
         ({"three_tries": ALL}, "three-tries gave nothing up"),
     ],
 )

@@ -215,7 +215,10 @@ def _patient_has_all(sight: Sight) -> None:
 def _idempotent_is_perfect(sight: Sight) -> None:
     _, doubled, inverted = _sent_by(sight, "idempotent")
     if doubled:
-        raise Unmet(f"{doubled} of idempotent are there twice. Which setting lets the broker recognize a retry?")
+        raise Unmet(
+            f"{doubled} of idempotent are there twice. Which setting lets the broker recognize a retry? And how many requests "
+            "may be in flight?"
+        )
     if inverted:
         raise Unmet("idempotent is out of order. Which setting lets the broker refuse what comes out of turn?")
 
