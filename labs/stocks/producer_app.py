@@ -26,6 +26,11 @@ _CONNECT_SECONDS = 10
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the application.
 
+    Parameters
+    ----------
+    arguments
+        Those of the command line, unless given.
+
     Returns
     -------
     int
@@ -73,6 +78,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     waiting = producer.flush(_FLUSH_SECONDS)
     sent, delivered = (sum(getattr(sender, what) for sender in senders) for what in ("sent", "delivered"))
     print(f"{sent} sent, {delivered} delivered, {waiting} still waiting", flush=True)
+    if waiting:
+        producer.purge()  # they are given up, and reported; close would wait for them until delivery.timeout.ms is over
+    producer.close()
     if delivered != sent:
         return 1
     return 128 + ended_by[0] if ended_by else 0
