@@ -52,5 +52,16 @@ class ImportantStocks:
         self._last = partitions - 1
 
     def partition(self, name: str) -> int:
-        """The partition of a stock: always the same for the same name."""
+        """The partition of a stock.
+
+        Parameters
+        ----------
+        name
+            The stock's name.
+
+        Returns
+        -------
+        int
+            Always the same for the same name, in every process.
+        """
         return self._last if name in self._important else murmur2(name.encode(), self._last)

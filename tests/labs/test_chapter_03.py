@@ -53,6 +53,36 @@ def trips(producer: Producer, topic: str, important: list[str]) -> None:
     raise ZeroDivisionError("integer modulo by zero")
 
 
+class Choosing:
+    """Puts the important ones on the last partition."""
+
+    def __init__(self, producer: Producer, topic: str, important: object) -> None:
+        self.met: list[str] = []
+
+    def other(self, name: str) -> int:
+        raise NotImplementedError
+
+    def partition(self, name: str) -> int:
+        return 4 if name in ("IBM", "UBER") else self.other(name)
+
+
+class ByPythonsHash(Choosing):
+    def other(self, name: str) -> int:
+        return hash(name) % 4
+
+
+class ByPythonsHashOfBytes(Choosing):
+    def other(self, name: str) -> int:
+        return abs(hash(name.encode())) % 4
+
+
+class InOrderOfAppearance(Choosing):
+    def other(self, name: str) -> int:
+        if name not in self.met:
+            self.met.append(name)
+        return self.met.index(name) % 4
+
+
 def topics_of_the_partitioner(cluster: Cluster, partitions: int = 5) -> None:
     create(cluster, "stock-prices", partitions)
     create(cluster, "single-copy", 5, 1)
@@ -107,6 +137,22 @@ def test_partitioner_that_refuses_nothing_or_trips(clean: Cluster, verdict: Verd
     verdict.says("It accepts no important stock at all", "03_partitioner", clean, partitioner=AcceptsAll)
     verdict.says("it ends with ZeroDivisionError", "03_partitioner", clean, partitioner=trips)
     verdict.says("should be your class, not a str", "03_partitioner", clean, partitioner="IBM,UBER")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        (ByPythonsHash, "It chooses by Python's hash()"),
+        (ByPythonsHashOfBytes, "It chooses by Python's hash()"),
+        (InOrderOfAppearance, "What else than its name does the choice depend on?"),
+        (AcceptsAll, "it ends with AttributeError"),
+    ],
+)
+def test_partitioner_that_another_process_would_not_agree_with(
+    clean: Cluster, verdict: Verdict, wrong: type, says: str
+) -> None:
+    topics_of_the_partitioner(clean)
+    verdict.says(says, "03_partitioner", clean, partitioner=wrong)
 
 
 # -- 03_sync_async, 03_replication ----------------------------------------------------------------------------------

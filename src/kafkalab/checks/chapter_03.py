@@ -167,6 +167,34 @@ def _refuses_bad_configurations(sight: Sight) -> None:
         raise Unmet(f"It accepts {what}. Better a clear ValueError now than records in the wrong place later.")
 
 
+def _depends_on_the_name_alone(sight: Sight) -> None:
+    important_stocks = _answer(sight, "partitioner", "your class ImportantStocks")
+    rest = len(_existing(sight, _PRICES)) - 1
+    others = [name for name in _STOCKS if name not in _IMPORTANT]
+    producer = Producer(sight.cluster.client_config())
+
+    def chosen(names: Iterable[str]) -> dict[str, object]:
+        try:
+            partitioner = important_stocks(producer, _PRICES, ("IBM", "UBER"))  # type: ignore[operator]
+            return {name: partitioner.partition(name) for name in names}
+        except Exception as error:
+            raise Unmet(f"Asked for the partitions of all stocks, it ends with {type(error).__name__}: {error}.") from error
+
+    first, second = chosen(others), chosen(reversed(others))
+    if differs := next((name for name in others if first[name] != second[name]), None):
+        raise Unmet(
+            f"{differs} goes to partition {first[differs]}, and with another object of your class to {second[differs]}. What "
+            "else than its name does the choice depend on?"
+        )
+    # Python's hash is the same all through this process: it has to be recognized.
+    for python in (hash, lambda name: abs(hash(name)), lambda name: hash(name.encode()), lambda name: abs(hash(name.encode()))):
+        if rest > 1 and all(first[name] == python(name) % rest for name in others):
+            raise Unmet(
+                "It chooses by Python's hash(), which is another number for the same name when the program is started again. "
+                "Which hash is the same in every process?"
+            )
+
+
 # -- synchronous, asynchronous, replicated --------------------------------------------------------------------------
 
 _EXAMPLE = "my-example-topic"
@@ -529,6 +557,7 @@ LABS: tuple[Lab, ...] = (
             Requirement("the last partition holds IBM and UBER and nothing else", _important_alone(_PRICES)),
             Requirement("the other stocks share the other partitions", _others_spread),
             Requirement("the prices of one stock are in one partition", _each_key_in_one_partition(_PRICES)),
+            Requirement("the choice depends on the stock's name alone, in every process", _depends_on_the_name_alone),
             Requirement("the last partition stays the last one while its broker is down", _waited_for_the_last),
             Requirement("a configuration that cannot be meant is refused", _refuses_bad_configurations),
         ),
