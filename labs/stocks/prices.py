@@ -58,12 +58,33 @@ class StockPrice:
 
 
 def serialize(price: StockPrice) -> bytes:
-    """A record's value: JSON with the fields ``cents``, ``dollars`` and ``name``."""
+    """Write a stock price into a record.
+
+    Parameters
+    ----------
+    price
+        The price.
+
+    Returns
+    -------
+    bytes
+        The record's value: JSON with the fields ``cents``, ``dollars`` and ``name``.
+    """
     return json.dumps(asdict(price), sort_keys=True).encode()
 
 
 def deserialize(value: bytes | None) -> StockPrice:
-    """The stock price in a record's value.
+    """Read the stock price in a record.
+
+    Parameters
+    ----------
+    value
+        The record's value.
+
+    Returns
+    -------
+    StockPrice
+        What `serialize` was given.
 
     Raises
     ------
@@ -93,7 +114,18 @@ class Stock:
     high: StockPrice
 
     def price(self, chance: random.Random) -> StockPrice:
-        """A price at random."""
+        """Draw a price.
+
+        Parameters
+        ----------
+        chance
+            Where the luck comes from; one with a seed draws the same prices again.
+
+        Returns
+        -------
+        StockPrice
+            A price in the stock's range.
+        """
         cents = sorted((self.low.cents, self.high.cents))
         return StockPrice(self.name, chance.randint(self.low.dollars, self.high.dollars), chance.randint(*cents))
 

@@ -30,6 +30,11 @@ def partition_count(producer: Producer | Consumer, topic: str, timeout: float = 
     timeout
         Seconds until a cluster that does not answer is given up.
 
+    Returns
+    -------
+    int
+        All of its partitions, whether somebody leads them or not.
+
     Raises
     ------
     ClusterUnreachable
