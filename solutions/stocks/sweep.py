@@ -48,7 +48,18 @@ class Run:
         return self.requests / self.seconds
 
     def percentile(self, percent: float) -> float:
-        """The latency that so many per cent of the records keep within."""
+        """The latency that so many per cent of the records keep within.
+
+        Parameters
+        ----------
+        percent
+            0 to 100.
+
+        Returns
+        -------
+        float
+            Milliseconds.
+        """
         return self.latencies[min(len(self.latencies) - 1, int(len(self.latencies) * percent / 100))]
 
 
@@ -69,6 +80,11 @@ def measure(
         Records a second, in bursts of ten. Without it, as fast as they are taken.
     every
         Take the latency of every so many records only. To be told of each one costs time, too.
+
+    Returns
+    -------
+    Run
+        What it took.
 
     Raises
     ------
