@@ -38,11 +38,30 @@ class Interceptor(Protocol):
     """The two hooks. Both may be called from many threads at once: whatever they count needs a lock."""
 
     def on_send(self, record: Record) -> Record:
-        """Called before the partition is chosen; returns the record to be sent, the same one or another."""
+        """Called before the partition is chosen.
+
+        Parameters
+        ----------
+        record
+            As it was given to the producer, or as the interceptor before returned it.
+
+        Returns
+        -------
+        Record
+            What is to be sent: the same one, or another.
+        """
         ...
 
     def on_acknowledgement(self, error: KafkaError | None, message: Message) -> None:
-        """Called when a record was acknowledged or given up, before the delivery report of whoever sent it. Be quick."""
+        """Called when a record was acknowledged or given up, before the delivery report of whoever sent it. Be quick.
+
+        Parameters
+        ----------
+        error
+            Why it was given up; None if it was acknowledged.
+        message
+            The record, with its partition and offset if it was acknowledged.
+        """
         ...
 
 
@@ -72,7 +91,18 @@ class InterceptedProducer:
         headers: Sequence[tuple[str, bytes]] = (),
         on_delivery: Report | None = None,
     ) -> None:
-        """As `Producer.produce`; a `BufferError` comes through, and the record passes the hooks anew when it is sent again."""
+        """Have a record pass the hooks, and send it.
+
+        Parameters
+        ----------
+        topic, value, key, partition, timestamp, headers, on_delivery
+            As for `Producer.produce`.
+
+        Raises
+        ------
+        BufferError
+            When the queue is full. The record passes the hooks anew when it is sent again.
+        """
         record = Record(topic, value, key, partition, timestamp, headers)
         for interceptor in self._interceptors:
             try:
@@ -100,16 +130,21 @@ class InterceptedProducer:
         )
 
     def poll(self, timeout: float = 0) -> int:
-        """As `Producer.poll`."""
+        """As `Producer.poll`: serve reports for so many seconds, and return how many events were served."""
         return self._producer.poll(timeout)
 
     def flush(self, timeout: float = -1) -> int:
-        """As `Producer.flush`."""
+        """As `Producer.flush`: wait so many seconds at most (-1: for ever), and return how many still wait."""
         return self._producer.flush(timeout)
 
 
 class CountingInterceptor:
-    """Counts what is sent, acknowledged and given up.
+    """Counts what is sent, acknowledged and given up, and logs every so many of them, for who wants to see some.
+
+    Parameters
+    ----------
+    every
+        Log every so many records that are sent, and every so many that are acknowledged (level INFO); without it, none.
 
     Attributes
     ----------
@@ -117,20 +152,34 @@ class CountingInterceptor:
         How many so far.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, every: int | None = None) -> None:
         self.sent = self.acknowledged = self.failed = 0
+        self._every = every
         self._counting = threading.Lock()
 
     def on_send(self, record: Record) -> Record:
-        """Count it; it is sent as it is."""
+        """Count a record; it is sent as it is."""
         with self._counting:
             self.sent += 1
+            number = self.sent
+        if self._is_due(number):
+            _LOG.info("%d sent: %s %s", number, _text(record.key), _text(record.value))
         return record
 
     def on_acknowledgement(self, error: KafkaError | None, message: Message) -> None:
-        """Count it."""
+        """Count a record's end, good or bad."""
         with self._counting:
-            if error is None:
-                self.acknowledged += 1
-            else:
+            if error is not None:
                 self.failed += 1
+                return
+            self.acknowledged += 1
+            number = self.acknowledged
+        if self._is_due(number):
+            _LOG.info("%d acknowledged: %s [%d] at %d", number, message.topic(), message.partition(), message.offset())
+
+    def _is_due(self, number: int) -> bool:
+        return self._every is not None and number % self._every == 0
+
+
+def _text(value: bytes | str | None) -> str | None:
+    return value.decode(errors="replace") if isinstance(value, bytes) else value

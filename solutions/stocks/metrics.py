@@ -33,8 +33,14 @@ class Metrics:
         Records that still wait for their acknowledgement or its report, whether they were sent or not.
     batch_records, batch_bytes
         Of an average batch since the last figures; 0 if there was none.
+    queue_time
+        Milliseconds from `produce` to the batch, on average since the last figures; 0 if there was none.
     rtt
         Milliseconds from a request to its answer, on average since the last figures; 0 if there was none.
+    sent_bytes
+        Bytes sent to brokers since the producer began: packed, and with all that is around the records.
+    retries, errors
+        Requests that were tried again, and those that could not be sent, since the producer began.
     """
 
     at: float
@@ -43,7 +49,11 @@ class Metrics:
     queued: int
     batch_records: float
     batch_bytes: float
+    queue_time: float
     rtt: float
+    sent_bytes: int
+    retries: int
+    errors: int
 
     def rate(self, earlier: Metrics) -> float:
         """Records a second between some earlier figures and these."""
@@ -51,7 +61,18 @@ class Metrics:
 
 
 def read_metrics(text: str) -> Metrics:
-    """The figures in what ``stats_cb`` is given."""
+    """The figures in what ``stats_cb`` is given.
+
+    Parameters
+    ----------
+    text
+        JSON, as librdkafka's STATISTICS.md describes it.
+
+    Returns
+    -------
+    Metrics
+        Those of them that say most, over all brokers and topics.
+    """
     told = json.loads(text)
     brokers, topics = told["brokers"].values(), told["topics"].values()
     return Metrics(
@@ -61,7 +82,11 @@ def read_metrics(text: str) -> Metrics:
         queued=told["msg_cnt"],
         batch_records=_average([topic["batchcnt"] for topic in topics]),
         batch_bytes=_average([topic["batchsize"] for topic in topics]),
+        queue_time=_average([broker["int_latency"] for broker in brokers]) / 1000,
         rtt=_average([broker["rtt"] for broker in brokers]) / 1000,
+        sent_bytes=sum(broker["txbytes"] for broker in brokers),
+        retries=sum(broker["txretries"] for broker in brokers),
+        errors=sum(broker["txerrs"] for broker in brokers),
     )
 
 
@@ -92,6 +117,18 @@ class MetricsReporter:
 
     def follow(self, count: int, timeout: float = 10.0) -> Iterator[Metrics]:
         """The next figures, one by one as they come, while other threads send and poll.
+
+        Parameters
+        ----------
+        count
+            How many.
+        timeout
+            Seconds to wait for each.
+
+        Yields
+        ------
+        Metrics
+            The next ones.
 
         Raises
         ------

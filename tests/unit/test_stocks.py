@@ -201,6 +201,24 @@ def test_the_application_ends_with_that_error(monkeypatch: pytest.MonkeyPatch, c
     assert "no broker answered within 1 s" in capsys.readouterr().err
 
 
+def test_the_application_logs_every_hundredth_price_of_each_stock(capsys: pytest.CaptureFixture[str]) -> None:
+    from stocks.producer_app import _DeliveryLog
+
+    def report(name: bytes, offset: int) -> SimpleNamespace:
+        fields = {"key": name, "value": b"{}", "topic": "t", "partition": 2, "offset": offset, "timestamp": (1, 1_790_000_000_000)}
+        return SimpleNamespace(**{field: lambda value=value: value for field, value in fields.items()})
+
+    log = _DeliveryLog()
+    for offset in range(250):
+        log(None, report(b"IBM", offset))
+    for offset in range(99):
+        log(None, report(b"SUN", offset))
+    log(KafkaError(KafkaError._MSG_TIMED_OUT), report(b"SUN", 99))
+    said = capsys.readouterr()
+    assert said.out.splitlines() == [f"IBM {{}} t [2] at {offset}, 1790000000000" for offset in (99, 199)]
+    assert said.err == "SUN: Local: Message timed out\n"
+
+
 # -- the partitioner ------------------------------------------------------------------------------------------------
 
 
@@ -282,7 +300,8 @@ class Delivering:
 
     def produce(self, topic: str, **record: object) -> None:
         self.sent.append({"topic": topic, **record})
-        record["on_delivery"](self.error, SimpleNamespace(topic=lambda: topic))  # type: ignore[operator]
+        there = SimpleNamespace(topic=lambda: topic, partition=lambda: 2, offset=lambda: len(self.sent) - 1)
+        record["on_delivery"](self.error, there)  # type: ignore[operator]
 
 
 class Stamp:
@@ -340,6 +359,26 @@ def test_failures_count_apart_from_acknowledgements() -> None:
     for _ in range(3):
         producer.produce("t", b"v")
     assert (counting.sent, counting.acknowledged, counting.failed) == (3, 0, 3)
+
+
+def test_every_so_many_records_are_logged(caplog: pytest.LogCaptureFixture) -> None:
+    from stocks.interceptors import CountingInterceptor, InterceptedProducer
+
+    caplog.set_level("INFO", "stocks.interceptors")
+    producer = InterceptedProducer(Delivering(), [CountingInterceptor(every=2)])
+    for number in range(5):
+        producer.produce("t", str(number).encode(), "IBM")
+    assert caplog.messages == ["2 sent: IBM 1", "2 acknowledged: t [2] at 1", "4 sent: IBM 3", "4 acknowledged: t [2] at 3"]
+
+
+def test_nothing_is_logged_unless_asked_for(caplog: pytest.LogCaptureFixture) -> None:
+    from stocks.interceptors import CountingInterceptor, InterceptedProducer
+
+    caplog.set_level("INFO", "stocks.interceptors")
+    producer = InterceptedProducer(Delivering(), [CountingInterceptor()])
+    for _ in range(200):
+        producer.produce("t", b"v", None)
+    assert caplog.messages == []
 
 
 def test_counters_are_right_with_many_threads() -> None:

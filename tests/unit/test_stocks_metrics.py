@@ -24,6 +24,10 @@ def window(total: int, count: int) -> dict[str, int]:
     return {"sum": total, "cnt": count}
 
 
+def broker(requests: dict[str, int], rtt: dict[str, int], queued: dict[str, int]) -> dict[str, object]:
+    return {"req": requests, "rtt": rtt, "int_latency": queued, "txbytes": 700, "txretries": 2, "txerrs": 1}
+
+
 def told(seconds: float = 1.0, records: int = 0, requests: int = 0, queued: int = 0) -> str:
     """What librdkafka tells, as far as it is read."""
     return json.dumps(
@@ -32,8 +36,8 @@ def told(seconds: float = 1.0, records: int = 0, requests: int = 0, queued: int 
             "txmsgs": records,
             "msg_cnt": queued,
             "brokers": {
-                "one": {"req": {"Produce": requests, "Metadata": 7}, "rtt": window(3000, 1)},
-                "two": {"req": {}, "rtt": window(9000, 3)},
+                "one": broker({"Produce": requests, "Metadata": 7}, window(3000, 1), window(100_000, 10)),
+                "two": broker({}, window(9000, 3), window(0, 0)),
             },
             "topics": {
                 "few": {"batchcnt": window(10, 10), "batchsize": window(1000, 10)},
@@ -49,7 +53,9 @@ def told(seconds: float = 1.0, records: int = 0, requests: int = 0, queued: int 
 def test_figures_are_taken_from_all_brokers_and_topics() -> None:
     from stocks.metrics import Metrics, read_metrics
 
-    assert read_metrics(told(2.5, 100, 20, 3)) == Metrics(2.5, 100, 20, 3, batch_records=5.0, batch_bytes=250.0, rtt=3.0)
+    averages = {"batch_records": 5.0, "batch_bytes": 250.0, "queue_time": 10.0, "rtt": 3.0}
+    totals = {"sent_bytes": 1400, "retries": 4, "errors": 2}
+    assert read_metrics(told(2.5, 100, 20, 3)) == Metrics(2.5, 100, 20, 3, **averages, **totals)
 
 
 def test_without_a_batch_there_is_no_average() -> None:
