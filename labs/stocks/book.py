@@ -8,18 +8,35 @@ from pathlib import Path
 from confluent_kafka import OFFSET_BEGINNING, Message, TopicPartition
 
 from stocks.database import Database
-from stocks.prices import deserialize
+from stocks.prices import StockPrice, deserialize
 
 __all__ = ["Book", "following"]
 
 _TABLES = (
     "CREATE TABLE IF NOT EXISTS bookings (topic TEXT, part INTEGER, place BIGINT, name TEXT, cents BIGINT)",
+    "CREATE TABLE IF NOT EXISTS latest (name TEXT PRIMARY KEY, topic TEXT, part INTEGER, place BIGINT, cents BIGINT)",
     "CREATE TABLE IF NOT EXISTS positions (topic TEXT, part INTEGER, next BIGINT, PRIMARY KEY (topic, part))",
 )
 
+# Both databases know how to put a row in the place of another one.
+_LATEST = """INSERT INTO latest VALUES (?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE
+    SET topic = excluded.topic, part = excluded.part, place = excluded.place, cents = excluded.cents"""
+_POSITION = "INSERT INTO positions VALUES (?, ?, ?) ON CONFLICT (topic, part) DO UPDATE SET next = excluded.next"
+
 
 def following(records: Sequence[Message]) -> list[TopicPartition]:
-    """Where to go on after these records: for each of their partitions the offset after the last one, which is what is committed."""
+    """Where to go on after these records.
+
+    Parameters
+    ----------
+    records
+        Of one or more partitions, in any order.
+
+    Returns
+    -------
+    list of TopicPartition
+        For each of their partitions the offset after the last one, which is what is committed.
+    """
     after: dict[tuple[str, int], int] = {}
     for record in records:
         place = (record.topic(), record.partition())
@@ -28,7 +45,7 @@ def following(records: Sequence[Message]) -> list[TopicPartition]:
 
 
 class Book:
-    """Bookings of stock prices: a row for each record, and a second one if it is processed again.
+    """Bookings of stock prices: a row for each record, and a second one if it is processed again; and the latest price of each stock.
 
     Parameters
     ----------
@@ -51,7 +68,13 @@ class Book:
                 self._database.run(table)
 
     def add(self, records: Sequence[Message]) -> None:
-        """Book these records, all of them or none."""
+        """Book these records, all of them or none.
+
+        Parameters
+        ----------
+        records
+            Stock prices, those of a partition in its order.
+        """
         with self._database.transaction():
             self._insert(records)
             self._before_commit()
@@ -59,10 +82,15 @@ class Book:
     def add_with_positions(self, records: Sequence[Message], *, left_out: Sequence[Message] = ()) -> None:
         """Book these records and where to go on after them, all or nothing; what was booked before is left out.
 
-        Reading goes on after those in `left_out` too, of which nothing is booked.
-
         Who reads on from `positions` books each record exactly once: the database cannot hold the one without the other. And should
         somebody else have read the same partition meanwhile, `positions` tells.
+
+        Parameters
+        ----------
+        records
+            Stock prices, those of a partition in its order.
+        left_out
+            Records of which nothing is booked. Reading goes on after them, too.
         """
         with self._database.transaction():
             done = self._positions()
@@ -72,20 +100,34 @@ class Book:
 
             new = list(filter(is_new, records))
             self._insert(new)
-            self._database.run(
-                "INSERT INTO positions VALUES (?, ?, ?) ON CONFLICT (topic, part) DO UPDATE SET next = excluded.next",
-                [(p.topic, p.partition, p.offset) for p in following([*new, *filter(is_new, left_out)])],
-            )
+            after = following([*new, *filter(is_new, left_out)])
+            self._database.run(_POSITION, [(p.topic, p.partition, p.offset) for p in after])
             self._before_commit()
 
     def positions(self, partitions: Sequence[TopicPartition]) -> list[TopicPartition]:
-        """Where to go on in these partitions: at the beginning in those of which nothing is booked."""
+        """Where to go on.
+
+        Parameters
+        ----------
+        partitions
+            Those that are asked for.
+
+        Returns
+        -------
+        list of TopicPartition
+            The same ones with their offsets: the beginning, where nothing is booked.
+        """
         known = self._positions()
         return [TopicPartition(p.topic, p.partition, known.get((p.topic, p.partition), OFFSET_BEGINNING)) for p in partitions]
 
     def bookings(self) -> list[tuple[int, int]]:
         """Partition and offset of each booking, in this order."""
         return self._database.query("SELECT part, place FROM bookings ORDER BY part, place")
+
+    def latest(self) -> dict[str, StockPrice]:
+        """The price of each stock that was booked last, by symbol."""
+        rows = self._database.query("SELECT name, cents FROM latest ORDER BY name")
+        return {name: StockPrice(name, *divmod(cents, 100)) for name, cents in rows}
 
     def close(self) -> None:
         """Close the database."""
@@ -98,6 +140,8 @@ class Book:
         prices = [(record, deserialize(record.value())) for record in records]
         rows = [(r.topic(), r.partition(), r.offset(), p.name, 100 * p.dollars + p.cents) for r, p in prices]
         self._database.run("INSERT INTO bookings VALUES (?, ?, ?, ?, ?)", rows)
+        latest = {name: (name, *where, cents) for *where, name, cents in rows}  # of several prices of a stock the last one stays
+        self._database.run(_LATEST, list(latest.values()))
 
     def _before_commit(self) -> None:
         """Called when all is written and nothing is final."""

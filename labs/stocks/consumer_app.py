@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from types import FrameType
 
-from confluent_kafka import Consumer, Message, Producer
+from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
 
 from stocks.book import Book
 from stocks.database import DatabaseUnavailable
@@ -31,6 +31,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     A batch that is being handled is finished first. SIGKILL leaves no time for that, and does no harm either: the book
     holds a batch and the position after it, or neither. Only a dead letter may be there twice then.
+
+    Parameters
+    ----------
+    arguments
+        Those of the command line, if not given.
 
     Returns
     -------
@@ -84,10 +89,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
             book.add_with_positions(prices, left_out=malformed)
             print(f"{len(prices)} prices, {len(malformed)} set aside", flush=True)
 
-        read_batches(consumer, options.topic, handle, stopping=lambda: bool(ended_by), start_at=book.positions)
+        def start_at(partitions: Sequence[TopicPartition]) -> list[TopicPartition]:
+            found = book.positions(partitions)
+            for p in found:
+                print(f"{p.topic} [{p.partition}] from {p.offset if p.offset >= 0 else 'the beginning'}", flush=True)
+            return found
+
+        read_batches(consumer, options.topic, handle, stopping=lambda: bool(ended_by), start_at=start_at)
         book.close()
     except (ClusterUnreachable, UnknownTopic, DatabaseUnavailable, NotSetAside) as error:
         print(error, file=sys.stderr, flush=True)
+        return 1
+    except KafkaException as error:
+        print(error.args[0].str(), file=sys.stderr, flush=True)
         return 1
     return 128 + ended_by[0] if ended_by else 0
 

@@ -41,12 +41,31 @@ class Database:
         self._connection, self._mark, self._begin, self._unavailable = opened(str(where), patience)
 
     def query(self, sql: str) -> list[tuple[Any, ...]]:
-        """All rows that a SELECT finds."""
+        """Ask the database.
+
+        Parameters
+        ----------
+        sql
+            A SELECT.
+
+        Returns
+        -------
+        list of tuple
+            All rows that it finds.
+        """
         with self._told():
             return [tuple(row) for row in self._execute(sql).fetchall()]
 
     def run(self, sql: str, rows: Sequence[Sequence[object]] | None = None) -> None:
-        """Run a statement; or run it once for each of these rows, whose values stand in it as ``?``."""
+        """Run a statement.
+
+        Parameters
+        ----------
+        sql
+            The statement.
+        rows
+            Run it once for each of these, whose values stand in it as ``?``.
+        """
         with self._told():
             if rows is None:
                 self._execute(sql)
@@ -55,7 +74,12 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All that is run inside, or nothing. Nobody else writes meanwhile, so what is read inside stays true."""
+        """All that is run inside, or nothing. Nobody else writes meanwhile, so what is read inside stays true.
+
+        Yields
+        ------
+        None
+        """
         try:
             with self._told():
                 for statement in self._begin:

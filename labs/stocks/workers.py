@@ -48,11 +48,23 @@ class Progress(Protocol):
         ...
 
     def taken(self, offset: int) -> None:
-        """A record is about to be processed. Called in the order in which the partition is read."""
+        """A record is about to be processed. Called in the order in which the partition is read.
+
+        Parameters
+        ----------
+        offset
+            The record's.
+        """
         ...
 
     def finished(self, offset: int) -> None:
-        """A record was processed. Called in any order."""
+        """A record was processed. Called in any order.
+
+        Parameters
+        ----------
+        offset
+            The record's.
+        """
         ...
 
     def committable(self) -> int | None:

@@ -9,20 +9,34 @@ import threading
 from collections.abc import Sequence
 from types import FrameType
 
-from confluent_kafka import Consumer, Message
+from confluent_kafka import Consumer, KafkaException, Message
 
 from stocks.contiguous import Contiguous
 from stocks.journal import Journal
+from stocks.topics import ClusterUnreachable, UnknownTopic, partition_count
 from stocks.workers import WorkerPool
 
 __all__ = ["main"]
 
+_CONNECT_SECONDS = 10
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the application; returns its exit status: 130 after SIGINT, 143 after SIGTERM.
+    """Run the application.
 
     Prices that are being processed are finished first. After SIGKILL they are processed again, as are those that were finished
-    out of turn.
+    out of turn. What a record holds is not looked at: a malformed one is noted like any other. (An application whose `handle`
+    reads prices sets the malformed ones aside, in `handle`: if it raised, the pool would end, at the same record each time.)
+
+    Parameters
+    ----------
+    arguments
+        Those of the command line, if not given.
+
+    Returns
+    -------
+    int
+        Its exit status: 130 after SIGINT, 143 after SIGTERM, and 1 if it could not begin or go on.
     """
     options = _parse(arguments)
     ended_by: list[int] = []
@@ -32,13 +46,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     signal.signal(signal.SIGINT, on_signal)
     signal.signal(signal.SIGTERM, on_signal)
-
-    journal = Journal(options.journal)
-    never = threading.Event()
-
-    def handle(record: Message) -> None:
-        never.wait(options.work)
-        journal.add(record)
 
     # With a name of its own it gets its partitions back at once when it was killed.
     static = {"group.instance.id": options.instance} if options.instance else {}
@@ -56,9 +63,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "log_level": 2,
         }
     )
+    try:
+        partition_count(consumer, options.topic, _CONNECT_SECONDS)  # type: ignore[arg-type] - a consumer can be asked like a producer
+    except (ClusterUnreachable, UnknownTopic) as error:
+        print(error, file=sys.stderr, flush=True)
+        consumer.close()
+        return 1
+
+    journal = Journal(options.journal)
+    never = threading.Event()
+
+    def handle(record: Message) -> None:
+        never.wait(options.work)
+        journal.add(record)
+
     pool = WorkerPool(consumer, handle, Contiguous, workers=options.workers, commit_every=options.commit_every)
     try:
         pool.run(options.topic, stopping=lambda: bool(ended_by))
+    except KafkaException as error:
+        print(error.args[0].str(), file=sys.stderr, flush=True)
+        return 1
     finally:
         journal.close()
     return 128 + ended_by[0] if ended_by else 0

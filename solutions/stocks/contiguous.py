@@ -25,12 +25,23 @@ class Contiguous:
         return len(self._taken)
 
     def taken(self, offset: int) -> None:
-        """A record is about to be processed. Called in the order in which the partition is read."""
+        """A record is about to be processed. Called in the order in which the partition is read.
+
+        Parameters
+        ----------
+        offset
+            The record's.
+        """
         self._taken.append(offset)
         self._unfinished.add(offset)
 
     def finished(self, offset: int) -> None:
         """A record was processed. Called in any order.
+
+        Parameters
+        ----------
+        offset
+            The record's.
 
         Raises
         ------

@@ -35,7 +35,15 @@ class DeadLetters:
         self._failed: list[str] = []
 
     def add(self, record: Message, why: str) -> None:
-        """Set a record aside; `flush` tells whether it is there."""
+        """Set a record aside; `flush` tells whether it is there.
+
+        Parameters
+        ----------
+        record
+            What cannot be processed.
+        why
+            What is wrong with it, in words.
+        """
         place = {"topic": record.topic(), "partition": str(record.partition()), "offset": str(record.offset())}
         self._producer.produce(
             self._topic,
@@ -81,6 +89,11 @@ class LatestPrices:
 
     def handle(self, records: Sequence[Message]) -> None:
         """Take a batch in. On return it may be committed: what was set aside is with Kafka.
+
+        Parameters
+        ----------
+        records
+            The batch.
 
         Raises
         ------

@@ -21,33 +21,83 @@ __all__ = [
 
 
 def at_most_once(consumer: Consumer, book: Book, records: Sequence[Message]) -> None:
-    """Commit, then process: what was not processed is not read again."""
+    """Commit, then process: what was not processed is not read again.
+
+    Parameters
+    ----------
+    consumer
+        Has read the batch, and commits nothing by itself.
+    book
+        Where it is booked.
+    records
+        The batch.
+    """
     consumer.commit(offsets=following(records), asynchronous=False)
     book.add(records)
 
 
 def at_least_once(consumer: Consumer, book: Book, records: Sequence[Message]) -> None:
-    """Process, then commit: what was not committed is read again."""
+    """Process, then commit: what was not committed is read again.
+
+    Parameters
+    ----------
+    consumer
+        Has read the batch, and commits nothing by itself.
+    book
+        Where it is booked.
+    records
+        The batch.
+    """
     book.add(records)
     consumer.commit(offsets=following(records), asynchronous=False)
 
 
 def each_record_at_most_once(consumer: Consumer, book: Book, records: Sequence[Message]) -> None:
-    """As `at_most_once`, but a crash loses one record at most. Slow: a request for each record."""
+    """As `at_most_once`, but a crash loses one record at most. Slow: a request for each record.
+
+    Parameters
+    ----------
+    consumer
+        Has read the batch, and commits nothing by itself.
+    book
+        Where it is booked.
+    records
+        The batch.
+    """
     for record in records:
         consumer.commit(record, asynchronous=False)  # commits the offset after that record
         book.add([record])
 
 
 def each_record_at_least_once(consumer: Consumer, book: Book, records: Sequence[Message]) -> None:
-    """As `at_least_once`, but a crash doubles one record at most. Slow: a request for each record."""
+    """As `at_least_once`, but a crash doubles one record at most. Slow: a request for each record.
+
+    Parameters
+    ----------
+    consumer
+        Has read the batch, and commits nothing by itself.
+    book
+        Where it is booked.
+    records
+        The batch.
+    """
     for record in records:
         book.add([record])
         consumer.commit(record, asynchronous=False)
 
 
 def each_partition_at_least_once(consumer: Consumer, book: Book, records: Sequence[Message]) -> None:
-    """Process and commit the batch partition by partition."""
+    """Process and commit the batch partition by partition.
+
+    Parameters
+    ----------
+    consumer
+        Has read the batch, and commits nothing by itself.
+    book
+        Where it is booked.
+    records
+        The batch.
+    """
     in_order = sorted(records, key=Message.partition)  # keeps the order within a partition
     for _, part in groupby(in_order, key=Message.partition):
         together = list(part)
@@ -56,5 +106,15 @@ def each_partition_at_least_once(consumer: Consumer, book: Book, records: Sequen
 
 
 def exactly_once(consumer: Consumer, book: Book, records: Sequence[Message]) -> None:
-    """Results and offsets in one transaction of the database. Begin at ``book.positions``; Kafka need not be told."""
+    """Results and offsets in one transaction of the database. Begin at ``book.positions``; Kafka need not be told.
+
+    Parameters
+    ----------
+    consumer
+        Has read the batch, and commits nothing by itself.
+    book
+        Where it is booked.
+    records
+        The batch.
+    """
     book.add_with_positions(records)

@@ -26,7 +26,13 @@ class Journal:
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
 
     def add(self, record: Message) -> None:
-        """Note a record."""
+        """Note a record.
+
+        Parameters
+        ----------
+        record
+            What was processed.
+        """
         os.write(self._file, f"{record.partition()} {record.offset()}\n".encode())
 
     def places(self) -> list[tuple[int, int]]:

@@ -6,7 +6,33 @@ from collections.abc import Callable, Sequence
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-__all__ = ["read_batches"]
+__all__ = ["begin", "read_batches"]
+
+
+def begin(consumer: Consumer, partitions: Sequence[TopicPartition]) -> None:
+    """Take partitions over, at the offsets that stand in them; to be called in ``on_assign``.
+
+    A group rebalances eagerly (the default: a member is told all that it has from now on) or cooperatively (``cooperative-sticky``
+    and ``group.protocol=consumer``: only what is added). Each has a call of its own, and refuses the other one's.
+
+    Parameters
+    ----------
+    consumer
+        The consumer that they were assigned to.
+    partitions
+        What ``on_assign`` was given, with offsets.
+
+    Raises
+    ------
+    KafkaException
+        When they cannot be taken over.
+    """
+    try:
+        consumer.assign(list(partitions))
+    except KafkaException as error:
+        if error.args[0].code() != KafkaError._STATE:
+            raise
+        consumer.incremental_assign(list(partitions))
 
 
 def read_batches(
@@ -25,7 +51,7 @@ def read_batches(
     Parameters
     ----------
     consumer
-        A consumer that commits nothing by itself (``enable.auto.commit=false``); closed at the end.
+        A consumer that commits nothing by itself (``enable.auto.commit=false``), with any group protocol; closed at the end.
     topic
         What to read.
     handle
@@ -49,8 +75,8 @@ def read_batches(
     at_end: set[tuple[str, int]] = set()
 
     def on_assign(consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        at_end.clear()
-        consumer.assign(start_at(partitions) if start_at else partitions)
+        at_end.difference_update((p.topic, p.partition) for p in partitions)
+        begin(consumer, start_at(partitions) if start_at else partitions)
 
     def revoked(consumer: Consumer, partitions: list[TopicPartition]) -> None:
         on_revoke()
@@ -63,6 +89,7 @@ def read_batches(
                 error = message.error()
                 if error is None:
                     records.append(message)
+                    at_end.discard((message.topic(), message.partition()))  # it was; something has come since
                 elif error.code() == KafkaError._PARTITION_EOF:
                     at_end.add((message.topic(), message.partition()))
                 elif not error.retriable():

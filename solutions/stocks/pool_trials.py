@@ -45,13 +45,16 @@ class Highest:
         return self.under_way
 
     def taken(self, offset: int) -> None:
+        """One more."""
         self.under_way += 1
 
     def finished(self, offset: int) -> None:
+        """One less."""
         self.under_way -= 1
         self.highest = offset if self.highest is None else max(self.highest, offset)
 
     def committable(self) -> int | None:
+        """After the highest one."""
         return None if self.highest is None else self.highest + 1
 
 
@@ -94,6 +97,16 @@ def try_pool(
         committed when it was killed.
     workers
         How many threads.
+
+    Returns
+    -------
+    PoolOutcome
+        What became of the records.
+
+    Raises
+    ------
+    RuntimeError
+        When the pool ended by itself, or its successor did not come to the end.
     """
     consumer = Consumer({**config, "group.id": group})
     partitions = [TopicPartition(topic, p) for p in consumer.list_topics(topic, timeout=10).topics[topic].partitions]

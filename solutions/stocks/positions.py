@@ -7,6 +7,8 @@ from collections.abc import Callable
 
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, TopicPartition
 
+from stocks.loop import begin
+
 __all__ = ["Callback", "at_offset", "at_the_beginning", "at_the_end", "at_time"]
 
 Callback = Callable[[Consumer, list[TopicPartition]], None]
@@ -16,6 +18,16 @@ def at_offset(offset: int) -> Callback:
     """Begin at that offset in each partition, but only in those that are assigned for the first time.
 
     A group that shares anew assigns partitions again; who went back each time would never come to an end.
+
+    Parameters
+    ----------
+    offset
+        A number, or ``OFFSET_BEGINNING`` or ``OFFSET_END``. ``auto.offset.reset`` has the answer where it is not there.
+
+    Returns
+    -------
+    Callback
+        For one consumer, with any group protocol.
     """
     seen: set[tuple[str, int]] = set()
 
@@ -25,7 +37,7 @@ def at_offset(offset: int) -> Callback:
             if place not in seen:
                 seen.add(place)
                 partition.offset = offset
-        consumer.assign(partitions)
+        begin(consumer, partitions)
 
     return on_assign
 
@@ -41,7 +53,18 @@ def at_the_end() -> Callback:
 
 
 def at_time(milliseconds: int) -> Callback:
-    """Begin with the first record of each partition whose timestamp is that or later; at the end, where there is none."""
+    """Begin with the first record of each partition that is not older; at the end, where there is none. Acts as `at_offset` does.
+
+    Parameters
+    ----------
+    milliseconds
+        Since 1970, as in a record's timestamp.
+
+    Returns
+    -------
+    Callback
+        For one consumer, with any group protocol.
+    """
     seen: set[tuple[str, int]] = set()
 
     def on_assign(consumer: Consumer, partitions: list[TopicPartition]) -> None:
@@ -49,6 +72,6 @@ def at_time(milliseconds: int) -> Callback:
         seen.update((p.topic, p.partition) for p in new)
         asked = [TopicPartition(p.topic, p.partition, milliseconds) for p in new]
         found = consumer.offsets_for_times(asked, timeout=10) if asked else []
-        consumer.assign([p for p in partitions if p not in new] + found)
+        begin(consumer, [p for p in partitions if p not in new] + found)
 
     return on_assign

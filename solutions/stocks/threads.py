@@ -56,7 +56,13 @@ class ConsumerThread(threading.Thread):
             self._failure = error
 
     def stop(self) -> None:
-        """Have it finish its batch and leave the group; on return it has. Raises what ended it before, if anything did."""
+        """Have it finish its batch and leave the group; on return it has.
+
+        Raises
+        ------
+        BaseException
+            What ended it before, if anything did.
+        """
         self._stopping.set()
         self.join()
         if self._failure is not None:

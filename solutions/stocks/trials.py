@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import logging
 import multiprocessing
 import os
 import signal
+import sys
 import tempfile
 import textwrap
 import uuid
@@ -22,14 +24,14 @@ from multiprocessing.process import BaseProcess
 from multiprocessing.synchronize import Event
 from pathlib import Path
 
-from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
 from stocks import book as book_module
 from stocks.book import Book
 from stocks.database import Database
 from stocks.loop import read_batches
 
-__all__ = ["MOMENTS", "Conversion", "Outcome", "Way", "compare", "try_all", "try_conversion"]
+__all__ = ["CONVERSION_MOMENTS", "MOMENTS", "Conversion", "Outcome", "Way", "compare", "try_all", "try_conversion"]
 
 Way = Callable[[Consumer, Book, Sequence[Message]], None]
 """Handles a batch."""
@@ -69,7 +71,20 @@ class Outcome:
 
 
 def compare(where: Path | str, sent: Sequence[tuple[int, int]]) -> tuple[int, int]:
-    """Compare a book with the (partition, offset) of all that was sent: how many are lost, and how many doubled."""
+    """Compare a book with what was sent.
+
+    Parameters
+    ----------
+    where
+        The book.
+    sent
+        Partition and offset of all records.
+
+    Returns
+    -------
+    tuple of int
+        How many are lost, and how many bookings there are too many.
+    """
     book = Book(where)
     booked = Counter(book.bookings())
     book.close()
@@ -102,6 +117,16 @@ def try_all(
         ``way_moment``.
     at_once
         How many trials run side by side.
+
+    Returns
+    -------
+    list of Outcome
+        Way by way, and for each of them moment by moment.
+
+    Raises
+    ------
+    RuntimeError
+        When somebody who was to read to the end did not.
     """
     with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(at_once) as pool:
         sent = _records(config, topic)
@@ -262,46 +287,110 @@ Conversion = Callable[[Consumer, Producer, str, Sequence[Message]], None]
 """Copies a batch into another topic."""
 
 
-def try_conversion(config: Mapping[str, object], topic: str, target: str, convert: Conversion) -> bool:
-    """Copy a topic with `convert`, killed when the second batch is written but not yet committed, then once more to the end.
+CONVERSION_MOMENTS = ("amid process", "before commit", "after commit", "asleep")
+"""When to kill: ``asleep`` does not kill, but has it sleep before its commit until another one has taken over."""
+
+_AMID = 5  # records that stand in the log already
+_FENCED = 3  # exit status of who woke up and was told that somebody else goes on
+
+
+def try_conversion(
+    config: Mapping[str, object], topic: str, target: str, convert: Conversion, moment: str = "before commit"
+) -> bool:
+    """Copy a topic with `convert`, killed at its second batch; then once more, to the end.
+
+    Parameters
+    ----------
+    config
+        Settings of clients: at least ``bootstrap.servers``.
+    topic
+        A topic with twice a batch or more in each partition.
+    target
+        Where to; a topic of its own for each trial.
+    convert
+        Copies a batch.
+    moment
+        One of `CONVERSION_MOMENTS`: when 5 records of the batch stand in the log, or all of them, before or after the commit.
 
     Returns
     -------
     bool
-        Whether it was killed; False if it never committed a transaction.
+        Whether that moment came: it was killed, or woke up and was told that it is fenced. False if it never committed a
+        transaction.
+
+    Raises
+    ------
+    RuntimeError
+        When its successor did not come to the end.
     """
     settings = {**config, "group.id": f"convert-{uuid.uuid4().hex[:6]}", "group.instance.id": "one", "log_level": 0}
     settings |= {"enable.auto.commit": False, "enable.partition.eof": True, "auto.offset.reset": "earliest", "fetch.wait.max.ms": 100}
     transactional = {**config, "transactional.id": f"convert-{uuid.uuid4().hex[:6]}", "log_level": 0}
 
-    def run(moment: str | None) -> int | None:
-        task = (settings, transactional, topic, target, _as_text(convert), moment)
+    def start(moment: str | None, there: Event | None) -> BaseProcess:
+        task = (settings, transactional, topic, target, _as_text(convert), moment, there)
         process = _processes.Process(target=_run_conversion, args=task, daemon=True)
         process.start()
-        process.join(_PATIENCE)
-        return process.exitcode
+        return process
 
-    killed = run("before commit") == -signal.SIGKILL
-    if (status := run(None)) != 0:
-        raise RuntimeError(f"{convert.__name__}: its successor ended with exit status {status}")
-    return killed
+    there = _processes.Event()
+    first = start(moment, there)
+    while first.is_alive() and not there.wait(0.1):
+        pass  # it works, or comes to its end
+    successor = start(None, None)
+    successor.join(_PATIENCE)
+    if there.is_set():
+        os.kill(first.pid, signal.SIGCONT)
+    first.join(_PATIENCE)
+    if successor.exitcode != 0:
+        raise RuntimeError(f"{convert.__name__}, {moment}: its successor ended with exit status {successor.exitcode}")
+    return first.exitcode == (_FENCED if moment == "asleep" else -signal.SIGKILL)
 
 
 class _TriedProducer(Producer):
     fate: _Fate
+    _written = 0
+
+    def begin_transaction(self) -> None:
+        self._written = 0
+        super().begin_transaction()
+
+    def produce(self, *args: object, **kwargs: object) -> None:
+        super().produce(*args, **kwargs)
+        self._written += 1
+        if self._written == _AMID:
+            self._at("amid process")
 
     def commit_transaction(self, *args: object) -> None:
-        self.flush()  # what was written stands in the log when it dies
-        self.fate.at("before commit")
+        self._at("before commit")
+        self._at("asleep")
         super().commit_transaction(*args)
+        self.fate.at("after commit")
+
+    def _at(self, moment: str) -> None:
+        self.flush()  # what was written stands in the log when it dies
+        self.fate.at(moment)
 
 
 def _run_conversion(
-    settings: dict, transactional: dict, topic: str, target: str, convert: Conversion | str, moment: str | None
+    settings: dict,
+    transactional: dict,
+    topic: str,
+    target: str,
+    convert: Conversion | str,
+    moment: str | None,
+    there: Event | None,
 ) -> None:
     signal.alarm(_PATIENCE)
-    consumer, producer = Consumer(settings), _TriedProducer(transactional)
-    producer.fate = _Fate(moment, None)
+    silent = logging.getLogger("trials")  # librdkafka would have its say on who is fenced
+    silent.disabled = True
+    consumer, producer = Consumer(settings), _TriedProducer(transactional, logger=silent)
+    producer.fate = _Fate(moment, there)
     producer.init_transactions()  # what a predecessor left open is aborted
     handle = convert if callable(convert) else _from_text(convert)
-    read_batches(consumer, topic, partial(handle, consumer, producer, target), until_end=True)
+    try:
+        read_batches(consumer, topic, partial(handle, consumer, producer, target), until_end=True)
+    except KafkaException as error:
+        if moment != "asleep" or error.args[0].code() != KafkaError._FENCED:
+            raise
+        sys.exit(_FENCED)

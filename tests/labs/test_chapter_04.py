@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -265,6 +265,55 @@ def test_exactly_once(clean: Cluster, verdict: Verdict, tmp_path: Path) -> None:
         write_book(tmp_path, "exactly_once", moment, places)
 
 
+LIVE = "stock-prices-live"
+
+
+def test_application(clean: Cluster, verdict: Verdict, tmp_path: Path) -> None:
+    create(clean, LIVE, 3)
+    producer = Producer(clean.client_config())
+    for number in range(60):
+        value = f'{{"name": "S{number % 3}", "dollars": {number}, "cents": 1}}'
+        producer.produce(LIVE, key=f"S{number % 3}", value=value, partition=number % 3)
+    producer.flush()
+    places = [(number % 3, number // 3) for number in range(60)]
+    prices = {"S0": 5701, "S1": 5801, "S2": 5901}
+    ten, all_of_it = dict.fromkeys(range(3), 10), dict.fromkeys(range(3), 20)
+    endings = {"SIGINT": (130, {}), "SIGTERM": (143, ten), "SIGKILL": (-9, all_of_it)}
+    begun = [dict.fromkeys(range(3), 0), dict.fromkeys(range(3), 0), ten, all_of_it]
+    book = tmp_path / "book.db"
+
+    def write(booked: list[Place] = places, latest: dict[str, int] = prices) -> None:
+        book.unlink(missing_ok=True)
+        with sqlite3.connect(book) as database:
+            database.execute("CREATE TABLE bookings (part INTEGER, place INTEGER)")
+            database.executemany("INSERT INTO bookings VALUES (?, ?)", booked)
+            database.execute("CREATE TABLE latest (name TEXT, cents INTEGER)")
+            database.executemany("INSERT INTO latest VALUES (?, ?)", list(latest.items()))
+        database.close()
+
+    verdict.says("Give check() your answer as endings=", "04_application", clean, endings={}, begun=[{}], book=book)
+    verdict.says("The application has no book yet", "04_application", clean, endings=endings, begun=begun, book=book)
+    write()
+    verdict.passes("04_application", clean, endings=endings, begun=begun, book=book)
+    for says, given in {
+        "was not ended by SIGKILL yet": {"endings": {name: endings[name] for name in ("SIGINT", "SIGTERM")}, "begun": begun[:3]},
+        "SIGTERM ended it with exit status None, not 143": {"endings": {**endings, "SIGTERM": (None, ten)}},  # not waited for
+        "SIGINT ended it with exit status 1, not 130": {"endings": {**endings, "SIGINT": (1, {})}},
+        "3 endings and 3 starts": {"begun": begun[:3]},
+        "After SIGTERM it was to go on at 10 in partition 0, and it began at 12": {"begun": [*begun[:2], {**ten, 0: 12}, begun[3]]},
+        "it began at None": {"begun": [*begun[:2], {}, begun[3]]},
+    }.items():
+        verdict.says(says, "04_application", clean, **{"endings": endings, "begun": begun, "book": book, **given})
+    write(booked=places + places[:20])  # a commit after the booking
+    verdict.says("0 lost, 20 doubled", "04_application", clean, endings=endings, begun=begun, book=book)
+    write(booked=places[1:])
+    verdict.says("1 lost, 0 doubled", "04_application", clean, endings=endings, begun=begun, book=book)
+    write(latest={**prices, "S1": 5501})  # a row that is written once and never again
+    verdict.says("The book's price of S1 is not the last one", "04_application", clean, endings=endings, begun=begun, book=book)
+    write(latest={"S0": 5701})
+    verdict.says("The book knows no price of S1", "04_application", clean, endings=endings, begun=begun, book=book)
+
+
 # -- 04_transactions ------------------------------------------------------------------------------------------------
 
 
@@ -281,18 +330,69 @@ def copy(cluster: Cluster, numbers: range, *, commit: bool = True) -> None:
 def test_transactions(clean: Cluster, verdict: Verdict) -> None:
     load(clean)
     create(clean, COPIES, 3)
-    passed, printed = verdict("04_transactions", clean)
+    passed, printed = verdict("04_transactions", clean, convert=aborts)
     assert not passed and "Nothing that is committed stands in copies" in printed
     copy(clean, range(59))
-    passed, printed = verdict("04_transactions", clean)
+    passed, printed = verdict("04_transactions", clean, convert=aborts)
     assert not passed and "1 price of stock-prices is not in copies" in printed and "Both isolation levels show the same" in printed
     copy(clean, range(59, 60))
     copy(clean, range(20), commit=False)
-    passed, printed = verdict("04_transactions", clean)
+    passed, printed = verdict("04_transactions", clean, convert=aborts)
     assert passed, printed
     copy(clean, range(5))  # offsets that are not in the transaction: read again
-    passed, printed = verdict("04_transactions", clean)
+    passed, printed = verdict("04_transactions", clean, convert=aborts)
     assert not passed and "holds 5 records too many" in printed
+
+
+def aborts(consumer: Consumer, producer: Producer, target: str, records: list) -> None:
+    producer.begin_transaction()
+    try:
+        for record in records:
+            producer.produce(target, record.value(), record.key())
+        producer.commit_transaction()
+    except BaseException:
+        producer.abort_transaction()
+        raise
+
+
+def leaves_it_open(consumer: Consumer, producer: Producer, target: str, records: list) -> None:
+    producer.begin_transaction()
+    for record in records:
+        producer.produce(target, record.value(), record.key())
+    producer.commit_transaction()
+
+
+def aborts_for_kafka_only(consumer: Consumer, producer: Producer, target: str, records: list) -> None:
+    try:
+        leaves_it_open(consumer, producer, target, records)
+    except KafkaException:
+        producer.abort_transaction()
+        raise
+
+
+def swallows_it(consumer: Consumer, producer: Producer, target: str, records: list) -> None:
+    with suppress(Exception):
+        aborts(consumer, producer, target, records)
+
+
+def without_a_transaction(consumer: Consumer, producer: Producer, target: str, records: list) -> None:
+    for record in records:
+        producer.produce(target, record.value(), record.key())
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        (lambda *_: None, "convert began no transaction"),  # untouched
+        (without_a_transaction, "convert began no transaction"),
+        (leaves_it_open, "the transaction was left open"),
+        (aborts_for_kafka_only, "Is it a KafkaException?"),
+        (swallows_it, "convert returned as if the batch had been copied"),
+        (lambda *_: 1 / 0, "convert another one, ZeroDivisionError"),
+    ],
+)
+def test_transactions_that_are_left_open(verdict: Verdict, wrong: Callable, says: str, cluster: Cluster) -> None:
+    verdict.says(says, "04_transactions", cluster, convert=wrong)
 
 
 # -- 04_dead_letters, 04_positions ----------------------------------------------------------------------------------
@@ -319,26 +419,98 @@ def bury(cluster: Cluster, offset: int, value: bytes | None, **headers: str) -> 
     producer.flush()
 
 
+class SetsAside:
+    """What the lab asks for, without the prices."""
+
+    def __init__(self, producer: Producer, dead_letters: str) -> None:
+        self.producer, self.dead_letters, self.failed = producer, dead_letters, []
+
+    def report(self, error: object, message: object) -> None:
+        if error:
+            self.failed.append(error)
+
+    def handle(self, records: list) -> None:
+        for record in records:
+            self.producer.produce(self.dead_letters, record.value(), key=record.key(), on_delivery=self.report)
+        if self.producer.flush(10) or self.failed:
+            raise RuntimeError("not set aside")
+
+
+class Untouched(SetsAside):
+    def handle(self, records: list) -> None:
+        pass
+
+
+class NeverFlushes(SetsAside):
+    def handle(self, records: list) -> None:
+        for record in records:
+            self.producer.produce(self.dead_letters, record.value(), key=record.key())
+            self.producer.poll(0)
+
+
+class FlushesTooEarly(SetsAside):
+    """What was set aside before this batch."""
+
+    def handle(self, records: list) -> None:
+        self.producer.flush()
+        for record in records:
+            self.producer.produce(self.dead_letters, record.value(), key=record.key())
+
+
+class LooksAway(SetsAside):
+    def handle(self, records: list) -> None:
+        for record in records:
+            self.producer.produce(self.dead_letters, record.value(), key=record.key())
+        self.producer.flush(10)
+
+
+class CountsOnly(SetsAside):
+    """flush returns 0 for what was given up, too."""
+
+    def report(self, error: object, message: object) -> None:
+        pass
+
+
+class Stops(SetsAside):
+    def handle(self, records: list) -> None:
+        raise ValueError("not a stock price")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        (Untouched, "produced nothing"),
+        (NeverFlushes, "nothing was flushed. The batch is committed next"),
+        (FlushesTooEarly, "nothing was flushed. The batch is committed next"),
+        (LooksAway, "What does flush() return?"),
+        (CountsOnly, "A dead letter was given up"),
+        (Stops, "handle raised ValueError: not a stock price"),
+    ],
+)
+def test_dead_letters_that_are_not_safe_when_the_batch_is_committed(verdict: Verdict, wrong: type, says: str, cluster: Cluster) -> None:
+    verdict.says(says, "04_dead_letters", cluster, handler=wrong, prices={})
+
+
 def test_dead_letters(clean: Cluster, verdict: Verdict) -> None:
     load_with_bad(clean)
     commit(clean, "latest-prices", PRICES)
     right = {"IBM": "IBM 59.01"}  # whatever partition it came from, the check takes the last one that it reads
     for number, value in enumerate(BAD[:4]):
         bury(clean, 20 + number, value)
-    passed, printed = verdict("04_dead_letters", clean, prices=right)
+    passed, printed = verdict("04_dead_letters", clean, handler=SetsAside, prices=right)
     assert not passed and "(1 of 5 are missing)" in printed
     bury(clean, 24, BAD[4])
-    passed, printed = verdict("04_dead_letters", clean, prices=right)
+    passed, printed = verdict("04_dead_letters", clean, handler=SetsAside, prices=right)
     assert passed, printed
     for prices, says in [({}, "Give check() your answer"), ({"SUN": "SUN 1.01"}, "no price of IBM"), ({"IBM": "IBM 0.01"}, "not the latest")]:
-        passed, printed = verdict("04_dead_letters", clean, prices=prices)
+        passed, printed = verdict("04_dead_letters", clean, handler=SetsAside, prices=prices)
         assert not passed and says in printed
     bury(clean, 20, b"")  # null made empty
-    passed, printed = verdict("04_dead_letters", clean, prices=right)
+    passed, printed = verdict("04_dead_letters", clean, handler=SetsAside, prices=right)
     assert not passed and "also when it is null" in printed
     bury(clean, 20, None)
     bury(clean, 3, b"{}")
-    passed, printed = verdict("04_dead_letters", clean, prices=right)
+    passed, printed = verdict("04_dead_letters", clean, handler=SetsAside, prices=right)
     assert not passed and "was set aside, but it is a stock price" in printed
 
 
@@ -357,12 +529,63 @@ def test_positions(clean: Cluster, verdict: Verdict) -> None:
     zero, end = dict.fromkeys(range(3), 0), dict.fromkeys(range(3), 20)
     seven = dict.fromkeys(range(3), 7)
     right = {"beginning": zero, "end": end, "offset 7": seven, "70 ms after New Year": zero, "a day later": end}
-    passed, printed = verdict("04_positions", clean, begun=right)
-    assert passed, printed
+    verdict.passes("04_positions", clean, begun=right, callbacks=callbacks_that_go_back(seen=True))
     for where, says in {
         "beginning": "Who says where to begin",
         "offset 7": "Is the offset set before",
         "70 ms after New Year": "not older; in milliseconds",
     }.items():
-        passed, printed = verdict("04_positions", clean, begun={**right, where: end})  # on_assign that changes nothing
-        assert not passed and says in printed
+        begun = {**right, where: end}  # on_assign that changes nothing
+        verdict.says(says, "04_positions", clean, begun=begun, callbacks=callbacks_that_go_back(seen=True))
+    for callbacks, says in [
+        (callbacks_that_go_back(seen=False), "offset 7: the group shares anew, the same partition is assigned once more"),  # the seed's listener
+        ({"end": lambda consumer, partitions: consumer.assign(partitions)}, "begins where the group has committed"),  # untouched
+        ({"end": lambda consumer, partitions: [setattr(p, "offset", 7) for p in partitions]}, "begins where the group has committed"),
+        ({"offset 7": only_the_first_call()}, "offset 7: a second partition is assigned later"),
+        ({"end": lambda consumer: None}, "end: your callback raised TypeError"),
+    ]:
+        verdict.says(says, "04_positions", clean, begun=right, callbacks=callbacks)
+    verdict.says("Give check() your answer as callbacks=", "04_positions", clean, begun=right)
+
+
+def goes_back(offset: int, *, seen: bool) -> Callable:
+    """A callback that goes back; unless `seen`, each time."""
+    known: set[int] = set()
+
+    def on_assign(consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        for partition in partitions:
+            if not seen or partition.partition not in known:
+                partition.offset = offset
+            known.add(partition.partition)
+        consumer.assign(partitions)
+
+    return on_assign
+
+
+def by_time(*, seen: bool) -> Callable:
+    known: set[int] = set()
+
+    def on_assign(consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        new = [p for p in partitions if not seen or p.partition not in known]
+        known.update(p.partition for p in partitions)
+        asked = [TopicPartition(p.topic, p.partition, NEW_YEAR) for p in new]
+        consumer.incremental_assign([p for p in partitions if p not in new] + consumer.offsets_for_times(asked, timeout=10))
+
+    return on_assign
+
+
+def only_the_first_call() -> Callable:
+    called: list[bool] = []
+
+    def on_assign(consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        if not called:
+            called.append(True)
+            for partition in partitions:
+                partition.offset = 7
+            consumer.assign(partitions)
+
+    return on_assign
+
+
+def callbacks_that_go_back(*, seen: bool) -> dict[str, Callable]:
+    return {"offset 7": goes_back(7, seen=seen), "a day later": by_time(seen=seen)}

@@ -97,6 +97,34 @@ def test_with_positions_it_books_what_is_new_and_a_second_start_knows_where_to_g
     again.close()
 
 
+def test_the_latest_price_of_each_stock_is_the_one_booked_last(where: str) -> None:
+    from stocks.book import Book
+
+    def price(place: int, name: str, dollars: int) -> Record:
+        return Record(place, text=b'{"name": "%s", "dollars": %d, "cents": 9}' % (name.encode(), dollars))
+
+    book = Book(where)
+    assert book.latest() == {}
+    book.add_with_positions([price(0, "IBM", 90), price(1, "SUN", 5), price(2, "IBM", 91)])
+    assert {name: str(found) for name, found in book.latest().items()} == {"IBM": "IBM 91.09", "SUN": "SUN 5.09"}
+    book.add_with_positions([price(2, "IBM", 91), price(3, "SUN", 6)])
+    book.add_with_positions([price(0, "IBM", 90), price(1, "SUN", 5)])  # somebody who woke up late
+    book.close()
+    again = Book(where)
+    assert {name: str(found) for name, found in again.latest().items()} == {"IBM": "IBM 91.09", "SUN": "SUN 6.09"}
+
+    class Dying(Book):
+        def _before_commit(self) -> None:
+            raise KeyboardInterrupt
+
+    dying = Dying(where)
+    with pytest.raises(KeyboardInterrupt):
+        dying.add_with_positions([price(4, "IBM", 92)])
+    assert str(again.latest()["IBM"]) == "IBM 91.09"  # it is of the same transaction
+    dying.close()
+    again.close()
+
+
 def test_what_is_left_out_is_passed_but_not_booked(where: str) -> None:
     from stocks.book import Book
 

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
+import nbformat
 import pytest
-from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from kafkalab import Cluster
@@ -113,6 +118,106 @@ def test_what_cannot_be_set_aside_is_told_before_anything_is_committed(producer:
         LatestPrices(producer, "dead").handle([Record(0, text=b"{}")])  # type: ignore[arg-type, list-item]
 
 
+class Transactions:
+    """A producer that notes what is asked of it. What is in `fails` raises, the first time."""
+
+    def __init__(self, **fails: BaseException) -> None:
+        self.calls: list[str] = []
+        self._fails = fails
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        def called(*args: object, **kwargs: object) -> None:
+            self.calls.append(name)
+            if name in self._fails:
+                raise self._fails.pop(name)
+
+        return called
+
+
+def kafka_error(code: int) -> KafkaException:
+    return KafkaException(KafkaError(code))
+
+
+@pytest.mark.parametrize(
+    ("producer", "error", "calls"),
+    [
+        (Transactions(), None, "begin_transaction produce produce send_offsets_to_transaction commit_transaction"),
+        (Transactions(produce=BufferError()), None,
+         "begin_transaction produce poll produce produce send_offsets_to_transaction commit_transaction"),
+        (Transactions(produce=TypeError()), TypeError, "begin_transaction produce abort_transaction"),
+        (Transactions(produce=KeyboardInterrupt()), KeyboardInterrupt, "begin_transaction produce abort_transaction"),
+        (Transactions(commit_transaction=kafka_error(KafkaError._FENCED), abort_transaction=kafka_error(KafkaError._STATE)),
+         KafkaException, "begin_transaction produce produce send_offsets_to_transaction commit_transaction abort_transaction"),
+        (Transactions(begin_transaction=kafka_error(KafkaError._STATE)), KafkaException, "begin_transaction"),
+    ],
+    ids=["right", "full queue", "wrong type", "interrupted", "fenced", "not begun"],
+)  # fmt: skip
+def test_a_conversion_leaves_no_transaction_open(producer: Transactions, error: type[BaseException] | None, calls: str) -> None:
+    from stocks.converter import convert
+
+    def run() -> None:
+        convert(Transactions(), producer, "copies", records(0, 1))  # type: ignore[arg-type]
+
+    if error is None:
+        run()
+    else:
+        with pytest.raises(error) as raised:
+            run()
+        if error is KafkaException:  # what happened first, not what became of the abort
+            assert raised.value.args[0].code() != KafkaError._STATE or calls == "begin_transaction"
+    assert producer.calls == calls.split()
+
+
+class Assigned:
+    """A consumer that takes any assignment; those for a time begin at 27."""
+
+    def __init__(self) -> None:
+        self.offsets: dict[int, int] = {}
+
+    def assign(self, partitions: list[TopicPartition]) -> None:
+        self.offsets = {p.partition: p.offset for p in partitions}
+
+    def offsets_for_times(self, partitions: list[TopicPartition], timeout: float) -> list[TopicPartition]:
+        return [TopicPartition(p.topic, p.partition, 27) for p in partitions]
+
+
+@pytest.mark.parametrize("name", ["offset", "time"])
+def test_a_callback_acts_only_the_first_time_that_it_sees_a_partition(name: str) -> None:
+    from stocks.positions import at_offset, at_time
+
+    callback = {"offset": at_offset(27), "time": at_time(1000)}[name]
+    consumer, committed = Assigned(), TopicPartition("stock-prices", 0).offset
+    for partitions, offsets in [([0, 2], [27, 27]), ([0], [committed]), ([0, 1, 2], [committed, 27, committed])]:
+        callback(consumer, [TopicPartition("stock-prices", p) for p in partitions])  # type: ignore[arg-type]
+        assert consumer.offsets == dict(zip(partitions, offsets, strict=True))
+
+
+def test_the_end_of_a_partition_is_the_end_only_until_something_comes() -> None:
+    from stocks.loop import read_batches
+
+    def message(partition: int, error: KafkaError | None = None) -> SimpleNamespace:
+        return SimpleNamespace(error=lambda: error, topic=lambda: "stock-prices", partition=lambda: partition)
+
+    end, read = KafkaError(KafkaError._PARTITION_EOF), []
+    to_come = [message(0, end), message(0), message(1, end), message(0), message(0, end)]
+
+    class Scripted:
+        def subscribe(self, topics: list[str], on_assign: Callable, on_revoke: Callable) -> None:
+            pass
+
+        def consume(self, number: int, timeout: float) -> list[SimpleNamespace]:
+            return [to_come.pop(0)]
+
+        def assignment(self) -> list[TopicPartition]:
+            return [TopicPartition("stock-prices", partition) for partition in (0, 1)]
+
+        def close(self) -> None:
+            read.append("closed")
+
+    read_batches(Scripted(), "stock-prices", read.extend, until_end=True)  # type: ignore[arg-type]
+    assert len(read) == 3 and not to_come
+
+
 # -- with a cluster -------------------------------------------------------------------------------------------------
 
 
@@ -152,6 +257,27 @@ def test_what_is_lost_and_what_is_doubled(cluster: Cluster, prices: str, measure
     at_least = ("at_least_once", "each_record_at_least_once", "each_partition_at_least_once")
     assert doubled == {(way, moment) for way in at_least for moment in between}
     assert all(o.lost + o.doubled <= (1 if "record" in o.way else 20) for o in outcomes.values())
+    for (way, moment), cell in the_labs_table().items():
+        outcome = outcomes[way, moment]
+        assert outcome.reached == bool(cell), (way, moment)
+        most, what = (re.findall(r"(\d+) (lost|doubled)", cell) or [(0, "")])[0]
+        lost, doubled = (int(most) if what == name else 0 for name in ("lost", "doubled"))
+        assert bool(outcome.lost) == bool(lost) and outcome.lost <= lost, (way, moment, outcome)
+        assert bool(outcome.doubled) == bool(doubled) and outcome.doubled <= doubled, (way, moment, outcome)
+
+
+def the_labs_table() -> dict[tuple[str, str], str]:
+    """What the lab on delivery tells its readers, by way and moment: "20 lost", "up to 20 doubled", "–", or nothing where it never comes."""
+    notebook = nbformat.read(SOLUTIONS / "04_consumer/04_delivery.ipynb", as_version=4)
+    [text] = [cell.source for cell in notebook.cells if "| | before process |" in cell.source]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("|")]
+    [_, *moments], _, *ways = rows
+    from stocks import delivery, trials
+
+    assert tuple(moments) == trials.MOMENTS
+    table = {(re.sub(r"\W+", "_", way), moment): cell for way, *cells in ways for moment, cell in zip(moments, cells, strict=True)}
+    assert {way for way, _ in table} == set(delivery.__all__)
+    return table
 
 
 @pytest.mark.cluster
@@ -165,6 +291,146 @@ def test_in_postgresql_too_exactly_once_is_exactly_once(cluster: Cluster, prices
     assert all(o.reached for o in outcomes.values())
     assert not {key for key, o in outcomes.items() if o.lost}
     assert {key for key, o in outcomes.items() if o.doubled} == {("at_least_once", m) for m in ("after process", "asleep")}
+
+
+@pytest.mark.cluster
+def test_a_conversion_is_killed_or_overslept_and_each_copy_is_committed_once(cluster: Cluster, prices: str) -> None:
+    from stocks import converter, trials
+
+    targets = {moment: f"copies-{moment.replace(' ', '-')}" for moment in trials.CONVERSION_MOMENTS}
+    create(cluster, *targets.values())
+    config = cluster.client_config()
+
+    def run(moment: str) -> bool:
+        return trials.try_conversion(config, prices, targets[moment], converter.convert, moment)
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(run, targets)) == [True] * 4
+    wanted = Counter(read(cluster, prices, "read_committed"))
+    assert wanted.total() == len(wanted) == 180
+    for moment, aborted in {"amid process": 5, "before commit": 20, "after commit": 0, "asleep": 20}.items():
+        assert Counter(read(cluster, targets[moment], "read_committed")) == wanted, moment
+        found = read(cluster, targets[moment], "read_uncommitted")
+        assert 180 + bool(aborted) <= len(found) <= 180 + aborted, moment  # a batch holds 20 at most
+
+
+@pytest.mark.cluster
+def test_copies_without_their_offsets_in_the_transaction_are_told_from_right_ones(cluster: Cluster, prices: str) -> None:
+    """Which shows that the trial can fail."""
+    from stocks import trials
+
+    create(cluster, "copies-apart")
+    assert trials.try_conversion(cluster.client_config(), prices, "copies-apart", convert_apart, "after commit")
+    found = Counter(read(cluster, "copies-apart", "read_committed"))
+    assert len(found) == 180 and found.total() > 180
+
+
+def convert_apart(consumer: Consumer, producer: Producer, target: str, batch: list) -> None:
+    from stocks.book import following
+
+    producer.begin_transaction()
+    for record in batch:
+        producer.produce(target, key=record.key(), value=record.value())
+    producer.commit_transaction()
+    consumer.commit(offsets=following(batch), asynchronous=False)
+
+
+def create(cluster: Cluster, *topics: str) -> None:
+    admin = AdminClient(cluster.client_config())
+    for created in admin.create_topics([NewTopic(topic, 3, 3) for topic in topics]).values():
+        created.result()
+    cluster.wait_for(lambda v: all(t in v.topics and None not in v.leaders(t).values() for t in topics), "the topics")
+
+
+def read(cluster: Cluster, topic: str, isolation_level: str) -> list[bytes]:
+    """All values of a topic of three partitions."""
+    settings = cluster.client_config(group_id="reads-all", isolation_level=isolation_level, enable_auto_commit=False)
+    consumer = Consumer({**settings, "enable.partition.eof": True})
+    consumer.assign([TopicPartition(topic, partition, 0) for partition in range(3)])
+    values, ends = [], 0
+    while ends < 3:
+        message = consumer.poll(20)
+        assert message is not None and (message.error() is None or message.error().code() == KafkaError._PARTITION_EOF)
+        values, ends = (values, ends + 1) if message.error() else ([*values, message.value()], ends)
+    consumer.close()
+    return values
+
+
+PROTOCOLS = {
+    "eager": {"heartbeat.interval.ms": 200},
+    "cooperative": {"heartbeat.interval.ms": 200, "partition.assignment.strategy": "cooperative-sticky"},
+    "new protocol": {"group.protocol": "consumer"},
+}
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_batches_are_booked_once_when_consumers_join_and_leave(
+    cluster: Cluster, prices: str, tmp_path: Path, protocol: str
+) -> None:
+    from stocks.book import Book
+    from stocks.loop import read_batches
+
+    quiet, path = threading.Event(), tmp_path / "book.db"
+    stops = {name: threading.Event() for name in ("stays", "joins", "joins later")}
+    batches: Counter[str] = Counter()
+    raised: list[BaseException] = []
+
+    def run(name: str) -> None:
+        settings = cluster.client_config(group_id=f"loop {protocol}", enable_auto_commit=False, auto_offset_reset="error")
+        book = Book(path)
+
+        def handle(batch: list) -> None:
+            quiet.wait(0.1 if batches["joins"] >= 2 else 0.5)  # there is work left for who joins, on a slow machine too
+            book.add_with_positions(batch)
+            batches[name] += 1
+
+        try:
+            consumer = Consumer({**settings, **PROTOCOLS[protocol]})
+            read_batches(consumer, prices, handle, batch=2, stopping=stops[name].is_set, start_at=book.positions)
+        except BaseException as error:
+            raised.append(error)
+        finally:
+            book.close()
+
+    Book(path).close()
+    book = Book(path)
+    threads = {name: threading.Thread(target=run, args=[name], daemon=True) for name in stops}
+    threads["stays"].start()
+    wait_until(lambda: batches["stays"], 30, "the first one to work")
+    threads["joins"].start()
+    wait_until(lambda: batches["joins"] >= 2, 30, "the second one to work", last_seen=lambda: (batches, raised))
+    stops["joins"].set()
+    threads["joins"].join(20)
+    threads["joins later"].start()
+    wait_until(lambda: len(book.bookings()) >= 180, 60, "all prices", last_seen=lambda: (len(book.bookings()), raised))
+    for name, thread in threads.items():
+        stops[name].set()
+        thread.join(20)
+        assert not thread.is_alive()
+    assert not raised
+    assert Counter(book.bookings()) == Counter(ALL)
+    book.close()
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_callback_says_where_to_begin_whatever_the_protocol(cluster: Cluster, prices: str, protocol: str) -> None:
+    from stocks.positions import at_offset, at_the_end, at_time
+
+    def first_offsets(callback: Callable) -> dict[int, int]:
+        settings = cluster.client_config(group_id=f"begins {protocol}", enable_auto_commit=False, enable_partition_eof=True)
+        consumer, first = Consumer({**settings, **PROTOCOLS[protocol]}), {}
+        consumer.subscribe([prices], on_assign=callback)
+        while len(first) < 3:
+            message = consumer.poll(20)
+            first.setdefault(message.partition(), message.offset())
+        consumer.close()
+        return first
+
+    assert first_offsets(at_offset(7)) == dict.fromkeys(range(3), 7)
+    assert first_offsets(at_time(0)) == dict.fromkeys(range(3), 0)
+    assert first_offsets(at_the_end()) == dict.fromkeys(range(3), 60)
 
 
 @pytest.mark.cluster
@@ -273,8 +539,8 @@ def app(cluster: Cluster, prices: str, dead_letters: str, tmp_path: Path) -> Ite
     """Starts the consumer application, each time with the same book."""
     started: list[subprocess.Popen] = []
 
-    def start(topic: str = prices) -> subprocess.Popen:
-        command = [sys.executable, "-m", "stocks.consumer_app", "--bootstrap-servers", cluster.bootstrap_servers, "--topic", topic]
+    def start(topic: str = prices, servers: str = cluster.bootstrap_servers) -> subprocess.Popen:
+        command = [sys.executable, "-m", "stocks.consumer_app", "--bootstrap-servers", servers, "--topic", topic]
         command += ["--book", str(tmp_path / "book.db"), "--group", f"app-{tmp_path.name}", "--instance", "one"]
         environment = {**os.environ, "PYTHONPATH": str(SOLUTIONS)}
         started.append(subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
@@ -293,13 +559,34 @@ def test_the_application_is_ended_and_started_again(
 ) -> None:
     from stocks.book import Book
 
+    def begins(process: subprocess.Popen) -> dict[int, str]:
+        told = [re.fullmatch(r"stock-prices \[(\d)\] from (.*)\n", process.stdout.readline()) for _ in range(3)]
+        return {int(line[1]): line[2] for line in told}
+
     process = app()
+    assert begins(process) == dict.fromkeys(range(3), "the beginning")
     assert process.stdout.readline().endswith(" prices, 0 set aside\n")  # it is in the middle of its work
     process.send_signal(number)
     assert process.wait(30) == (-9 if number == signal.SIGKILL else 128 + number)
-    app()
     book = Book(tmp_path / "book.db")
+    booked = {partition: str(offset + 1) for partition, offset in book.bookings()}  # the last one of each
+    assert begins(app()) == {**dict.fromkeys(range(3), "the beginning"), **booked}
     wait_until(lambda: len(set(book.bookings())) >= 180, 120, "all prices", last_seen=lambda: len(book.bookings()))
+    assert Counter(book.bookings()) == Counter(ALL)
+    [(name, price)] = book.latest().items()
+    assert name == "IBM" and price.dollars in (177, 178, 179) and price.cents == 5  # one of the three partitions' last ones
+
+
+@pytest.mark.cluster
+def test_one_right_address_is_enough(cluster: Cluster, app: Callable[..., subprocess.Popen], prices: str, tmp_path: Path) -> None:
+    from stocks.book import Book
+
+    right = cluster.bootstrap_servers.split(",")[0]
+    process = app(prices, f"127.0.0.1:1,{right}")
+    book = Book(tmp_path / "book.db")
+    wait_until(lambda: len(book.bookings()) >= 180, 60, "all prices", last_seen=lambda: len(book.bookings()))
+    process.terminate()
+    assert process.wait(30) == 143
     assert Counter(book.bookings()) == Counter(ALL)
 
 

@@ -596,8 +596,8 @@ class App:
 def app(cluster: Cluster, tmp_path: Path) -> Iterator[Callable[..., App]]:
     started: list[subprocess.Popen] = []
 
-    def start(group: str, topic: str = TOPIC, *more: str) -> App:
-        command = [sys.executable, "-m", "stocks.workers_app", "--bootstrap-servers", cluster.bootstrap_servers]
+    def start(group: str, topic: str = TOPIC, *more: str, servers: str = cluster.bootstrap_servers) -> App:
+        command = [sys.executable, "-m", "stocks.workers_app", "--bootstrap-servers", servers]
         command += ["--topic", topic, "--group", group, "--journal", str(tmp_path / "journal.txt")]
         command += ["--session-timeout", "3000", *more]
         environment = {**os.environ, "PYTHONPATH": str(SOLUTIONS)}
@@ -647,6 +647,52 @@ def test_the_application_ends_in_order(cluster: Cluster, prices: str, app: Calla
     assert not passed(offsets, processed)
     left_over = {(p, o) for p, o in processed if o >= offsets[p]}
     assert sum(offsets.values()) > 0 and len(left_over) < 100  # all but what was finished out of turn is committed
+
+
+@pytest.mark.cluster
+def test_one_right_address_is_enough(cluster: Cluster, prices: str, app: Callable[..., App]) -> None:
+    right = cluster.bootstrap_servers.split(",")[0]
+    running = app("one-right", prices, "--work", "0", servers=f"127.0.0.1:1,{right}")
+    running.wait_for(900)
+    running.process.send_signal(signal.SIGTERM)
+    assert running.process.wait(20) == 128 + signal.SIGTERM
+    assert committed(cluster, "one-right") == dict.fromkeys(range(3), 300)
+
+
+@pytest.mark.cluster
+def test_a_topic_that_does_not_exist_is_told_in_bounded_time(cluster: Cluster, app: Callable[..., App]) -> None:
+    running = app("no-topic", "no-such-topic")
+    assert running.process.wait(60) == 1
+    assert running.process.stderr.read() == "there is no topic 'no-such-topic'\n"
+    assert not running.path.exists()
+
+
+def test_brokers_that_do_not_answer_are_told_in_bounded_time(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    from stocks import workers_app
+
+    monkeypatch.setattr(workers_app, "_CONNECT_SECONDS", 1)
+    monkeypatch.setattr(workers_app.signal, "signal", lambda *_: None)
+    assert workers_app.main(["--bootstrap-servers", "127.0.0.1:1,127.0.0.1:2", "--journal", str(tmp_path / "journal.txt")]) == 1
+    assert "no broker answered within 1 s" in capsys.readouterr().err
+
+
+@pytest.mark.cluster
+def test_what_a_record_holds_does_not_stop_the_workers(cluster: Cluster, app: Callable[..., App]) -> None:
+    """They do not look into it: a malformed price is noted like any other."""
+    create(cluster, "malformed", 1)
+    values = [b'{"name": "IBM", "dollars": 90, "cents": 5}', None, b"", b"\xff\xfe", b"not JSON", b"[" * 100_000]
+    producer = Producer(cluster.client_config())
+    for value in values * 2:
+        producer.produce("malformed", value, key="IBM")
+    assert producer.flush(20) == 0
+    running = app("malformed", "malformed")
+    running.wait_for(12)
+    running.process.send_signal(signal.SIGTERM)
+    assert running.process.wait(20) == 128 + signal.SIGTERM
+    assert Counter(running.places()) == Counter((0, offset) for offset in range(12))
+    assert committed(cluster, "malformed", "malformed", 1) == {0: 12}
 
 
 @pytest.mark.cluster

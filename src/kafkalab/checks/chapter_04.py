@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, TopicPartition
 
 from kafkalab.checks.lab import Lab, Requirement, Unmet
 from kafkalab.checks.sight import Sight
@@ -330,6 +330,69 @@ def _exactly_once(sight: Sight) -> None:
             )
 
 
+# What the application was given, and how it ends when it is told to, by which signal.
+_LIVE = "stock-prices-live"
+_STATUS = {"SIGINT": 130, "SIGTERM": 143, "SIGKILL": -9}
+
+
+def _endings(sight: Sight) -> Mapping[str, tuple[int, Mapping[int, int]]]:
+    return _answer(sight, "endings", "{signal: (exit status, where to go on, by the book)}")  # type: ignore[return-value]
+
+
+def _ended(sight: Sight) -> None:
+    endings = _endings(sight)
+    for name, status in _STATUS.items():
+        if name not in endings:
+            raise Unmet(f"The application was not ended by {name} yet.")
+        if endings[name][0] != status:
+            raise Unmet(
+                f"{name} ended it with exit status {endings[name][0]}, not {status}. Was it at work, and had it ended, when you looked?"
+            )
+
+
+def _went_on(sight: Sight) -> None:
+    endings = _endings(sight)
+    begun = list(_answer(sight, "begun", "where each start of the application began"))  # type: ignore[call-overload]
+    if len(begun) != len(endings) + 1:
+        raise Unmet(f"{len(endings)} endings and {_count(len(begun), 'start')}: is each start's beginning in the list, the last one's too?")
+    for (name, (_, booked)), begins in zip(endings.items(), begun[1:], strict=True):
+        for partition, position in booked.items():
+            if begins.get(partition) != position:
+                raise Unmet(
+                    f"After {name} it was to go on at {position} in partition {partition}, and it began at {begins.get(partition)}. "
+                    "When did you ask the book?"
+                )
+
+
+def _asked(sight: Sight, sql: str) -> list[tuple]:
+    path = Path(str(_answer(sight, "book", "where the application's book is")))
+    if not path.is_file():
+        raise Unmet("The application has no book yet.")
+    with sqlite3.connect(path) as database:
+        found = database.execute(sql).fetchall()
+    database.close()
+    return found
+
+
+def _booked_once(sight: Sight) -> None:
+    booked, sent = Counter(_asked(sight, "SELECT part, place FROM bookings")), _places(sight, _LIVE)
+    lost, doubled = len(set(sent) - booked.keys()), booked.total() - len(booked)
+    if lost or doubled:
+        raise Unmet(f"{lost} lost, {doubled} doubled in the application's book. Has it read to the end?")
+
+
+def _latest_booked(sight: Sight) -> None:
+    wanted: dict[str, int] = {}
+    for m in sight.records(_LIVE):
+        fields = json.loads(m.value())
+        wanted[fields["name"]] = 100 * fields["dollars"] + fields["cents"]
+    found = dict(_asked(sight, "SELECT name, cents FROM latest"))
+    if missing := sorted(wanted.keys() - found.keys()):
+        raise Unmet(f"The book knows no price of {missing[0]}.")
+    if wrong := sorted(name for name, cents in wanted.items() if found[name] != cents):
+        raise Unmet(f"The book's price of {wrong[0]} is not the last one of {_LIVE}. Has the application read to the end?")
+
+
 def _copied(sight: Sight, isolation: str) -> int:
     """How many records of the copies can be read at that isolation level."""
     ends = sight.end_offsets(_COPIES)
@@ -370,6 +433,43 @@ def _aborted_in_the_log(sight: Sight) -> None:
         raise Unmet("Both isolation levels show the same. Was anything written in a transaction that came to nothing?")
 
 
+class _Refused(Exception):
+    pass
+
+
+class _Clerk:
+    """A producer that takes no record, and notes what it is asked for."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def __getattr__(self, name: str) -> Callable[..., object]:
+        def asked(*args: object, **kwargs: object) -> object:
+            self.asked.append(name)
+            if name == "produce":
+                raise _Refused("a record that cannot be written")
+            return 0 if name in ("poll", "flush") else None
+
+        return asked
+
+
+def _none_left_open(sight: Sight) -> None:
+    convert, clerk = _answer(sight, "convert", "your function"), _Clerk()
+    try:
+        convert(_Clerk(), clerk, _COPIES, [_BadRecord()])  # type: ignore[operator]
+        told = False
+    except _Refused:
+        told = True
+    except Exception as error:
+        raise Unmet(f"produce raised an error, and convert another one, {type(error).__name__}: {error}") from error
+    if "begin_transaction" not in clerk.asked:
+        raise Unmet("convert began no transaction.")
+    if "abort_transaction" not in clerk.asked:
+        raise Unmet("produce raised an error, and the transaction was left open. Who reads what is committed waits for its end. Is it a KafkaException?")
+    if not told:
+        raise Unmet("produce raised an error, and convert returned as if the batch had been copied.")
+
+
 _DELIVERY = (
     Lab(
         "04_delivery",
@@ -395,15 +495,32 @@ _DELIVERY = (
         ),
     ),
     Lab(
+        "04_application",
+        "An application that is ended and goes on",
+        (
+            Requirement("it ends as each of the three signals has it", _ended),
+            Requirement("each start goes on after the last price that is booked", _went_on),
+            Requirement("every price is booked once", _booked_once),
+            Requirement("the book's price of each stock is the last one of the topic", _latest_booked),
+        ),
+        (
+            "In the loop: start it, send the signal, wait until it has ended; only then ask the book.",
+            "`app.send_signal(getattr(signal, name))`, `app.communicate(timeout=30)`, `app.returncode`.",
+            "`endings[name] = app.returncode, goes_on()` and `begun.append(begins)`.",
+        ),
+    ),
+    Lab(
         "04_transactions",
         "Exactly once, by Kafka",
         (
             Requirement("every price stands in copies exactly once, for those who read what is committed", _each_copied_once),
             Requirement("what was aborted still stands in the log", _aborted_in_the_log),
+            Requirement("a batch that cannot be copied leaves no transaction open", _none_left_open),
         ),
         (
             "Four methods of the producer, in this order: begin_transaction, produce, send_offsets_to_transaction, commit_transaction.",
             "`producer.send_offsets_to_transaction(following(records), consumer.consumer_group_metadata())`: no commit of the consumer's own.",
+            "`try:`, and `except BaseException:` with `producer.abort_transaction()` and `raise`: not every error is a KafkaException.",
         ),
     ),
 )
@@ -451,6 +568,127 @@ def _all_set_aside(sight: Sight) -> None:
             raise Unmet("A dead letter has another key or value than the record that was set aside. Send it as it came, also when it is null.")
 
 
+class _BadRecord:
+    """What a handler asks of a message that is no stock price."""
+
+    def error(self) -> None:
+        return None
+
+    def topic(self) -> str:
+        return _PRICES
+
+    def partition(self) -> int:
+        return 0
+
+    def offset(self) -> int:
+        return 7
+
+    def key(self) -> bytes:
+        return b"IBM"
+
+    def value(self) -> bytes:
+        return b"{}"
+
+    def headers(self) -> None:
+        return None
+
+    def timestamp(self) -> tuple[int, int]:
+        return 1, _NEW_YEAR
+
+
+class _Courier:
+    """A producer that answers as it is told: delivered, or failed, or not at all."""
+
+    def __init__(self, error: KafkaError | None = None, *, answers: bool = True) -> None:
+        self.sent, self.flushed = 0, False
+        self._error, self._answers = error, answers
+        self._waiting: list[Callable[[KafkaError | None, object], None] | None] = []
+
+    def produce(self, *args: object, **kwargs: object) -> None:
+        self.sent, self.flushed = self.sent + 1, False
+        self._waiting.append(kwargs.get("on_delivery") or kwargs.get("callback"))  # type: ignore[arg-type]
+
+    def poll(self, timeout: float = 0) -> int:
+        told, self._waiting = (self._waiting, []) if self._answers else ([], self._waiting)
+        for report in told:
+            if report is not None:
+                report(self._error, _BadRecord())
+        return len(told)
+
+    def flush(self, timeout: float = 0) -> int:
+        self.flushed = True
+        self.poll()
+        return len(self._waiting)
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def __bool__(self) -> bool:
+        return True
+
+
+def _safe_before_commit(sight: Sight) -> None:
+    make = _answer(sight, "handler", "your class")
+
+    def handle(courier: _Courier) -> Exception | None:
+        try:
+            make(courier, _DEAD).handle([_BadRecord()])  # type: ignore[operator]
+        except Exception as error:
+            return error
+        return None
+
+    courier = _Courier()
+    if (error := handle(courier)) is not None:
+        raise Unmet(f"A record that is no stock price: handle raised {type(error).__name__}: {error}")
+    if not courier.sent:
+        raise Unmet("handle was given a record that is no stock price, and produced nothing.")
+    if not courier.flushed:
+        raise Unmet("handle returned and nothing was flushed. The batch is committed next: what becomes of the dead letter in a crash?")
+    if handle(_Courier(answers=False)) is None:
+        raise Unmet("No broker answered, and handle returned as if all were well. What does flush() return?")
+    if handle(_Courier(KafkaError(KafkaError._MSG_TIMED_OUT))) is None:
+        raise Unmet("A dead letter was given up (on_delivery was told an error), and handle returned as if all were well.")
+
+
+class _Group:
+    """A consumer whose group shares anew, as often as it is told to."""
+
+    def __init__(self) -> None:
+        self._taken: dict[int, int] = {}
+
+    def shares(self, callback: Callable[[object, list[TopicPartition]], None], *partitions: int) -> dict[int, int]:
+        """Where the callback has it begin; OFFSET_INVALID is where the group has committed."""
+        given = [TopicPartition(_PRICES, partition) for partition in partitions]
+        self._taken = {p.partition: p.offset for p in given}  # a callback that assigns nothing changes nothing
+        callback(self, given)
+        return self._taken
+
+    def assign(self, partitions: Iterable[TopicPartition]) -> None:
+        self._taken = {p.partition: p.offset for p in partitions}
+
+    incremental_assign = assign
+
+    def offsets_for_times(self, partitions: Iterable[TopicPartition], timeout: float = 0) -> list[TopicPartition]:
+        return [TopicPartition(p.topic, p.partition, 27) for p in partitions]
+
+
+def _only_once(sight: Sight) -> None:
+    given = _answer(sight, "callbacks", "new ones of your callbacks, by what they are called")
+    committed = TopicPartition(_PRICES, 0).offset
+    for name, callback in given.items():  # type: ignore[attr-defined]
+        group = _Group()
+        try:
+            first, again, more = group.shares(callback, 0), group.shares(callback, 0), group.shares(callback, 0, 1)
+        except Exception as error:
+            raise Unmet(f"{name}: your callback raised {type(error).__name__}: {error}") from error
+        if first.get(0, committed) == committed:
+            raise Unmet(f"{name}: given a partition for the first time, the callback begins where the group has committed.")
+        if {0: committed} != again or more.get(0) != committed:
+            raise Unmet(f"{name}: the group shares anew, the same partition is assigned once more, and the callback sends it back again.")
+        if more.get(1, committed) == committed:
+            raise Unmet(f"{name}: a second partition is assigned later, for the first time, and the callback takes no notice of it.")
+
+
 def _begun(where: str, wanted: Callable[[Sight], Mapping[int, int]], helps: str) -> Callable[[Sight], None]:
     def probe(sight: Sight) -> None:
         given = _answer(sight, "begun", "the first offset of each partition, for each place to begin")
@@ -480,11 +718,13 @@ _POSITIONS = (
             Requirement("the latest price of each stock is known", _latest_right),
             Requirement("what is no stock price stands among the dead letters, as it came", _all_set_aside),
             Requirement("the group latest-prices has committed everything", _committed_to_the_end("latest-prices", _PRICES)),
+            Requirement("when handle returns, what was set aside is with Kafka", _safe_before_commit),
         ),
         (
             "`deserialize` raises `MalformedStockPrice`; its text is the reason.",
             "`producer.produce(topic, key=…, value=…, headers={…})`; headers are text or bytes, so turn numbers into text.",
-            "Before `handle` returns, `producer.flush()`: only then may the batch be committed.",
+            "Before `handle` returns, `producer.flush(10)`: only then may the batch be committed. It returns how many still wait.",
+            "What was given up waits no more: only `on_delivery=lambda error, message: …` is told. Keep the errors, look at them after `flush`.",
         ),
     ),
     Lab(
@@ -505,11 +745,13 @@ _POSITIONS = (
                 _begun("70 ms after New Year", _since, "The first record of each partition that is not older; in milliseconds."),
             ),
             Requirement("after the last record, at the end", _begun("a day later", _ends, "What is looked up for a moment that has not come?")),
+            Requirement("only the first time that a partition is assigned", _only_once),
         ),
         (
             "Inside: `def on_assign(consumer, partitions)`. Set `partition.offset` of each, then `consumer.assign(partitions)`.",
             "`OFFSET_BEGINNING` and `OFFSET_END` can be given as offsets.",
             "`consumer.offsets_for_times([TopicPartition(topic, partition, milliseconds)], timeout=10)` returns partitions with offsets.",
+            "Keep a set of the partitions that were seen, beside `on_assign`. What is in it already is assigned as it comes.",
         ),
     ),
 )
