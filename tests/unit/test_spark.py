@@ -21,7 +21,7 @@ from kafkalab import Cluster, spark_session
 from kafkalab.distribution import java_command
 from kafkalab.errors import JavaError, SparkFailed, WaitTimeout
 from kafkalab.lifeline import Run, reap
-from kafkalab.spark import archive, jvm, kafka_options, show_progress
+from kafkalab.spark import archive, jvm, kafka_options, kill_spark, show_progress
 from kafkalab.spark.progress import _page
 from kafkalab.spark.training import train_archive
 from kafkalab.waiting import wait_until
@@ -166,9 +166,13 @@ def test_listens_on_loopback_only(spark: SparkSession) -> None:
 def test_a_session_after_stop_and_after_the_death_of_its_jvm(spark: SparkSession) -> None:
     spark.stop()
     assert spark_session().range(3).count() == 3
-    SparkContext._gateway.proc.kill()
-    SparkContext._gateway.proc.wait()
+    process = psutil.Process(SparkContext._gateway.proc.pid)
+    session = spark_session()
+    kill_spark(session)
+    assert not process.is_running()
+    kill_spark(session)  # does no harm
     assert spark_session().range(4).count() == 4
+    assert SparkContext._gateway.proc.pid != process.pid
 
 
 def test_nothing_is_left_when_the_kernel_is_killed(tmp_path: Path) -> None:

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from kafkalab.spark.progress import show_progress
-from kafkalab.spark.session import kafka_options, spark_session
+from kafkalab.spark.session import kafka_options, kill_spark, spark_session
 
-__all__ = ["kafka_options", "show_progress", "spark_session"]
+__all__ = ["kafka_options", "kill_spark", "show_progress", "spark_session"]

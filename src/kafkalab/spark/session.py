@@ -19,7 +19,7 @@ from kafkalab.spark.jvm import start_jvm
 if TYPE_CHECKING:
     from kafkalab.cluster import Cluster
 
-__all__ = ["kafka_options", "kafka_source_options", "spark_session", "start_session"]
+__all__ = ["kafka_options", "kafka_source_options", "kill_spark", "spark_session", "start_session"]
 
 _MEMORY = "512m"
 
@@ -55,6 +55,21 @@ def spark_session(cluster: Cluster | None = None, *, name: str = "kafkalab") -> 
         _known_clusters.add(cluster)
         cluster.on_stop(lambda: _stop_streams(cluster))
     return session
+
+
+def kill_spark(session: SparkSession) -> None:
+    """End Spark's JVM at once, in the middle of what it does (SIGKILL): as a crash would.
+
+    The session is of no use after that; `spark_session` starts another one. Killing it twice does no harm.
+
+    Parameters
+    ----------
+    session
+        A session that `spark_session` returned.
+    """
+    process = session.sparkContext._gateway.proc
+    process.kill()
+    process.wait()
 
 
 def kafka_options(cluster: Cluster) -> dict[str, str]:
