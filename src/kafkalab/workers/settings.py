@@ -18,7 +18,7 @@ CLIENT: Mapping[str, object] = {
 PRODUCER: Mapping[str, object] = {
     # An outage is seen as an error within a lesson's patience (default 300 s).
     "delivery.timeout.ms": 10_000,
-    # Records without a key go to a partition each, as in the days of the seeds, not to one per 10 ms.
+    # Records without a key go to a partition each, as before Kafka 2.4, not to one per 10 ms.
     "sticky.partitioning.linger.ms": 0,
 }
 
