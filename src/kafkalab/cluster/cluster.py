@@ -18,7 +18,7 @@ from kafkalab.cluster.groups import GroupReader
 from kafkalab.cluster.spec import ClusterSpec, Listener
 from kafkalab.cluster.view import BrokerState, BrokerView, ClusterView, Fault, GroupView
 from kafkalab.cluster.wire import NO_QUORUM, BrokerConnection, Metadata, Quorum
-from kafkalab.distribution import put_tools_on_path
+from kafkalab.distribution import keep_all_output, put_tools_on_path
 from kafkalab.errors import (
     BrokerNotRunning,
     ClusterNotRunning,
@@ -135,6 +135,7 @@ class Cluster:
         self._discard()  # what an interrupted start may have left
         try:
             put_tools_on_path()
+            keep_all_output()
             taken = standby.take(self.spec, self._make_backend.name)
             if taken is not None:
                 self._backend = taken

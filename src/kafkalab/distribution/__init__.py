@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from kafkalab.distribution.archive import archive_options, archive_path, build_archive, classpath, record_classes_option
+from kafkalab.distribution.commands import keep_all_output
 from kafkalab.distribution.jars import KAFKA_VERSION, Jar, Report, ensure_jars, faulty_jars, jars_dir
 from kafkalab.distribution.java import java_command, java_home, java_version, spark_java_command
 from kafkalab.distribution.storage import format_log_dir, random_uuid
@@ -29,6 +30,7 @@ __all__ = [
     "java_command",
     "java_home",
     "java_version",
+    "keep_all_output",
     "put_tools_on_path",
     "random_uuid",
     "record_classes_option",
