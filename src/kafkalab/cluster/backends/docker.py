@@ -42,6 +42,7 @@ __all__ = ["DockerBackend", "why_unusable"]
 _DATA = "/var/lib/kafka/data"
 _CONTROLLER_PORT, _INTERNAL_PORT, _FIRST_CLIENT_PORT = 9090, 9091, 9092
 _KILL_SECONDS = 30
+_FREEZE_SECONDS = 10
 _PORT_ATTEMPTS = 5
 _SUBNET_ATTEMPTS = 10
 # Docker itself gives out addresses from the bottom of a subnet: node 0 has the 17th.
@@ -161,7 +162,7 @@ class DockerBackend(Backend):
         )
 
     def pause(self, node_id: int) -> None:
-        _unless_gone(self._container(node_id).pause)
+        _freeze(self._container(node_id), node_name(self._members[node_id].node))
 
     def resume(self, node_id: int) -> None:
         _unless_gone(self._container(node_id).unpause)
@@ -351,6 +352,28 @@ def _remove(container: Container) -> None:
     except APIError as error:
         if error.status_code != 409:  # its removal is under way
             raise
+
+
+def _freeze(container: Container, name: str) -> None:
+    """Pause a container; one that has ended, or is paused already, is left as it is.
+
+    With version 1 of control groups runc tries for some milliseconds only, and then lets all threads go on: one that waits for
+    the disk cannot be frozen before that is done.
+    """
+
+    def frozen() -> bool:
+        nonlocal told
+        try:
+            _unless_gone(container.pause)
+        except APIError as error:
+            told = str(error.explanation)
+            if "unable to freeze" not in told:
+                raise
+            return False
+        return True
+
+    told = ""
+    wait_until(frozen, _FREEZE_SECONDS, f"{name} to freeze", last_seen=lambda: told)
 
 
 def _unless_gone(act: Callable[[], None]) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import re
 import shutil
 import signal
@@ -36,7 +38,7 @@ from kafkalab.errors import BrokerFailed, PortInUse, WaitTimeout
 from kafkalab.lifeline import Run, reap
 from kafkalab.waiting import wait_until
 
-__all__ = ["LocalBackend"]
+__all__ = ["LocalBackend", "copy_changing_tree"]
 
 _MEMORY_OF_A_NODE = 170 << 20
 _DISK_OF_A_NODE = 64 << 20
@@ -201,17 +203,7 @@ class LocalBackend(Backend):
         return _read(self._folder(node_id) / "node.log")
 
     def copy_log_dir(self, node_id: int, target: Path) -> None:
-        target.mkdir(parents=True)
-        source = self._log_dir(node_id)
-        for path in sorted(source.rglob("*")):
-            there = target / path.relative_to(source)
-            try:
-                if path.is_dir():
-                    there.mkdir(exist_ok=True)
-                else:
-                    shutil.copyfile(path, there)
-            except FileNotFoundError:
-                continue  # the broker removed it meanwhile
+        copy_changing_tree(self._log_dir(node_id), target)
 
     # -- handing over -------------------------------------------------------------------------------------------
 
@@ -329,6 +321,21 @@ class LocalBackend(Backend):
 
     def _output(self, node_id: int) -> str:
         return _read(self._folder(node_id) / "output.log") + self.logs(node_id)
+
+
+def copy_changing_tree(source: Path, target: Path) -> None:
+    """Copy a folder from which others may remove files and folders meanwhile."""
+
+    def unless_gone(error: OSError) -> None:
+        if not isinstance(error, FileNotFoundError):
+            raise error
+
+    for folder, _, names in os.walk(source, onerror=unless_gone):
+        there = target / Path(folder).relative_to(source)
+        there.mkdir(parents=True)
+        for name in names:
+            with contextlib.suppress(FileNotFoundError):
+                shutil.copyfile(Path(folder, name), there / name)
 
 
 def _read(path: Path) -> str:
