@@ -52,8 +52,11 @@ class Channel:
         except (KafkaException, TypeError, ValueError) as error:
             reason = error.args[0].str() if isinstance(error.args[0], KafkaError) else str(error)
             self.end("refused", reason=reason)
-        self.emit("started")
         return client
+
+    def ready(self) -> None:
+        """Tell the parent, which waits for that, that it may rely on this process."""
+        self.emit("started")
 
     def warn(self, error: KafkaError) -> None:
         """Pass on what librdkafka complains about, in plain words and not twice in a row."""

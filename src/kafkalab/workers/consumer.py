@@ -33,8 +33,8 @@ class Record:
 class ConsoleConsumer(Worker):
     """Shows each record that it reads, as ``kafka-console-consumer`` does.
 
-    It joins its group in the background; `wait_assigned` waits for that. Once it is assigned, it reads all that is
-    sent from then on. What it read is committed within a tenth of a second.
+    It joins its group in the background; `wait_assigned` waits for that. (Partitions that it is given are assigned at once.)
+    Once it is assigned, it reads all that is sent from then on. What it read is committed within a tenth of a second.
 
     Parameters
     ----------
@@ -225,8 +225,8 @@ class ConsoleConsumer(Worker):
 def wait_until_shared(*consumers: ConsoleConsumer, timeout: float = 15.0) -> dict[str, set[int]]:
     """Wait until these consumers of one group share all partitions of their topic among themselves.
 
-    That is: each partition has exactly one of them as its owner, and none of them is idle unless there are more
-    consumers than partitions.
+    That is: all have joined, each partition has exactly one of them as its owner, and none of them is idle unless there
+    are more consumers than partitions.
 
     Returns
     -------
@@ -243,10 +243,17 @@ def wait_until_shared(*consumers: ConsoleConsumer, timeout: float = 15.0) -> dic
         return {c.name: {p for _, p in c.assigned} for c in consumers}
 
     def shared() -> dict[str, set[int]] | None:
+        if len(consumers) > len(every) and not all_joined():
+            return None
         by_name = owned()
         numbers = sorted(p for partitions in by_name.values() for p in partitions)
         busy = sum(bool(partitions) for partitions in by_name.values())
         return by_name if numbers == sorted(every) and busy == min(len(consumers), len(every)) else None
+
+    def all_joined() -> bool:
+        # One who owns nothing may be idle or not there yet: with the new protocol it hears of neither.
+        group = consumers[0].cluster.describe().groups.get(consumers[0].group)
+        return group is not None and group.state == "Stable" and len(group.members) == len(consumers)
 
     names = ", ".join(c.name for c in consumers)
     return wait_until(shared, timeout, f"{names} to share {len(every)} partitions", last_seen=owned, interval=0.02)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaError, KafkaException, Message, TopicPartition
@@ -29,9 +30,15 @@ def main() -> None:
         wanted = [TopicPartition(start["topic"], p, offset) for p in start["partitions"]]
         consumer.assign(_at_the_end(consumer, wanted) if offset == OFFSET_END else wanted)
         channel.emit("assigned", partitions=[[p.topic, p.partition] for p in wanted])
+    channel.ready()  # not before its partitions were given to it: what is sent from then on is read
     closing = threading.Event()
     threading.Thread(target=_listen, args=(channel, closing), daemon=True).start()
     while not closing.is_set():
+        _pass_on(channel, consumer, assignment)
+    if start["partitions"] is None and "group.instance.id" not in start["config"]:  # a static member's place is kept
+        # A rebalance that waits to be answered is answered first: closing beside it may never end (librdkafka's issue 4884).
+        with contextlib.suppress(KafkaException):  # who was shut out is no member any more
+            consumer.unsubscribe()
         _pass_on(channel, consumer, assignment)
     consumer.close()
     channel.end("closed")

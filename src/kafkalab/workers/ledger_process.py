@@ -22,6 +22,7 @@ def main() -> None:
     """Send numbered messages at the rate asked for, until the parent says stop or all are sent."""
     channel = Channel()
     producer = channel.connect(Producer)
+    channel.ready()
     stopping = threading.Event()
     threading.Thread(target=_listen, args=(channel, stopping), daemon=True).start()
     # Line buffering: each line goes to the operating system whole, so killing this process loses none.

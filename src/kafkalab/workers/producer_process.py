@@ -16,6 +16,7 @@ def main() -> None:
     """Send what the parent says, one message at a time, until it says close."""
     channel = Channel()
     producer = channel.connect(Producer)
+    channel.ready()
     # Somebody has to serve librdkafka while nothing is sent, or a lost broker would go unnoticed.
     threading.Thread(target=_serve, args=(producer,), daemon=True).start()
     for command in channel.commands():

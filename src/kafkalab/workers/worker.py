@@ -46,6 +46,8 @@ class Worker:
         Also its ``client.id``, by which brokers know it.
     cluster, topic
         Where it works.
+    settings
+        The librdkafka settings that it was given, with dots in their names; defaults are not among them.
     """
 
     _kind: ClassVar[str]
@@ -68,7 +70,8 @@ class Worker:
         self.cluster = cluster
         self.topic = topic
         self.name = name or f"{self._kind}-{next(_numbers.setdefault(self._kind, itertools.count(1)))}"
-        self._settings = combine({"client.id": self.name}, CLIENT, defaults, cluster.client_config(), settings)
+        self.settings = combine(settings)
+        self._settings = combine({"client.id": self.name}, CLIENT, defaults, cluster.client_config(), self.settings)
         self._lines: list[str] = []
         self._callbacks: list[Callable[[str], object]] = []
         self._state = "starting"
