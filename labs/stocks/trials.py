@@ -14,12 +14,14 @@ import signal
 import sys
 import tempfile
 import textwrap
+import threading
 import uuid
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from multiprocessing.synchronize import Event
 from pathlib import Path
@@ -47,6 +49,23 @@ _processes = multiprocessing.get_context("forkserver")
 _processes.set_forkserver_preload(
     ["concurrent.futures.thread", "confluent_kafka", "decimal", "inspect", "json", "random", "sqlite3", "tempfile", "uuid"]
 )
+
+# Whoever starts a process asks after all others, and of two threads that ask after one at once, one is told 255.
+_one_asks = threading.Lock()
+
+
+def _start(run: Callable[..., None], *task: object) -> BaseProcess:
+    process = _processes.Process(target=run, args=task, daemon=True)
+    with _one_asks:
+        process.start()
+    return process
+
+
+def _exit_status(process: BaseProcess, timeout: float = _PATIENCE) -> int | None:
+    """None if it has not ended after so many seconds."""
+    wait([process.sentinel], timeout)
+    with _one_asks:
+        return process.exitcode
 
 
 @dataclass(frozen=True)
@@ -126,7 +145,7 @@ def try_all(
     Raises
     ------
     RuntimeError
-        When somebody who was to read to the end did not.
+        When somebody ended otherwise than was meant.
     """
     with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(at_once) as pool:
         sent = _records(config, topic)
@@ -172,30 +191,27 @@ def _trial(
     one, other = {**config, **member, "group.instance.id": "one"}, {**config, **member}
 
     def start(settings: dict, moment: str | None = None, there: Event | None = None) -> BaseProcess:
-        task = (settings, topic, where, _as_text(way), moment, there)
-        process = _processes.Process(target=_run, args=task, daemon=True)
-        process.start()
-        return process
+        return _start(_run, settings, topic, where, _as_text(way), moment, there)
 
     def read_to_the_end(settings: dict) -> None:
-        process = start(settings)
-        process.join(_PATIENCE)
-        if process.exitcode != 0:
-            raise RuntimeError(f"{way.__name__}, after {moment!r}: its successor ended with exit status {process.exitcode}")
+        if (status := _exit_status(start(settings))) != 0:
+            raise RuntimeError(f"{way.__name__}, after {moment!r}: its successor ended with exit status {status}")
 
     there = _processes.Event()
     first = start(one, moment, there)
     if moment in ("asleep", "rebalance"):
-        while first.is_alive() and not there.wait(0.1):
+        while _exit_status(first, 0) is None and not there.wait(0.1):
             pass  # it works, or comes to its end
         read_to_the_end(other)
     if moment == "asleep" and there.is_set():
         os.kill(first.pid, signal.SIGCONT)
-    first.join(_PATIENCE)
+    status = _exit_status(first)
+    if status not in (0, -signal.SIGKILL):
+        raise RuntimeError(f"{way.__name__}, to be killed {moment!r}: it ended with exit status {status}")
     if moment not in ("asleep", "rebalance"):
         read_to_the_end(one)
     lost, doubled = compare(where, sent)
-    reached = there.is_set() if moment == "asleep" else first.exitcode == -signal.SIGKILL
+    reached = there.is_set() if moment == "asleep" else status == -signal.SIGKILL
     return Outcome(way.__name__, moment, reached, lost, doubled)
 
 
@@ -328,23 +344,19 @@ def try_conversion(
     transactional = {**config, "transactional.id": f"convert-{uuid.uuid4().hex[:6]}", "log_level": 0}
 
     def start(moment: str | None, there: Event | None) -> BaseProcess:
-        task = (settings, transactional, topic, target, _as_text(convert), moment, there)
-        process = _processes.Process(target=_run_conversion, args=task, daemon=True)
-        process.start()
-        return process
+        return _start(_run_conversion, settings, transactional, topic, target, _as_text(convert), moment, there)
 
     there = _processes.Event()
     first = start(moment, there)
-    while first.is_alive() and not there.wait(0.1):
+    while _exit_status(first, 0) is None and not there.wait(0.1):
         pass  # it works, or comes to its end
-    successor = start(None, None)
-    successor.join(_PATIENCE)
+    after = _exit_status(start(None, None))
     if there.is_set():
         os.kill(first.pid, signal.SIGCONT)
-    first.join(_PATIENCE)
-    if successor.exitcode != 0:
-        raise RuntimeError(f"{convert.__name__}, {moment}: its successor ended with exit status {successor.exitcode}")
-    return first.exitcode == (_FENCED if moment == "asleep" else -signal.SIGKILL)
+    status = _exit_status(first)
+    if after != 0:
+        raise RuntimeError(f"{convert.__name__}, {moment}: its successor ended with exit status {after}")
+    return status == (_FENCED if moment == "asleep" else -signal.SIGKILL)
 
 
 class _TriedProducer(Producer):

@@ -1,5 +1,8 @@
 # Written in the lab 04_delivery.
-"""Ways to handle a batch: what is done first decides what a crash does to it."""
+"""Ways to handle a batch: what is done first decides what a crash does to it.
+
+Each is given the consumer that has read the batch and commits nothing by itself, the book, and the batch.
+"""
 
 from __future__ import annotations
 
@@ -21,83 +24,33 @@ __all__ = [
 
 
 def at_most_once(consumer: Consumer, book: Book, records: Sequence[Message]) -> None:
-    """Commit, then process: what was not processed is not read again.
-
-    Parameters
-    ----------
-    consumer
-        Has read the batch, and commits nothing by itself.
-    book
-        Where it is booked.
-    records
-        The batch.
-    """
+    """Commit, then process: what was not processed is not read again."""
     consumer.commit(offsets=following(records), asynchronous=False)
     book.add(records)
 
 
 def at_least_once(consumer: Consumer, book: Book, records: Sequence[Message]) -> None:
-    """Process, then commit: what was not committed is read again.
-
-    Parameters
-    ----------
-    consumer
-        Has read the batch, and commits nothing by itself.
-    book
-        Where it is booked.
-    records
-        The batch.
-    """
+    """Process, then commit: what was not committed is read again."""
     book.add(records)
     consumer.commit(offsets=following(records), asynchronous=False)
 
 
 def each_record_at_most_once(consumer: Consumer, book: Book, records: Sequence[Message]) -> None:
-    """As `at_most_once`, but a crash loses one record at most. Slow: a request for each record.
-
-    Parameters
-    ----------
-    consumer
-        Has read the batch, and commits nothing by itself.
-    book
-        Where it is booked.
-    records
-        The batch.
-    """
+    """As `at_most_once`, but a crash loses one record at most. Slow: a request for each record."""
     for record in records:
         consumer.commit(record, asynchronous=False)  # commits the offset after that record
         book.add([record])
 
 
 def each_record_at_least_once(consumer: Consumer, book: Book, records: Sequence[Message]) -> None:
-    """As `at_least_once`, but a crash doubles one record at most. Slow: a request for each record.
-
-    Parameters
-    ----------
-    consumer
-        Has read the batch, and commits nothing by itself.
-    book
-        Where it is booked.
-    records
-        The batch.
-    """
+    """As `at_least_once`, but a crash doubles one record at most. Slow: a request for each record."""
     for record in records:
         book.add([record])
         consumer.commit(record, asynchronous=False)
 
 
 def each_partition_at_least_once(consumer: Consumer, book: Book, records: Sequence[Message]) -> None:
-    """Process and commit the batch partition by partition.
-
-    Parameters
-    ----------
-    consumer
-        Has read the batch, and commits nothing by itself.
-    book
-        Where it is booked.
-    records
-        The batch.
-    """
+    """Process and commit the batch partition by partition."""
     in_order = sorted(records, key=Message.partition)  # keeps the order within a partition
     for _, part in groupby(in_order, key=Message.partition):
         together = list(part)
@@ -106,15 +59,5 @@ def each_partition_at_least_once(consumer: Consumer, book: Book, records: Sequen
 
 
 def exactly_once(consumer: Consumer, book: Book, records: Sequence[Message]) -> None:
-    """Results and offsets in one transaction of the database. Begin at ``book.positions``; Kafka need not be told.
-
-    Parameters
-    ----------
-    consumer
-        Has read the batch, and commits nothing by itself.
-    book
-        Where it is booked.
-    records
-        The batch.
-    """
+    """Results and offsets in one transaction of the database. Begin at ``book.positions``; Kafka need not be told."""
     book.add_with_positions(records)

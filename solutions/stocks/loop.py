@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-__all__ = ["begin", "read_batches"]
+__all__ = ["begin", "leave", "read_batches"]
 
 
 def begin(consumer: Consumer, partitions: Sequence[TopicPartition]) -> None:
@@ -33,6 +33,33 @@ def begin(consumer: Consumer, partitions: Sequence[TopicPartition]) -> None:
         if error.args[0].code() != KafkaError._STATE:
             raise
         consumer.incremental_assign(list(partitions))
+
+
+def leave(consumer: Consumer) -> None:
+    """Leave the group and close; on return the group knows.
+
+    ``close`` alone leaves the group as well. But where a rebalance has been asked for and not been answered, it may wait for ever
+    (librdkafka's issue 4884): its group then ends while ``on_assign`` or ``on_revoke`` still talks to it. So the rebalance is
+    answered before. A static member leaves, too: it keeps its place when it is killed, not when it is told to end.
+
+    Parameters
+    ----------
+    consumer
+        Who leaves. Its ``on_revoke`` is called, if partitions are assigned to it.
+
+    Raises
+    ------
+    KafkaException
+        When it cannot be closed.
+    """
+    try:
+        consumer.unsubscribe()
+        consumer.poll(0)
+    except KafkaException as error:
+        if error.args[0].code() != KafkaError._FATAL:  # who is fenced has no place any more that it could leave
+            raise
+    finally:
+        consumer.close()
 
 
 def read_batches(
@@ -100,4 +127,4 @@ def read_batches(
             if until_end and assigned and assigned <= at_end:
                 break
     finally:
-        consumer.close()
+        leave(consumer)

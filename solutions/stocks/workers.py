@@ -12,6 +12,8 @@ from typing import Protocol
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
+from stocks.loop import leave
+
 __all__ = ["Progress", "WorkerPool"]
 
 _LOG = logging.getLogger(__name__)
@@ -175,7 +177,7 @@ class WorkerPool:
             try:
                 self._release(list(self._shares), commit=True)
             finally:
-                self._consumer.close()
+                leave(self._consumer)
                 for _ in self._workers:
                     self._ready.put(None)
                 for worker in self._workers:
@@ -253,7 +255,7 @@ class WorkerPool:
         if commit:
             self._commit(shares)
 
-    # These three are called inside `poll` and `close`, so never while a record is handed over.
+    # These three are called inside `poll` and `leave`, so never while a record is handed over.
 
     def _on_assign(self, _: Consumer, partitions: list[TopicPartition]) -> None:
         for place in ((p.topic, p.partition) for p in partitions):

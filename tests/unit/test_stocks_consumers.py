@@ -12,6 +12,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -198,7 +199,7 @@ def test_the_end_of_a_partition_is_the_end_only_until_something_comes() -> None:
     def message(partition: int, error: KafkaError | None = None) -> SimpleNamespace:
         return SimpleNamespace(error=lambda: error, topic=lambda: "stock-prices", partition=lambda: partition)
 
-    end, read = KafkaError(KafkaError._PARTITION_EOF), []
+    end, read, ending = KafkaError(KafkaError._PARTITION_EOF), [], []
     to_come = [message(0, end), message(0), message(1, end), message(0), message(0, end)]
 
     class Scripted:
@@ -211,11 +212,33 @@ def test_the_end_of_a_partition_is_the_end_only_until_something_comes() -> None:
         def assignment(self) -> list[TopicPartition]:
             return [TopicPartition("stock-prices", partition) for partition in (0, 1)]
 
+        def unsubscribe(self) -> None:
+            ending.append("unsubscribe")
+
+        def poll(self, timeout: float) -> None:
+            ending.append("poll")
+
         def close(self) -> None:
-            read.append("closed")
+            ending.append("close")
 
     read_batches(Scripted(), "stock-prices", read.extend, until_end=True)  # type: ignore[arg-type]
-    assert len(read) == 3 and not to_come
+    assert len(read) == 2 and not to_come
+    assert ending == ["unsubscribe", "poll", "close"]  # closing beside a rebalance that nobody answers may wait for ever
+
+
+@pytest.mark.parametrize(("code", "raises"), [(KafkaError._FATAL, False), (KafkaError._STATE, True)])
+def test_who_is_fenced_closes_without_leaving(code: int, raises: bool) -> None:
+    from stocks.loop import leave
+
+    closed = []
+
+    def unsubscribe() -> None:
+        raise KafkaException(KafkaError(code))
+
+    consumer = SimpleNamespace(unsubscribe=unsubscribe, close=lambda: closed.append(True))
+    with pytest.raises(KafkaException) if raises else nullcontext():
+        leave(consumer)  # type: ignore[arg-type]
+    assert closed
 
 
 # -- with a cluster -------------------------------------------------------------------------------------------------
