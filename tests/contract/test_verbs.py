@@ -6,10 +6,11 @@ import threading
 import uuid
 
 import pytest
-from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from kafkalab import Cluster, wait_until
+from kafkalab.checks.sight import watermarks
 from kafkalab.cluster.wire import BrokerConnection, Metadata
 from kafkalab.errors import BrokerFailed, BrokerNotRunning, ClusterNotRunning, FaultsUnsupported, PortInUse, UnknownBroker
 
@@ -41,12 +42,7 @@ def send(cluster: Cluster, topic: str, count: int, bootstrap: str | None = None,
 
 
 def count_records(cluster: Cluster, topic: str) -> int:
-    consumer = Consumer(cluster.client_config(group_id="count", isolation_level="read_uncommitted"))
-    try:
-        marks = [consumer.get_watermark_offsets(TopicPartition(topic, p.partition), timeout=10) for p in cluster.describe(groups=False).topics[topic]]
-        return sum(high - low for low, high in marks)
-    finally:
-        consumer.close()
+    return sum(high - low for low, high in watermarks(cluster, topic).values())
 
 
 def led_by(broker: int, topic: str):

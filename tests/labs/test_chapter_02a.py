@@ -12,6 +12,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from kafkalab import Cluster, ConsoleConsumer
+from kafkalab.checks.sight import watermarks
 from kafkalab.cluster import ClusterView, PartitionView
 from kafkalab.distribution import put_tools_on_path
 from kafkalab.workers import wait_until_shared
@@ -46,10 +47,9 @@ def send(cluster: Cluster, topic: str, *values: str, partition: int | None = Non
 
 def commit(cluster: Cluster, group: str, topic: str, *, partitions: list[int] | None = None) -> None:
     """Commit a group as having read all of these partitions, without joining it."""
-    numbers = partitions if partitions is not None else range(len(cluster.describe(groups=False).topics[topic]))
     consumer = Consumer(cluster.client_config(group_id=group))
-    ends = [TopicPartition(topic, p, consumer.get_watermark_offsets(TopicPartition(topic, p), timeout=10)[1]) for p in numbers]
-    consumer.commit(offsets=ends, asynchronous=False)
+    ends = {p: end for p, (_, end) in watermarks(cluster, topic).items() if partitions is None or p in partitions}
+    consumer.commit(offsets=[TopicPartition(topic, p, end) for p, end in ends.items()], asynchronous=False)
     consumer.close()
 
 
@@ -216,7 +216,7 @@ def test_three_brokers_without_a_folder(cluster: Cluster, verdict: Verdict) -> N
         (lambda c: None, "There is no topic 'my-failsafe-topic'"),
         (lambda c: create(c, "my-topic", 13), "The cluster's topics: my-topic"),
         (lambda c: create(c, FAILSAFE, 3), "It has 3 partitions"),
-        (lambda c: create(c, FAILSAFE, 13, 1), "Its partitions have 1 replica each"),
+        (lambda c: create(c, FAILSAFE, 13, 1), "Each partition has 1 replica, not 3"),
         (lambda c: create(c, FAILSAFE, 13, plan=[[0, 1, 2]] * 13), "Did you name the replicas yourself?"),
     ],
     ids=["nothing", "another_name", "three_partitions", "one_replica", "all_led_by_one"],
@@ -523,7 +523,7 @@ def lists(*topics: str) -> dict[int, set[str]]:
     [
         (lambda c: None, lists("atu"), "There is no topic 'purchases'"),
         (lambda c: create(c, PURCHASES, 1), lists("atu", PURCHASES), "It has 1 partition."),
-        (lambda c: create(c, PURCHASES, 3, 2), lists("atu", PURCHASES), "have 2 replicas each"),
+        (lambda c: create(c, PURCHASES, 3, 2), lists("atu", PURCHASES), "Each partition has 2 replicas, not 3"),
         (lambda c: create(c, PURCHASES, 3, plan=[[0, 1, 2]] * 3), lists("atu", PURCHASES), "Were all three brokers there"),
         (lambda c: create(c, PURCHASES, 3), {}, "as listed="),
         (lambda c: create(c, PURCHASES, 3), lists("atu"), "Was it made before the topic?"),
@@ -574,7 +574,7 @@ def test_atu_messages_wrong(clean: Cluster, verdict: Verdict, values: list[str],
     [
         (lambda c: None, "There is no topic 'returns'"),
         (lambda c: create(c, RETURNS, 3, 2), "It has 3 partitions"),
-        (lambda c: create(c, RETURNS, 5, 3), "have 3 replicas each"),
+        (lambda c: create(c, RETURNS, 5, 3), "Each partition has 3 replicas, not 2"),
         (lambda c: create(c, RETURNS, 5, plan=[[0, 2]] * 5), "Broker 1 keeps none of it"),
     ],
     ids=["nothing", "three_partitions", "three_replicas", "made_while_one_was_down"],

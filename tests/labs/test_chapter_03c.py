@@ -29,9 +29,10 @@ class After:
         return getattr(self._cluster, name)
 
 
-def ledger(numbers: Iterable[int], *, sent: int = 0, failed: int = 0) -> SimpleNamespace:
+def ledger(numbers: Iterable[int], *, sent: int = 0, failed: int = 0, settings: Mapping[str, object] | None = None) -> SimpleNamespace:
     """A producer that got these acknowledged."""
-    return SimpleNamespace(entries=[SimpleNamespace(value=f"message {n}") for n in numbers], sent=sent, failed=failed)
+    entries = [SimpleNamespace(value=f"message {n}") for n in numbers]
+    return SimpleNamespace(entries=entries, sent=sent, failed=failed, settings=settings or {})
 
 
 # -- 03_ledger ------------------------------------------------------------------------------------------------------
@@ -109,17 +110,18 @@ SWAPPED = [*range(1, 31), *range(37, 43), *range(31, 37), *range(43, 61)]
 
 Numbers = Sequence[int]
 Ledgers = dict[str, SimpleNamespace]
+IN_FLIGHT, TIME = "max.in.flight.requests.per.connection", "delivery.timeout.ms"
 
 
 def sent(cluster: Cluster, three_tries: Numbers = GAP, patient: Numbers = AGAIN, idempotent: Numbers = ALL) -> Ledgers:
-    """Topics with these numbers, six keys in turn, and the ledgers."""
+    """Topics with these numbers, six keys in turn, and the ledgers of producers with the settings asked for."""
     for topic, numbers in (("three-tries", three_tries), ("patient", patient), ("idempotent", idempotent)):
         create(cluster, topic, 3)
         put(cluster, topic, [(f"key {n % 6}", f"message {n}", n % 3) for n in numbers])
     return {
-        "three-tries": ledger(three_tries, sent=60, failed=60 - len(set(three_tries))),
-        "patient": ledger(ALL, sent=60),
-        "idempotent": ledger(ALL, sent=60),
+        "three-tries": ledger(three_tries, sent=60, failed=60 - len(set(three_tries)), settings={IN_FLIGHT: 1, "retries": 3}),
+        "patient": ledger(ALL, sent=60, settings={IN_FLIGHT: 1, TIME: 60_000}),
+        "idempotent": ledger(ALL, sent=60, settings={IN_FLIGHT: 1, TIME: 60_000, "enable.idempotence": True}),
     }
 
 
@@ -161,4 +163,21 @@ def test_retries_right_and_misjudged(clean: Cluster, verdict: Verdict) -> None:
 )
 def test_retries_with_wrong_settings(clean: Cluster, verdict: Verdict, numbers: dict, says: str) -> None:
     ledgers = sent(clean, **numbers)
+    verdict.says(says, "03_retries", After(clean, *TWO_DEAD), ledgers=ledgers, judged=JUDGED)
+
+
+@pytest.mark.parametrize(
+    ("topic", "settings", "says"),
+    [
+        ("three-tries", {}, "three-tries was not given max.in.flight.requests.per.connection."),
+        ("three-tries", {IN_FLIGHT: 1, "retries": 30}, "three-tries was given retries=30."),
+        ("patient", {IN_FLIGHT: 5, TIME: 60_000}, "patient was given max.in.flight.requests.per.connection=5."),
+        ("patient", {IN_FLIGHT: 1, TIME: 60_000, "retries": 3}, "patient was given retries, too."),
+        ("patient", {IN_FLIGHT: 1, TIME: 60_000, "enable.idempotence": True}, "patient was given enable.idempotence, too."),
+        ("idempotent", {IN_FLIGHT: 1, TIME: 60_000}, "idempotent was not given enable.idempotence."),
+    ],
+)
+def test_retries_with_other_settings(clean: Cluster, verdict: Verdict, topic: str, settings: dict[str, object], says: str) -> None:
+    ledgers = sent(clean)
+    ledgers[topic].settings = settings
     verdict.says(says, "03_retries", After(clean, *TWO_DEAD), ledgers=ledgers, judged=JUDGED)

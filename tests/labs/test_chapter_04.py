@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from kafkalab import Cluster, ConsoleConsumer
-from kafkalab.waiting import wait_until
+from kafkalab.checks.sight import watermarks
 from kafkalab.workers import wait_until_shared
 
 from .support import Verdict
@@ -32,7 +31,7 @@ def create(cluster: Cluster, topic: str, partitions: int) -> None:
 
 
 def greet(cluster: Cluster, count: int, partitions: int = 13) -> list[Place]:
-    """Send greetings, in turn to all partitions; where they are."""
+    """Send greetings, in turn to all partitions; where they are, by partition."""
     places: list[Place] = []
     producer = Producer(cluster.client_config())
     for number in range(count):
@@ -44,19 +43,13 @@ def greet(cluster: Cluster, count: int, partitions: int = 13) -> list[Place]:
             on_delivery=lambda error, m: places.append((m.partition(), m.offset())),
         )
     producer.flush()
-    return places
+    return sorted(places)
 
 
 def commit(cluster: Cluster, group: str, topic: str, *, behind: int = 0, partitions: list[int] | None = None) -> None:
     """Commit a group as having read all but `behind` records of these partitions, without joining it."""
-    numbers = partitions if partitions is not None else range(len(cluster.describe(groups=False).topics[topic]))
     consumer = Consumer(cluster.client_config(group_id=group))
-
-    def end(partition: int) -> list[int]:
-        return [consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=10)[1]]
-
-    # A broker may not know yet that it leads.
-    ends = {p: wait_until(partial(end, p), 10, "the end offset", ignore=(KafkaException,))[0] for p in numbers}
+    ends = {p: end for p, (_, end) in watermarks(cluster, topic).items() if partitions is None or p in partitions}
     offsets = [TopicPartition(topic, p, max(0, end - behind)) for p, end in ends.items()]
     consumer.commit(offsets=offsets, asynchronous=False)
     consumer.close()

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 
 from confluent_kafka import Message
 
+from kafkalab.checks.common import counted
 from kafkalab.checks.lab import Lab, Requirement, Unmet
 from kafkalab.checks.sight import Sight
 from kafkalab.cluster import ClusterView, Fault
@@ -52,7 +53,7 @@ def _topic(sight: Sight, name: str, partitions: int) -> None:
     found = topics[name]
     if len(found) != partitions:
         raise Unmet(
-            f"{name} has {_count(len(found), 'partition')}, not {partitions}. (Partitions can be added to a topic, but not "
+            f"{name} has {counted(len(found), 'partition')}, not {partitions}. (Partitions can be added to a topic, but not "
             "taken away: delete it and make it anew, if need be.)"
         )
     if any(len(p.replicas) != 1 for p in found):
@@ -84,7 +85,7 @@ def _each_once(values: list[str], wanted: tuple[str, ...]) -> None:
     """These values and no others, each once, in any order."""
     count = Counter(values)
     if missing := [v for v in wanted if not count[v]]:
-        raise Unmet(f"{_count(len(missing), 'message')} of {len(wanted)} missing, for example {missing[0]!r}.")
+        raise Unmet(f"{counted(len(missing), 'message')} of {len(wanted)} missing, for example {missing[0]!r}.")
     if twice := [v for v in wanted if count[v] > 1]:
         raise Unmet(
             f"{twice[0]!r} is there {count[twice[0]]} times. Was a cell run twice? What is in a log stays there: delete "
@@ -99,10 +100,6 @@ def _holds(name: str, wanted: tuple[str, ...]) -> Callable[[Sight], None]:
         _each_once(_texts(_records(sight, name)), wanted)
 
     return probe
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 # -- 01_my_topic ----------------------------------------------------------------------------------------------------
@@ -150,7 +147,7 @@ def _places_are_right(sight: Sight) -> None:
     wrong = [v for v in _SEVEN if v in true and said[v] != true[v]]
     if wrong:
         raise Unmet(
-            f"{_count(len(wrong), 'message')} of them cannot be found there, for example {wrong[0]!r} at "
+            f"{counted(len(wrong), 'message')} of them cannot be found there, for example {wrong[0]!r} at "
             f"{said[wrong[0]]}."
         )
 
@@ -338,7 +335,7 @@ def _files_are_named(sight: Sight) -> None:
     if any(len(name) != len(true[0]) for name in said):
         raise Unmet("A name is the first offset, padded with zeros to 20 digits, and .log; not all of yours are.")
     raise Unmet(
-        f"You name {_count(len(said), 'file')}; there are {len(true)}, or others. Was the folder copied after "
+        f"You name {counted(len(said), 'file')}; there are {len(true)}, or others. Was the folder copied after "
         "everything had been sent?"
     )
 

@@ -9,9 +9,10 @@ from pathlib import Path
 
 from confluent_kafka import Message
 
+from kafkalab.checks.common import answer, counted, existing, has_shape, listed_brokers
 from kafkalab.checks.lab import Lab, Requirement, Unmet
-from kafkalab.checks.sight import Sight
-from kafkalab.cluster import GroupView, PartitionView
+from kafkalab.checks.sight import Sight, text_of
+from kafkalab.cluster import GroupView
 
 __all__ = ["LABS"]
 
@@ -23,36 +24,12 @@ _DOWN = ("dead", "stopped")
 # -- what several labs ask ------------------------------------------------------------------------------------------
 
 
-def _existing(sight: Sight, topic: str) -> tuple[PartitionView, ...]:
-    topics = sight.view().topics
-    if topic not in topics:
-        raise Unmet(f"There is no topic {topic!r}. The cluster's topics: {', '.join(topics) or 'none yet'}.")
-    return topics[topic]
-
-
-def _has_shape(topic: str, partitions: int, copies: int) -> Callable[[Sight], None]:
-    def probe(sight: Sight) -> None:
-        found = _existing(sight, topic)
-        if len(found) != partitions:
-            raise Unmet(
-                f"It has {_count(len(found), 'partition')}. How many does the text ask for? (Delete the topic and make it "
-                "anew: partitions can be added, but not taken away.)"
-            )
-        differ = sorted({len(p.replicas) for p in found} - {copies})
-        if differ:
-            raise Unmet(
-                f"Its partitions have {_count(differ[0], 'replica')} each. Which setting says on how many brokers each is kept?"
-            )
-
-    return probe
-
-
 def _in_sync(topic: str) -> Callable[[Sight], None]:
     def probe(sight: Sight) -> None:
-        for p in _existing(sight, topic):
+        for p in existing(sight, topic):
             if missing := sorted(set(p.replicas) - set(p.isr)):
                 raise Unmet(
-                    f"The ISR of partition {p.partition} lacks {_brokers(missing)}. Does every broker run, and had it the "
+                    f"The ISR of partition {p.partition} lacks {listed_brokers(missing)}. Does every broker run, and had it the "
                     "time to catch up?"
                 )
 
@@ -63,7 +40,7 @@ def _running(sight: Sight, ids: Sequence[int]) -> None:
     brokers = sight.view().brokers
     up = [i for i, b in brokers.items() if b.state == "up"]
     if absent := [i for i in ids if i not in brokers]:
-        raise Unmet(f"The cluster has {_brokers(brokers)}. There should be {_brokers(absent)}, too.")
+        raise Unmet(f"The cluster has {listed_brokers(brokers)}. There should be {listed_brokers(absent)}, too.")
     if down := [i for i in ids if i not in up]:
         raise Unmet(f"Broker {down[0]} is {brokers[down[0]].state}.")
 
@@ -76,7 +53,7 @@ def _is_down(broker: int) -> Callable[[Sight], None]:
     def probe(sight: Sight) -> None:
         brokers = sight.view().brokers
         if broker not in brokers:
-            raise Unmet(f"There is no broker {broker}. The cluster has {_brokers(brokers)}.")
+            raise Unmet(f"There is no broker {broker}. The cluster has {listed_brokers(brokers)}.")
         down = [i for i, b in brokers.items() if b.state in _DOWN]
         if broker in down:
             return
@@ -89,7 +66,7 @@ def _is_down(broker: int) -> Callable[[Sight], None]:
 
 def _led_by_the_others(topic: str, dead: int) -> Callable[[Sight], None]:
     def probe(sight: Sight) -> None:
-        for p in _existing(sight, topic):
+        for p in existing(sight, topic):
             if p.leader == dead:
                 raise Unmet(
                     f"Partition {p.partition} is still led by broker {dead}. Is it down? And if so, was there time for the "
@@ -103,12 +80,12 @@ def _led_by_the_others(topic: str, dead: int) -> Callable[[Sight], None]:
 
 def _isr_without(topic: str, dead: int) -> Callable[[Sight], None]:
     def probe(sight: Sight) -> None:
-        for p in _existing(sight, topic):
+        for p in existing(sight, topic):
             if dead in p.isr:
                 raise Unmet(f"Broker {dead} is still in the ISR of partition {p.partition}. Is it down, and did you wait?")
             if missing := sorted(set(p.replicas) - {dead} - set(p.isr)):
                 raise Unmet(
-                    f"The ISR of partition {p.partition} lacks {_brokers(missing)}, too. Only broker {dead} was to go down."
+                    f"The ISR of partition {p.partition} lacks {listed_brokers(missing)}, too. Only broker {dead} was to go down."
                 )
 
     return probe
@@ -116,7 +93,7 @@ def _isr_without(topic: str, dead: int) -> Callable[[Sight], None]:
 
 def _replicas_still_name(topic: str, dead: int) -> Callable[[Sight], None]:
     def probe(sight: Sight) -> None:
-        moved = [p.partition for p in _existing(sight, topic) if dead not in p.replicas]
+        moved = [p.partition for p in existing(sight, topic) if dead not in p.replicas]
         if moved:
             raise Unmet(
                 f"The replicas of partition {moved[0]} do not name broker {dead}. They were planned elsewhere; nothing of that "
@@ -128,9 +105,9 @@ def _replicas_still_name(topic: str, dead: int) -> Callable[[Sight], None]:
 
 def _messages(sight: Sight, topic: str, wanted: Sequence[str]) -> list[Message]:
     """The wanted messages' records: each must be there exactly once."""
-    _existing(sight, topic)
-    records = [m for m in sight.records(topic) if _text(m) in wanted]
-    counts = Counter(_text(m) for m in records)
+    existing(sight, topic)
+    records = [m for m in sight.records(topic) if text_of(m) in wanted]
+    counts = Counter(text_of(m) for m in records)
     if not counts:
         raise Unmet(f"None of {wanted[0]} … {wanted[-1]} is in {topic} yet.")
     if missing := [value for value in wanted if value not in counts]:
@@ -154,7 +131,7 @@ def _unread(sight: Sight, group: GroupView, topic: str, records: Iterable[Messag
     """Which of these records stand at or beyond the group's committed offsets."""
     ends = sight.end_offsets(topic)
     committed = {p: ends[p] - lag for (name, p), lag in group.lag.items() if name == topic}
-    return [_text(m) for m in records if m.offset() >= committed.get(m.partition(), 0)]
+    return [text_of(m) for m in records if m.offset() >= committed.get(m.partition(), 0)]
 
 
 def _group(sight: Sight) -> GroupView:
@@ -171,7 +148,7 @@ def _members(number: int) -> Callable[[Sight], None]:
         if len(members) != number:
             many = len(members) > number
             more = " One that was killed counts as a member until its session has timed out." if many else ""
-            raise Unmet(f"{_GROUP} has {_count(len(members), 'member')}, not {number}.{more}")
+            raise Unmet(f"{_GROUP} has {counted(len(members), 'member')}, not {number}.{more}")
 
     return probe
 
@@ -181,7 +158,7 @@ def _shared_evenly(sight: Sight) -> None:
     owners = Counter(partition for member in group.members for topic, partition in member.partitions if topic == _FAILSAFE)
     if not owners:
         raise Unmet(f"Nobody in {_GROUP} owns a partition of {_FAILSAFE}. Did you wait until the group had settled?")
-    if free := [p.partition for p in _existing(sight, _FAILSAFE) if p.partition not in owners]:
+    if free := [p.partition for p in existing(sight, _FAILSAFE) if p.partition not in owners]:
         raise Unmet(f"Partition {free[0]} has no owner in {_GROUP}. Did you wait until the group had settled?")
     sizes = sorted(sum(topic == _FAILSAFE for topic, _ in member.partitions) for member in group.members)
     if sizes[-1] - sizes[0] > 1:
@@ -202,25 +179,10 @@ def _numbered(first: int, last: int) -> tuple[str, ...]:
 
 
 def _answer(sight: Sight, name: str, what: str) -> Mapping:
-    given = sight.answers.get(name)
-    if not given:
-        raise Unmet(f"Give check() your answer as {name}=…: {what}.")
+    given = answer(sight, name, what)
     if not isinstance(given, Mapping):
         raise Unmet(f"{name} should be a dictionary ({what}), not a {type(given).__name__}.")
     return given
-
-
-def _text(message: Message) -> str:
-    return (message.value() or b"").decode(errors="replace")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
-def _brokers(ids: Iterable[int]) -> str:
-    listed = list(ids)
-    return f"broker{'' if len(listed) == 1 else 's'} {', '.join(map(str, listed))}"
 
 
 # -- three brokers, by hand -----------------------------------------------------------------------------------------
@@ -343,7 +305,7 @@ def _start_scripts(sight: Sight) -> None:
 
 def _preferred_leaders_spread(sight: Sight) -> None:
     # The first replica of each partition: who leads at this moment may have moved for reasons of its own.
-    counts = Counter(p.replicas[0] for p in _existing(sight, _FAILSAFE))
+    counts = Counter(p.replicas[0] for p in existing(sight, _FAILSAFE))
     shares = [counts[broker] for broker in sight.view().brokers]
     if max(shares) - min(shares) > 1:
         raise Unmet(
@@ -357,7 +319,7 @@ def _three_groups_heard_all(sight: Sight) -> None:
     groups = {i: g for i, g in sight.view().groups.items() if i != _GROUP and any(topic == _FAILSAFE for topic, _ in g.lag)}
     if len(groups) < 3:
         raise Unmet(
-            f"{_count(len(groups), 'group')} read the topic so far. How many does it take for three consumers to get everything each?"
+            f"{counted(len(groups), 'group')} read the topic so far. How many does it take for three consumers to get everything each?"
         )
     unread = {i: _unread(sight, group, _FAILSAFE, records) for i, group in groups.items()}
     heard = [i for i, left in unread.items() if not left]
@@ -371,7 +333,7 @@ def _three_groups_heard_all(sight: Sight) -> None:
 
 def _table_is_right(sight: Sight) -> None:
     given = _answer(sight, "table", "{partition: (leader, replicas, isr)}, with broker ids")
-    partitions = {p.partition: p for p in _existing(sight, _FAILSAFE)}
+    partitions = {p.partition: p for p in existing(sight, _FAILSAFE)}
     if extra := [key for key in given if key not in partitions]:
         raise Unmet(f"The table has a row {extra[0]!r}, which is no partition of the topic. Its keys are partition numbers, from 0.")
     if missing := [p for p in partitions if p not in given]:
@@ -402,16 +364,16 @@ _TEN = tuple(f"return{n}" for n in range(1, 11))
 
 
 def _atu_as_before(sight: Sight) -> None:
-    found = _existing(sight, "atu")
+    found = existing(sight, "atu")
     if len(found) != 1 or found[0].replicas != (0,):
         raise Unmet("atu should still be as it was: one partition, on broker 0 only. New brokers take over nothing by themselves.")
 
 
 def _distinct_leaders(sight: Sight) -> None:
-    leaders = {p.replicas[0] for p in _existing(sight, _PURCHASES)}
+    leaders = {p.replicas[0] for p in existing(sight, _PURCHASES)}
     if len(leaders) < 3:
         raise Unmet(
-            f"By plan all partitions of {_PURCHASES} are led by {_brokers(sorted(leaders))}. Were all three brokers there when you "
+            f"By plan all partitions of {_PURCHASES} are led by {listed_brokers(sorted(leaders))}. Were all three brokers there when you "
             "made it?"
         )
 
@@ -449,7 +411,7 @@ def _all_read_again(sight: Sight) -> None:
 
 def _leaders_by_partition(sight: Sight) -> None:
     given = _answer(sight, "leader_of", "{partition: broker}")
-    actual = {p.partition: p.leader for p in _existing(sight, _PURCHASES)}
+    actual = {p.partition: p.leader for p in existing(sight, _PURCHASES)}
     if set(given) != set(actual):
         raise Unmet("Its keys should be the partitions of purchases. In a line of --describe, which number is the partition's?")
     wrong = [p for p in actual if given[p] != actual[p]]
@@ -465,13 +427,13 @@ def _held_by_one(sight: Sight) -> None:
     given = sight.answers.get("held_by_1")
     if given is None:
         raise Unmet("Give check() the partitions that are kept on broker 1, as held_by_1={…}.")
-    held = {p.partition for p in _existing(sight, _PURCHASES) if 1 in p.replicas}
+    held = {p.partition for p in existing(sight, _PURCHASES) if 1 in p.replicas}
     if set(given) != held:  # type: ignore[call-overload]
         raise Unmet("Not these. Broker 1 is down and leads nothing, but which column says where copies belong?")
 
 
 def _preferred(sight: Sight) -> None:
-    away = [p for p in _existing(sight, _PURCHASES) if p.leader != p.replicas[0]]
+    away = [p for p in existing(sight, _PURCHASES) if p.leader != p.replicas[0]]
     if away:
         p = away[0]
         raise Unmet(
@@ -492,7 +454,7 @@ def _was_down(broker: int) -> Callable[[Sight], None]:
 
 
 def _ten_replicas_spread(sight: Sight) -> None:
-    found = _existing(sight, _RETURNS)
+    found = existing(sight, _RETURNS)
     counts = Counter(broker for p in found for broker in p.replicas)
     if unused := [i for i in sight.view().brokers if not counts[i]]:
         raise Unmet(f"Broker {unused[0]} keeps none of it. Were all three brokers up when you made the topic?")
@@ -501,11 +463,11 @@ def _ten_replicas_spread(sight: Sight) -> None:
 def _partition_by_partition(sight: Sight) -> None:
     records = _messages(sight, _RETURNS, _TEN)
     given = _answer(sight, "by_partition", "{partition: [values in the order read]}")
-    partitions = [p.partition for p in _existing(sight, _RETURNS)]
+    partitions = [p.partition for p in existing(sight, _RETURNS)]
     if set(given) != set(partitions):
         raise Unmet("It should have an entry for each of the five partitions, also for one in which nothing stands.")
     for number in partitions:
-        said, true = list(given[number]), [_text(m) for m in records if m.partition() == number]
+        said, true = list(given[number]), [text_of(m) for m in records if m.partition() == number]
         if Counter(said) != Counter(true):
             raise Unmet(f"Partition {number} holds other messages. Does your consumer read this partition only, and all of it?")
         if said != true:
@@ -518,7 +480,7 @@ def _partition_by_partition(sight: Sight) -> None:
 def _ascending(sight: Sight) -> None:
     records = _messages(sight, _RETURNS, _TEN)
     for number in {m.partition() for m in records}:
-        own = [_text(m) for m in records if m.partition() == number]
+        own = [text_of(m) for m in records if m.partition() == number]
         if own != sorted(own, key=_TEN.index):
             raise Unmet(f"In partition {number} {own[0]!r} stands first. Were they sent in order, each after the one before?")
 
@@ -559,7 +521,7 @@ LABS = (
         "02_failsafe",
         "A topic that survives",
         (
-            _R("my-failsafe-topic has 13 partitions with 3 replicas each", _has_shape(_FAILSAFE, 13, 3)),
+            _R("my-failsafe-topic has 13 partitions with 3 replicas each", has_shape(_FAILSAFE, 13, 3)),
             _R("all replicas are in sync", _in_sync(_FAILSAFE)),
             _R("the brokers share the leadership evenly", _preferred_leaders_spread),
         ),
@@ -665,7 +627,7 @@ LABS = (
         "02_atu_purchases",
         "A partitioned and replicated topic",
         (
-            _R("purchases has 3 partitions with 3 replicas each", _has_shape(_PURCHASES, 3, 3)),
+            _R("purchases has 3 partitions with 3 replicas each", has_shape(_PURCHASES, 3, 3)),
             _R("each broker is the first to lead one of them", _distinct_leaders),
             _R("every broker lists the same topics", _same_list_everywhere),
         ),
@@ -733,7 +695,7 @@ LABS = (
         "02_atu_counts",
         "Five partitions, two replicas, three brokers",
         (
-            _R("returns has 5 partitions with 2 replicas each", _has_shape(_RETURNS, 5, 2)),
+            _R("returns has 5 partitions with 2 replicas each", has_shape(_RETURNS, 5, 2)),
             _R("every broker keeps some of its ten replicas", _ten_replicas_spread),
         ),
         (

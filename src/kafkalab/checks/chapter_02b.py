@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
+from kafkalab.checks.common import counted, existing, has_shape, listed_brokers, shaped
 from kafkalab.checks.lab import Lab, Requirement, Unmet
-from kafkalab.checks.sight import Sight
-from kafkalab.cluster import ClusterView, GroupView, PartitionView
+from kafkalab.checks.sight import Sight, text_of
+from kafkalab.cluster import ClusterView, GroupView
 from kafkalab.datasets import customers, customers_partition
 
 __all__ = ["LABS", "class_placement"]
@@ -24,46 +25,15 @@ def _now(sight: Sight) -> ClusterView:
     return sight.cluster.describe(groups=False)
 
 
-def _topic(sight: Sight, name: str, partitions: int, copies: int) -> tuple[PartitionView, ...]:
-    """Partitions of a topic that must have so many of them, each with so many replicas."""
-    found = sight.partitions(name)
-    if not found:
-        present = ", ".join(_now(sight).topics) or "none yet"
-        raise Unmet(f"There is no topic {name!r}. The cluster's topics: {present}.")
-    if len(found) != partitions:
-        raise Unmet(f"It has {_count(len(found), 'partition')}. How many does the text ask for?")
-    differ = sorted({len(p.replicas) for p in found} - {copies})
-    if differ:
-        raise Unmet(
-            f"Each partition has {_count(differ[0], 'replica')}, not {copies}. Which setting says on how many brokers it is "
-            "kept?"
-        )
-    return found
-
-
-def _has_shape(name: str, partitions: int, copies: int) -> Callable[[Sight], None]:
-    def probe(sight: Sight) -> None:
-        _topic(sight, name, partitions, copies)
-
-    return probe
-
-
 def _full_isr(sight: Sight, name: str) -> None:
-    short = [p for p in _existing(sight, name) if set(p.isr) != set(p.replicas)]
+    short = [p for p in existing(sight, name) if set(p.isr) != set(p.replicas)]
     if short:
         p = short[0]
         missing = sorted(set(p.replicas) - set(p.isr))
         raise Unmet(
-            f"In partition {p.partition} the replicas on {_brokers(missing)} are not in the ISR. Does every broker run again, "
+            f"In partition {p.partition} the replicas on {listed_brokers(missing)} are not in the ISR. Does every broker run again, "
             "and did you wait?"
         )
-
-
-def _existing(sight: Sight, name: str) -> tuple[PartitionView, ...]:
-    found = sight.partitions(name)
-    if not found:
-        raise Unmet(f"There is no topic {name!r} yet.")
-    return found
 
 
 def _all_up(sight: Sight) -> None:
@@ -86,15 +56,6 @@ def _answer(sight: Sight, name: str, what: str) -> object:
     return given
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
-def _brokers(ids: Iterable[int]) -> str:
-    listed = list(ids)
-    return f"broker{'' if len(listed) == 1 else 's'} {', '.join(map(str, listed))}"
-
-
 # -- customers ------------------------------------------------------------------------------------------------------
 
 _GROUP_SIZES = (1, 2, 3, 5)
@@ -110,7 +71,7 @@ def _group_name(size: int) -> str:
 
 
 def _customers_divided(sight: Sight) -> None:
-    _existing(sight, "customers")
+    existing(sight, "customers")
     ends = sight.end_offsets("customers")
     wanted = Counter(partition for partition, _ in _lines())
     if ends == dict(wanted):
@@ -135,19 +96,19 @@ def _customers_divided(sight: Sight) -> None:
 
 
 def _customers_complete(sight: Sight) -> None:
-    _existing(sight, "customers")
-    found = Counter((m.partition(), (m.value() or b"").decode(errors="replace")) for m in sight.records("customers"))
+    existing(sight, "customers")
+    found = Counter((m.partition(), text_of(m)) for m in sight.records("customers"))
     wanted = Counter(_lines())
     if found == wanted:
         return
     values, wanted_values = Counter(v for _, v in found.elements()), Counter(v for _, v in wanted.elements())
     if missing := wanted_values - values:
         raise Unmet(
-            f"{_count(missing.total(), 'customer')} of the file cannot be found, the first one is {next(iter(missing))!r}. Is "
+            f"{counted(missing.total(), 'customer')} of the file cannot be found, the first one is {next(iter(missing))!r}. Is "
             "a record's value the whole line?"
         )
     if surplus := values - wanted_values:
-        raise Unmet(f"{_count(surplus.total(), 'record')} should not be there, the first one is {next(iter(surplus))!r}.")
+        raise Unmet(f"{counted(surplus.total(), 'record')} should not be there, the first one is {next(iter(surplus))!r}.")
     raise Unmet("All customers are there, but some of them are in another partition than the data set says.")
 
 
@@ -176,13 +137,13 @@ def _group_sizes(sight: Sight) -> None:
     for size, group in _groups(sight).items():
         if len(group.members) != size:
             raise Unmet(
-                f"{group.id} has {_count(len(group.members), 'member')}. Do all of its consumers run, and do they name this "
+                f"{group.id} has {counted(len(group.members), 'member')}. Do all of its consumers run, and do they name this "
                 "group?"
             )
 
 
 def _one_owner_each(sight: Sight) -> None:
-    every = {("customers", p.partition) for p in _existing(sight, "customers")}
+    every = {("customers", p.partition) for p in existing(sight, "customers")}
     for group in _groups(sight).values():
         owned = Counter(place for member in group.members for place in member.partitions)
         if set(owned) != every or owned.total() != len(every):
@@ -193,13 +154,13 @@ def _one_owner_each(sight: Sight) -> None:
 
 
 def _idle_members(sight: Sight) -> None:
-    partitions = len(_existing(sight, "customers"))
+    partitions = len(existing(sight, "customers"))
     for size, group in _groups(sight).items():
         idle = sum(not member.partitions for member in group.members)
         if idle != max(0, size - partitions):
             raise Unmet(
-                f"{group.id}: {idle} of {_count(len(group.members), 'member')} own nothing, which does not fit "
-                f"{_count(partitions, 'partition')}."
+                f"{group.id}: {idle} of {counted(len(group.members), 'member')} own nothing, which does not fit "
+                f"{counted(partitions, 'partition')}."
             )
 
 
@@ -210,12 +171,12 @@ def _groups_done(sight: Sight) -> None:
     for group in _groups(sight).values():
         if set(group.lag) != {("customers", p) for p in ends}:
             raise Unmet(
-                f"{group.id} has committed offsets for {_count(len(group.lag), 'partition')} only. Has it read from the "
+                f"{group.id} has committed offsets for {counted(len(group.lag), 'partition')} only. Has it read from the "
                 "beginning?"
             )
         if behind := sum(group.lag.values()):
             raise Unmet(
-                f"{group.id} is {_count(behind, 'record')} behind. Wait until its consumers have read and committed everything."
+                f"{group.id} is {counted(behind, 'record')} behind. Wait until its consumers have read and committed everything."
             )
 
 
@@ -226,7 +187,7 @@ _WANTED = 32  # place in the data set of the customer whose address is asked for
 
 
 def _spread_over_brokers(sight: Sight) -> None:
-    keepers = Counter(p.replicas[0] for p in _topic(sight, "topic1", 3, 1))
+    keepers = Counter(p.replicas[0] for p in shaped(sight, "topic1", 3, 1))
     if len(keepers) < 3:
         broker, number = keepers.most_common(1)[0]
         raise Unmet(f"Broker {broker} keeps {number} of the 3 partitions. Kafka spreads them by itself, if you let it.")
@@ -234,7 +195,7 @@ def _spread_over_brokers(sight: Sight) -> None:
 
 def _every_partition_used(topic: str) -> Callable[[Sight], None]:
     def probe(sight: Sight) -> None:
-        _existing(sight, topic)
+        existing(sight, topic)
         empty = [p for p, end in sorted(sight.end_offsets(topic).items()) if not end]
         if empty:
             raise Unmet(
@@ -246,7 +207,7 @@ def _every_partition_used(topic: str) -> Callable[[Sight], None]:
 
 
 def _rolled_by_age(sight: Sight) -> None:
-    _existing(sight, "customers-new")
+    existing(sight, "customers-new")
     config = sight.topic_config("customers-new")
     if (config["segment.ms"], config["segment.bytes"]) != (str(7 * 24 * 3600 * 1000), str(1 << 30)):
         raise Unmet(
@@ -257,13 +218,13 @@ def _rolled_by_age(sight: Sight) -> None:
     if few:
         p, names = min(few.items())
         raise Unmet(
-            f"Partition {p} has {_count(len(names), 'segment')}, and the text asks for three. What is it that Kafka compares "
+            f"Partition {p} has {counted(len(names), 'segment')}, and the text asks for three. What is it that Kafka compares "
             "with segment.ms?"
         )
 
 
 def _old_records_kept(sight: Sight) -> None:
-    _existing(sight, "customers-new")
+    existing(sight, "customers-new")
     if sight.topic_config("customers-new")["retention.ms"] != "-1":
         raise Unmet(
             "Records older than retention.ms may be deleted at any moment, and some of yours are. Let this topic keep them "
@@ -273,7 +234,7 @@ def _old_records_kept(sight: Sight) -> None:
 
 def _segment_named(sight: Sight) -> None:
     given = _answer(sight, "segment", "the name of the file that holds offset 7 of partition 2")
-    _existing(sight, "customers-new")
+    existing(sight, "customers-new")
     names = sight.log_files("customers-new").get(2, [])
     holding = [name for name in names if int(name.removesuffix(".log")) <= 7]
     if sight.end_offsets("customers-new").get(2, 0) <= 7:
@@ -294,7 +255,7 @@ def _address_found(sight: Sight) -> None:
             raise Unmet("An address has three parts, in this order: a text and two numbers.")
     for message in sight.records(topic):
         if (message.partition(), message.offset()) == (p, offset):
-            if not (value := (message.value() or b"").decode(errors="replace")).startswith(wanted):
+            if not (value := text_of(message)).startswith(wanted):
                 raise Unmet(f"At that address there is another customer: {value!r}.")
             return
     raise Unmet(f"There is no record at {topic}, partition {p}, offset {offset}.")
@@ -321,7 +282,7 @@ def _controller_killed(sight: Sight) -> None:
     leader, _ = _status_pair(sight, "before")
     killed = _faults(sight, "kill")
     if leader not in killed:
-        done = f"{_brokers(sorted(set(killed)))} {'was' if len(set(killed)) == 1 else 'were'}" if killed else "no node was"
+        done = f"{listed_brokers(sorted(set(killed)))} {'was' if len(set(killed)) == 1 else 'were'}" if killed else "no node was"
         raise Unmet(f"By your own answer the active controller was node {leader}; but {done} killed.")
 
 
@@ -346,7 +307,7 @@ def _majority_understood(sight: Sight) -> None:
     if wrong:
         voters = wrong[0]
         raise Unmet(
-            f"Think again about {_count(voters, 'voter')}: those who are left must be more than half of all, the dead included."
+            f"Think again about {counted(voters, 'voter')}: those who are left must be more than half of all, the dead included."
         )
 
 
@@ -360,7 +321,7 @@ def _two_brokers_dead(sight: Sight) -> None:
     brokers = [b for b in _now(sight).brokers.values() if b.address]
     dead = [b.id for b in brokers if b.state in _DOWN]
     if (len(brokers), len(dead)) != (3, 2):
-        raise Unmet(f"Of {_count(len(brokers), 'broker')} {len(dead)} are down. The experiment needs two of three down.")
+        raise Unmet(f"Of {counted(len(brokers), 'broker')} {len(dead)} are down. The experiment needs two of three down.")
 
 
 def _still_governed(sight: Sight) -> None:
@@ -395,7 +356,7 @@ def _placement(sight: Sight) -> dict[int, list[int]]:
 def _placement_complete(sight: Sight) -> None:
     placement = _placement(sight)
     if set(placement) != set(range(10)):
-        raise Unmet(f"It has {_count(len(placement), 'partition')}; the class's topic has partitions 0 to 9.")
+        raise Unmet(f"It has {counted(len(placement), 'partition')}; the class's topic has partitions 0 to 9.")
     for p, brokers in sorted(placement.items()):
         if len(brokers) != 3 or not set(brokers) <= set(RACK_OF):
             raise Unmet(f"Partition {p} is on {brokers}: three of the brokers 0 to 5 are wanted.")
@@ -427,14 +388,14 @@ def _placement_by_the_rule(sight: Sight) -> None:
 
 
 def _placed_by_hand(sight: Sight) -> None:
-    found = _topic(sight, "by-hand", 10, 3)
+    found = shaped(sight, "by-hand", 10, 3)
     differ = [p.partition for p in found if list(p.replicas) != class_placement()[p.partition]]
     if differ:
         raise Unmet(f"Partition {differ[0]} of 'by-hand' is not where the rule puts it. Who chose its brokers, you or Kafka?")
 
 
 def _placed_by_kafka(sight: Sight) -> None:
-    found = _topic(sight, "by-kafka", 10, 3)
+    found = shaped(sight, "by-kafka", 10, 3)
     racks = {b.id: b.rack for b in _now(sight).brokers.values()}
     if None in racks.values() or len(set(racks.values())) != 2:
         raise Unmet("The brokers are not in two racks. Which argument of Cluster tells each broker its rack?")
@@ -452,7 +413,7 @@ def _placed_by_kafka(sight: Sight) -> None:
 
 
 def _needs_two(sight: Sight) -> None:
-    _topic(sight, "orders", 1, 3)
+    shaped(sight, "orders", 1, 3)
     if (found := sight.topic_config("orders")["min.insync.replicas"]) != "2":
         raise Unmet(
             f"Its effective min.insync.replicas is {found}. It can be given to a topic when it is made, or later with "
@@ -461,7 +422,7 @@ def _needs_two(sight: Sight) -> None:
 
 
 def _two_followers_down(sight: Sight) -> None:
-    (p,) = _topic(sight, "orders", 1, 3)
+    (p,) = shaped(sight, "orders", 1, 3)
     if p.leader is None:
         raise Unmet("The partition has no leader. The followers were to go, not the leader.")
     if len(p.isr) > 1:
@@ -482,7 +443,7 @@ def _refused(sight: Sight) -> None:
 
 
 def _reads_go_on(sight: Sight) -> None:
-    _existing(sight, "orders")
+    existing(sight, "orders")
     found = sight.values("orders")
     if found != ["order-1", "order-2"]:
         raise Unmet(
@@ -492,7 +453,7 @@ def _reads_go_on(sight: Sight) -> None:
 
 
 def _orders_complete(sight: Sight) -> None:
-    _existing(sight, "orders")
+    existing(sight, "orders")
     found = sight.values("orders")
     if "order-3" in found:
         raise Unmet("The order that was refused has been written after all: was it retried?")
@@ -508,9 +469,9 @@ def _orders_complete(sight: Sight) -> None:
 def _both_came_back(sight: Sight) -> None:
     killed, restarted = set(_faults(sight, "kill", "stop")), set(_faults(sight, "restart"))
     if len(killed) < 2:
-        raise Unmet(f"Only {_count(len(killed), 'broker')} went down so far, and two are needed to see it.")
+        raise Unmet(f"Only {counted(len(killed), 'broker')} went down so far, and two are needed to see it.")
     if killed - restarted:
-        raise Unmet(f"The {_brokers(sorted(killed - restarted))} did not come back.")
+        raise Unmet(f"The {listed_brokers(sorted(killed - restarted))} did not come back.")
     _all_up(sight)
 
 
@@ -537,16 +498,16 @@ def _letter_answers(sight: Sight, name: str, what: str) -> list[str]:
 
 def _nothing_acknowledged_lost(sight: Sight) -> None:
     acknowledged = _letter_answers(sight, "acknowledged", "the values that were acknowledged with acks=all")
-    _topic(sight, "letters", 3, 3)
+    shaped(sight, "letters", 3, 3)
     if len(acknowledged) < 100:
         raise Unmet(
-            f"The ledger tells of {_count(len(acknowledged), 'message')}. It should have run before, during and after the "
+            f"The ledger tells of {counted(len(acknowledged), 'message')}. It should have run before, during and after the "
             "isolation."
         )
     there = set(sight.values("letters"))
     if lost := [value for value in acknowledged if value not in there]:
         raise Unmet(
-            f"{_count(len(lost), 'acknowledged message')} cannot be found, the first one is {lost[0]!r}. Which acks did that "
+            f"{counted(len(lost), 'acknowledged message')} cannot be found, the first one is {lost[0]!r}. Which acks did that "
             "producer ask for?"
         )
 
@@ -584,7 +545,7 @@ LABS: tuple[Lab, ...] = (
         "02_customers",
         "customers.csv in three partitions, counted by Spark",
         (
-            Requirement("customers has 3 partitions with 1 replica each", _has_shape("customers", 3, 1)),
+            Requirement("customers has 3 partitions with 1 replica each", has_shape("customers", 3, 1)),
             Requirement("the partitions hold 4428, 4004 and 4002 records", _customers_divided),
             Requirement("every customer is there once, in the partition that the data set says", _customers_complete),
             Requirement("Spark counted the same", _spark_counted),
@@ -615,7 +576,7 @@ LABS: tuple[Lab, ...] = (
         "02_topic1",
         "One folder per partition",
         (
-            Requirement("topic1 has 3 partitions with 1 replica each", _has_shape("topic1", 3, 1)),
+            Requirement("topic1 has 3 partitions with 1 replica each", has_shape("topic1", 3, 1)),
             Requirement("each of them is on another broker", _spread_over_brokers),
             Requirement("each of them has records", _every_partition_used("topic1")),
         ),
@@ -628,7 +589,7 @@ LABS: tuple[Lab, ...] = (
         "02_storage",
         "Replicas and segments on disk",
         (
-            Requirement("customers-new has 3 partitions with 3 replicas each", _has_shape("customers-new", 3, 3)),
+            Requirement("customers-new has 3 partitions with 3 replicas each", has_shape("customers-new", 3, 3)),
             Requirement("all replicas are in sync", partial(_full_isr, name="customers-new")),
             Requirement("old records are kept", _old_records_kept),
             Requirement("each partition has 3 segments, with Kafka's own segment settings", _rolled_by_age),

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from confluent_kafka import Message, Producer, murmur2
 
+from kafkalab.checks.common import counted, existing, has_shape
 from kafkalab.checks.lab import Lab, Requirement, Unmet
-from kafkalab.checks.sight import Sight
-from kafkalab.cluster import PartitionView
+from kafkalab.checks.sight import Sight, text_of
 
 __all__ = ["LABS"]
 
@@ -22,30 +22,8 @@ _AGAIN = "Records cannot be taken back: restart the kernel and begin again with 
 # -- what several labs ask ------------------------------------------------------------------------------------------
 
 
-def _existing(sight: Sight, topic: str) -> tuple[PartitionView, ...]:
-    topics = sight.view().topics
-    if topic not in topics:
-        raise Unmet(f"There is no topic {topic!r}. The cluster's topics: {', '.join(topics) or 'none yet'}.")
-    return topics[topic]
-
-
-def _has_shape(topic: str, partitions: int, copies: int) -> Callable[[Sight], None]:
-    def probe(sight: Sight) -> None:
-        found = _existing(sight, topic)
-        if len(found) != partitions:
-            raise Unmet(
-                f"It has {_count(len(found), 'partition')}. How many does the text ask for? (Delete the topic and make it "
-                "anew: partitions can be added, but not taken away.)"
-            )
-        differ = sorted({len(p.replicas) for p in found} - {copies})
-        if differ:
-            raise Unmet(f"Its partitions have {_count(differ[0], 'replica')} each. Which setting says how often each is kept?")
-
-    return probe
-
-
 def _records(sight: Sight, topic: str) -> list[Message]:
-    _existing(sight, topic)
+    existing(sight, topic)
     records = sight.records(topic)
     if not records:
         raise Unmet(f"{topic} is empty. Was anything sent, and was it flushed?")
@@ -55,10 +33,6 @@ def _records(sight: Sight, topic: str) -> list[Message]:
 def _key(message: Message) -> str:
     key = message.key()
     return "(no key)" if key is None else key.decode(errors="replace")
-
-
-def _value(message: Message) -> str:
-    return (message.value() or b"").decode(errors="replace")
 
 
 def _partitions_of_keys(records: Iterable[Message]) -> dict[str, set[int]]:
@@ -96,10 +70,6 @@ def _answer(sight: Sight, name: str, what: str) -> object:
     return given
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
 # -- the partitioner ------------------------------------------------------------------------------------------------
 
 _IMPORTANT = {"IBM", "UBER"}
@@ -108,7 +78,7 @@ _SINGLE = "single-copy"
 
 def _important_alone(topic: str) -> Callable[[Sight], None]:
     def probe(sight: Sight) -> None:
-        last = len(_existing(sight, topic)) - 1
+        last = len(existing(sight, topic)) - 1
         where = _partitions_of_keys(_records(sight, topic))
         for name in sorted(_IMPORTANT & where.keys()):
             if elsewhere := sorted(where[name] - {last}):
@@ -132,7 +102,7 @@ def _others_spread(sight: Sight) -> None:
 
 
 def _waited_for_the_last(sight: Sight) -> None:
-    last = len(_existing(sight, _SINGLE)) - 1
+    last = len(existing(sight, _SINGLE)) - 1
     where = _partitions_of_keys(_records(sight, _SINGLE))
     if "IBM" not in where:
         raise Unmet(f"No price of IBM is in {_SINGLE}. Did its broker come back, and did you flush after that?")
@@ -169,7 +139,7 @@ def _refuses_bad_configurations(sight: Sight) -> None:
 
 def _depends_on_the_name_alone(sight: Sight) -> None:
     important_stocks = _answer(sight, "partitioner", "your class ImportantStocks")
-    rest = len(_existing(sight, _PRICES)) - 1
+    rest = len(existing(sight, _PRICES)) - 1
     others = [name for name in _STOCKS if name not in _IMPORTANT]
     producer = Producer(sight.cluster.client_config())
 
@@ -221,8 +191,8 @@ def _example_values(sight: Sight) -> None:
     keys = _example_keys(sight)
     for message in _records(sight, _EXAMPLE):
         number = keys.get((message.partition(), message.offset()))
-        if number is not None and _value(message) != f"Hello Mom {number}":
-            raise Unmet(f"The record with the key {number} has the value {_value(message)!r}. Which number should be in it?")
+        if number is not None and text_of(message) != f"Hello Mom {number}":
+            raise Unmet(f"The record with the key {number} has the value {text_of(message)!r}. Which number should be in it?")
 
 
 def _told(name: str, how: str) -> Callable[[Sight], None]:
@@ -233,7 +203,7 @@ def _told(name: str, how: str) -> Callable[[Sight], None]:
         if not isinstance(given, Sequence) or not all(isinstance(row, Sequence) and len(row) >= 3 for row in given):
             raise Unmet(f"{name} should be a list of (key, partition, offset).")
         if len(given) != 5:
-            raise Unmet(f"{name} tells of {_count(len(given), 'record')}, not of five. {how}")
+            raise Unmet(f"{name} tells of {counted(len(given), 'record')}, not of five. {how}")
         if len({row[0] for row in given}) != 5:
             raise Unmet(f"{name} has the same key more than once. Every record has an index of its own.")
         there = _example_keys(sight)
@@ -259,7 +229,7 @@ def _was_down_and_came_back(broker: int) -> Callable[[Sight], None]:
 
 def _in_sync(topic: str) -> Callable[[Sight], None]:
     def probe(sight: Sight) -> None:
-        for p in _existing(sight, topic):
+        for p in existing(sight, topic):
             if missing := sorted(set(p.replicas) - set(p.isr)):
                 raise Unmet(f"The ISR of partition {p.partition} lacks broker {missing[0]}. Was there time for it to catch up?")
 
@@ -269,7 +239,7 @@ def _in_sync(topic: str) -> Callable[[Sight], None]:
 def _missing_replicas(sight: Sight) -> None:
     missing = _answer(sight, "missing", "how many partitions lacked a replica while broker 1 was down")
     after = _answer(sight, "missing_after", "how many lack one now")
-    partitions = len(_existing(sight, _EXAMPLE))
+    partitions = len(existing(sight, _EXAMPLE))
     if missing != partitions:
         raise Unmet(
             f"missing is {missing}. Broker 1 keeps a replica of every partition. Did you look while it was down and out of "
@@ -283,10 +253,10 @@ def _ledger_in(topic: str, fewest: int) -> Callable[[Sight], None]:
     def probe(sight: Sight) -> None:
         entries = _answer(sight, "ledger", "the ledger producer").entries  # type: ignore[attr-defined]
         if len(entries) < fewest:
-            raise Unmet(f"The ledger has {_count(len(entries), 'record')}. Let it go on sending while the broker is down.")
-        there = {(m.partition(), m.offset(), _value(m)) for m in _records(sight, topic)}
+            raise Unmet(f"The ledger has {counted(len(entries), 'record')}. Let it go on sending while the broker is down.")
+        there = {(m.partition(), m.offset(), text_of(m)) for m in _records(sight, topic)}
         if lost := [e for e in entries if (e.partition, e.offset, e.value) not in there]:
-            raise Unmet(f"{_count(len(lost), 'record')} of the ledger cannot be found in {topic}, {lost[0].value!r} for one.")
+            raise Unmet(f"{counted(len(lost), 'record')} of the ledger cannot be found in {topic}, {lost[0].value!r} for one.")
 
     return probe
 
@@ -301,9 +271,9 @@ def _prices_are_right(sight: Sight) -> None:
         try:
             fields = json.loads(message.value() or b"")
         except ValueError:
-            raise Unmet(f"A value of {key} is not JSON: {_value(message)[:60]!r}. The application has a serializer.") from None
+            raise Unmet(f"A value of {key} is not JSON: {text_of(message)[:60]!r}. The application has a serializer.") from None
         if not isinstance(fields, Mapping) or fields.keys() != {"name", "dollars", "cents"}:
-            raise Unmet(f"A value of {key} has not the fields name, dollars and cents: {_value(message)[:60]!r}.")
+            raise Unmet(f"A value of {key} has not the fields name, dollars and cents: {text_of(message)[:60]!r}.")
         if fields["name"] != key:
             raise Unmet(f"A price of {fields['name']} has the key {key}. The key is the name of the stock.")
         low, high = ranges.get(key, (0, 0))
@@ -312,7 +282,7 @@ def _prices_are_right(sight: Sight) -> None:
 
 
 def _as_java_chooses(sight: Sight) -> None:
-    partitions = len(_existing(sight, _PRICES))
+    partitions = len(existing(sight, _PRICES))
     for key, found in _partitions_of_keys(_records(sight, _PRICES)).items():
         if found != {murmur2(key.encode(), partitions)}:
             raise Unmet(
@@ -404,7 +374,7 @@ def _counted(name: str, count: Callable[[list[str], Counter[str]], int], clue: s
         for topic in _ACKS:
             if topic not in given:
                 raise Unmet(f"{name} has no {topic!r}.")
-            there = Counter(_value(m) for m in _records(sight, topic))
+            there = Counter(text_of(m) for m in _records(sight, topic))
             right = count(_acknowledged(sight, topic), there)
             if given[topic] != right:
                 raise Unmet(f"{name}[{topic!r}] is {given[topic]!r}. {clue}")
@@ -414,7 +384,7 @@ def _counted(name: str, count: Callable[[list[str], Counter[str]], int], clue: s
 
 def _only_all_kept_all(sight: Sight) -> None:
     for topic in _ACKS:
-        lost = len(set(_acknowledged(sight, topic)) - {_value(m) for m in _records(sight, topic)})
+        lost = len(set(_acknowledged(sight, topic)) - {text_of(m) for m in _records(sight, topic)})
         if topic == "acks-all" and lost:
             raise Unmet(f"{lost} acknowledged records of {topic} are missing. Does the ledger send with acks='all'?")
         if topic != "acks-all" and not lost:
@@ -427,7 +397,7 @@ _FULL = "needs-all-three"
 
 
 def _all_three_needed(sight: Sight) -> None:
-    _existing(sight, _FULL)
+    existing(sight, _FULL)
     if (needed := sight.topic_config(_FULL)["min.insync.replicas"]) != "3":
         raise Unmet(f"{_FULL} needs {needed} replicas in sync. The text says three.")
 
@@ -448,7 +418,7 @@ def _outcomes(sight: Sight) -> None:
 
 
 def _accepted_are_there(sight: Sight) -> None:
-    values = {_value(m) for m in _records(sight, _FULL)}
+    values = {text_of(m) for m in _records(sight, _FULL)}
     if "acks=all" in values:
         raise Unmet("acks=all is in the topic. Was it sent while broker 2 was down, and never again?")
     for value in ("acks=1", "acks=0"):
@@ -457,7 +427,7 @@ def _accepted_are_there(sight: Sight) -> None:
 
 
 def _doubled_and_disordered(sight: Sight) -> None:
-    values = [_value(m) for m in _records(sight, "hasty")]
+    values = [text_of(m) for m in _records(sight, "hasty")]
     if set(values) != set("012345"):
         raise Unmet(f"hasty holds {' '.join(values)}. Send 0 to 5 with send_five.")
     if len(values) == len(set(values)):
@@ -467,7 +437,7 @@ def _doubled_and_disordered(sight: Sight) -> None:
 
 
 def _once_and_in_order(sight: Sight) -> None:
-    values = [_value(m) for m in _records(sight, "idempotent")]
+    values = [text_of(m) for m in _records(sight, "idempotent")]
     if len(values) > len(set(values)):
         raise Unmet(f"idempotent holds {' '.join(values)}. Which setting lets the broker recognize what it already has?")
     if values != list("012345"):
@@ -479,7 +449,7 @@ LABS: tuple[Lab, ...] = (
         "03_sync_async",
         "Five records one by one, five at once",
         (
-            Requirement("my-example-topic has 13 partitions with 3 replicas each", _has_shape(_EXAMPLE, 13, 3)),
+            Requirement("my-example-topic has 13 partitions with 3 replicas each", has_shape(_EXAMPLE, 13, 3)),
             Requirement("keys are times in milliseconds, written as 8 bytes", _example_long_keys),
             Requirement("each value is 'Hello Mom' and the record's key", _example_values),
             Requirement(
@@ -552,7 +522,7 @@ LABS: tuple[Lab, ...] = (
         "03_partitioner",
         "Important stocks alone on the last partition",
         (
-            Requirement("stock-prices has 5 partitions with 3 replicas each", _has_shape(_PRICES, 5, 3)),
+            Requirement("stock-prices has 5 partitions with 3 replicas each", has_shape(_PRICES, 5, 3)),
             Requirement("prices of all fourteen stocks were sent", _all_stocks(_PRICES)),
             Requirement("the last partition holds IBM and UBER and nothing else", _important_alone(_PRICES)),
             Requirement("the other stocks share the other partitions", _others_spread),

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from confluent_kafka import Message
 
+from kafkalab.checks.common import existing
 from kafkalab.checks.lab import Lab, Requirement, Unmet
 from kafkalab.checks.sight import Sight
 
@@ -22,11 +23,6 @@ def _answer(sight: Sight, name: str, what: str) -> object:
     if given is None:
         raise Unmet(f"Give check() {name}=…: {what}.")
     return given
-
-
-def _exists(sight: Sight, topic: str) -> None:
-    if not sight.partitions(topic):
-        raise Unmet(f"There is no topic {topic!r} yet.")
 
 
 # -- batches --------------------------------------------------------------------------------------------------------
@@ -156,7 +152,7 @@ def _codecs_are_used(sight: Sight) -> None:
 
 
 def _fast_has_all(sight: Sight) -> None:
-    _exists(sight, "fast")
+    existing(sight, "fast")
     records = sum(sight.end_offsets("fast").values())
     if records < _MANY:
         raise Unmet(
@@ -171,7 +167,7 @@ def _fast_has_all(sight: Sight) -> None:
 
 
 def _intercepted(sight: Sight) -> list[Message]:
-    _exists(sight, "intercepted")
+    existing(sight, "intercepted")
     records = sight.records("intercepted")
     if not records:
         raise Unmet("intercepted is empty. Did on_send return a record?")
@@ -221,7 +217,7 @@ _DEFAULT = "by-default"
 
 def _topic_overrides(sight: Sight) -> None:
     for topic in (_DEFAULT, _WATCHED):
-        _exists(sight, topic)
+        existing(sight, topic)
     default, own = (sight.topic_config(topic)["min.insync.replicas"] for topic in (_DEFAULT, _WATCHED))
     if default != "3":
         raise Unmet(f"min.insync.replicas of {_DEFAULT} is {default}. Leave the cluster's default at 3, and change one topic.")
@@ -261,7 +257,7 @@ def _lag_grew_and_went(sight: Sight) -> None:
 
 
 def _copy_is_whole(sight: Sight) -> None:
-    _exists(sight, _WATCHED)
+    existing(sight, _WATCHED)
     for p in sight.partitions(_WATCHED):
         if missing := sorted(set(p.replicas) - set(p.isr)):
             raise Unmet(f"The ISR of partition {p.partition} lacks broker {missing[0]}. Was there time for it to catch up?")

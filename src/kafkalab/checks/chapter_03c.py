@@ -7,10 +7,8 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from confluent_kafka import Message
-
 from kafkalab.checks.lab import Lab, Requirement, Unmet
-from kafkalab.checks.sight import Sight
+from kafkalab.checks.sight import Sight, text_of
 
 if TYPE_CHECKING:
     from kafkalab.workers import LedgerProducer
@@ -35,10 +33,6 @@ def _ledger(sight: Sight, topic: str) -> LedgerProducer:
     if topic not in ledgers:
         raise Unmet(f"ledgers has no {topic!r}.")
     return ledgers[topic]
-
-
-def _value(message: Message) -> str:
-    return (message.value() or b"").decode(errors="replace")
 
 
 def _all_up(sight: Sight) -> None:
@@ -96,7 +90,7 @@ def _rows(sight: Sight) -> dict[str, tuple[int, int]]:
 def _counted_rightly(sight: Sight) -> None:
     rows = _rows(sight)
     for topic in _TOPICS:
-        there = Counter(map(_value, sight.records(topic)))
+        there = Counter(map(text_of, sight.records(topic)))
         told = {entry.value for entry in _ledger(sight, topic).entries}
         if len(told) < 100:
             raise Unmet(f"The ledger of {topic} has {len(told)} lines. Let it go on before and after the kill.")
@@ -137,7 +131,24 @@ def _only_retries_doubled(sight: Sight) -> None:
 
 # -- retries --------------------------------------------------------------------------------------------------------
 
-_PRODUCERS = ("three-tries", "patient", "idempotent")
+_IN_FLIGHT = "max.in.flight.requests.per.connection"
+_ASKED: Mapping[str, Mapping[str, object]] = {
+    "three-tries": {_IN_FLIGHT: 1, "retries": 3},
+    "patient": {_IN_FLIGHT: 1, "delivery.timeout.ms": 60_000},
+    "idempotent": {_IN_FLIGHT: 1, "delivery.timeout.ms": 60_000, "enable.idempotence": True},
+}
+
+
+def _three_ways(sight: Sight) -> None:
+    for topic, asked in _ASKED.items():
+        given = _ledger(sight, topic).settings
+        for name in (_IN_FLIGHT, "retries", "delivery.timeout.ms", "enable.idempotence"):
+            if name in asked and name not in given:
+                raise Unmet(f"{topic} was not given {name}.")
+            if name in asked and str(given[name]).lower() != str(asked[name]).lower():
+                raise Unmet(f"{topic} was given {name}={given[name]!r}. What does the text ask for?")
+            if name not in asked and given.get(name):
+                raise Unmet(f"{topic} was given {name}, too. Then you cannot tell which of its settings made the difference.")
 
 
 def _two_were_down(sight: Sight) -> None:
@@ -158,7 +169,7 @@ def _numbers(sight: Sight, topic: str) -> dict[bytes | None, list[int]]:
     """The numbers of a topic's records by key, in order of offset."""
     found: dict[bytes | None, list[int]] = defaultdict(list)
     for message in sight.records(topic):
-        found[message.key()].append(int(_value(message).rpartition(" ")[2]))
+        found[message.key()].append(int(text_of(message).rpartition(" ")[2]))
     return found
 
 
@@ -172,7 +183,7 @@ def _judge(found: Mapping[bytes | None, Sequence[int]], sent: int) -> tuple[int,
 
 def _judged_rightly(sight: Sight) -> None:
     judged = _answer(sight, "judged", "{topic: (missing, doubled, inverted)}")
-    for topic in _PRODUCERS:
+    for topic in _ASKED:
         given = judged.get(topic)
         if not isinstance(given, Sequence) or len(given) != 3:
             raise Unmet(f"judged[{topic!r}] should be three numbers: missing, doubled, inverted.")
@@ -248,6 +259,7 @@ LABS: tuple[Lab, ...] = (
         "03_retries",
         "One broker dead, then two",
         (
+            Requirement("three producers try again in three ways", _three_ways),
             Requirement("two brokers were down at the same time, and all are back", _two_were_down),
             Requirement("three retries were too few, and left gaps", _three_tries_were_too_few),
             Requirement("patient lost nothing", _patient_has_all),

@@ -10,24 +10,14 @@ from pathlib import Path
 
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 
+from kafkalab.checks.common import Place, answer, counted, each_once, existing
 from kafkalab.checks.lab import Lab, Requirement, Unmet
 from kafkalab.checks.sight import Sight
-from kafkalab.cluster import GroupView, PartitionView
+from kafkalab.cluster import GroupView
 
 __all__ = ["LABS"]
 
-Place = tuple[int, int]
-"""Partition and offset."""
-
-
 # -- what several labs ask ------------------------------------------------------------------------------------------
-
-
-def _existing(sight: Sight, topic: str) -> tuple[PartitionView, ...]:
-    found = sight.partitions(topic)
-    if not found:
-        raise Unmet(f"There is no topic {topic!r} yet.")
-    return found
 
 
 def _group(sight: Sight, name: str) -> GroupView:
@@ -37,20 +27,9 @@ def _group(sight: Sight, name: str) -> GroupView:
     return groups[name]
 
 
-def _answer(sight: Sight, name: str, what: str) -> object:
-    given = sight.answers.get(name)
-    if not given:
-        raise Unmet(f"Give check() your answer as {name}=…: {what}.")
-    return given
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
 def _places(sight: Sight, topic: str) -> list[Place]:
     """Where the records of a topic stand, as far as they can be read."""
-    _existing(sight, topic)
+    existing(sight, topic)
     return [(m.partition(), m.offset()) for m in sight.records(topic)]
 
 
@@ -61,27 +40,18 @@ def _read_to_the_end(sight: Sight, group: str, topic: str) -> None:
             continue
         if partition not in lag:
             raise Unmet(
-                f"{group} has committed nothing in partition {partition}, where {_count(end, 'record')} stand. Were they read, and "
+                f"{group} has committed nothing in partition {partition}, where {counted(end, 'record')} stand. Were they read, and "
                 "who tells Kafka that they were?"
             )
         if lag[partition]:
             raise Unmet(
-                f"In partition {partition} {group} is {_count(lag[partition], 'record')} behind the end. Committed is the *next* "
+                f"In partition {partition} {group} is {counted(lag[partition], 'record')} behind the end. Committed is the *next* "
                 "offset to read."
             )
 
 
 def _committed_to_the_end(group: str, topic: str) -> Callable[[Sight], None]:
     return lambda sight: _read_to_the_end(sight, group, topic)
-
-
-def _each_once(read: Iterable[Place], wanted: Iterable[Place], who: str) -> None:
-    """Raise `Unmet` unless what was read is what was wanted, each record once."""
-    counts, wanted = Counter(tuple(place) for place in read), set(wanted)
-    if missing := sorted(wanted - counts.keys()):
-        raise Unmet(f"{who} did not read offset {missing[0][1]} of partition {missing[0][0]} ({len(missing)} of {len(wanted)} are missing).")
-    if twice := sorted(place for place, n in counts.items() if n > 1):
-        raise Unmet(f"{who} read offset {twice[0][1]} of partition {twice[0][0]} more than once.")
 
 
 # -- groups ---------------------------------------------------------------------------------------------------------
@@ -91,37 +61,37 @@ _PARTITIONS = 13
 
 
 def _topic_shape(sight: Sight) -> None:
-    found = _existing(sight, _TOPIC)
+    found = existing(sight, _TOPIC)
     if len(found) != _PARTITIONS:
-        raise Unmet(f"It has {_count(len(found), 'partition')}. How many does the text ask for?")
+        raise Unmet(f"It has {counted(len(found), 'partition')}. How many does the text ask for?")
 
 
 def _greetings(sight: Sight) -> None:
-    _existing(sight, _TOPIC)
+    existing(sight, _TOPIC)
     records = sight.records(_TOPIC)
     if len(records) < 5:
-        raise Unmet(f"There are {_count(len(records), 'record')}.")
+        raise Unmet(f"There are {counted(len(records), 'record')}.")
     for m in records:
         if len(m.key() or b"") != 8 or (m.value() or b"").decode() != f"Hello Mom {int.from_bytes(m.key(), 'big')}":
             raise Unmet(f"Offset {m.offset()} of partition {m.partition()} is no greeting with its own key as a long.")
 
 
 def _loop_read_all(sight: Sight) -> None:
-    read = _answer(sight, "read", "(partition, offset) of each record that your loop returned")
-    _each_once(read, _places(sight, _TOPIC), "Your loop")  # type: ignore[arg-type]
+    read = answer(sight, "read", "(partition, offset) of each record that your loop returned")
+    each_once(read, _places(sight, _TOPIC), "Your loop")  # type: ignore[arg-type]
 
 
 def _three_members(sight: Sight) -> None:
     members = _group(sight, _GROUP).members
     if len(members) != 3:
-        raise Unmet(f"{_GROUP} has {_count(len(members), 'member')}, not 3.")
+        raise Unmet(f"{_GROUP} has {counted(len(members), 'member')}, not 3.")
     sizes = sorted(len(m.partitions) for m in members)
     if sizes != [4, 4, 5]:
         raise Unmet(f"The members own {', '.join(map(str, sizes))} partitions. Did you wait until the group had settled?")
 
 
 def _read_by_name(sight: Sight) -> Mapping[str, list[Place]]:
-    return _answer(sight, "read", "who read what: a dictionary with a list of (partition, offset) for each consumer")  # type: ignore[return-value]
+    return answer(sight, "read", "who read what: a dictionary with a list of (partition, offset) for each consumer")  # type: ignore[return-value]
 
 
 def _shared_25(sight: Sight) -> None:
@@ -129,7 +99,7 @@ def _shared_25(sight: Sight) -> None:
     total = sum(map(len, read.values()))
     if total != 25:
         more = " Is this group new, so that it began at the beginning?" if total > 25 else " Did you wait for all of them?"
-        raise Unmet(f"Together they read {_count(total, 'record')}, not the 25 that were sent.{more}")
+        raise Unmet(f"Together they read {counted(total, 'record')}, not the 25 that were sent.{more}")
     if len({tuple(place) for places in read.values() for place in places}) != 25:
         raise Unmet("A record was read by more than one of them. Are they in the same group?")
 
@@ -149,7 +119,7 @@ def _one_reader_each(sight: Sight) -> None:
 def _three_groups(sight: Sight) -> None:
     names = [name for name in sight.view().groups if name.startswith(f"{_GROUP}-")]
     if len(names) != 3:
-        raise Unmet(f"There are {_count(len(names), 'group')} whose names begin with {_GROUP}-, not 3.")
+        raise Unmet(f"There are {counted(len(names), 'group')} whose names begin with {_GROUP}-, not 3.")
     for name in names:
         _read_to_the_end(sight, name, _TOPIC)
 
@@ -157,11 +127,11 @@ def _three_groups(sight: Sight) -> None:
 def _each_group_all(sight: Sight) -> None:
     wanted = _places(sight, _TOPIC)
     for group, places in _read_by_name(sight).items():
-        _each_once(places, wanted, group)
+        each_once(places, wanted, group)
 
 
 def _polls(sight: Sight) -> tuple[list[list[Place]], list[list[Place]]]:
-    given = _answer(sight, "polls", "what each call returned, by size of the batch: {5: [...], 500: [...]}")
+    given = answer(sight, "polls", "what each call returned, by size of the batch: {5: [...], 500: [...]}")
     small, large = (given.get(size) for size in (5, 500))  # type: ignore[attr-defined]
     if not small or not large:
         raise Unmet(f"No batch of {'at most 5' if not small else 'the large kind'} was polled yet.")
@@ -195,9 +165,9 @@ def _all_runs_read(sight: Sight) -> None:
 def _survivor(sight: Sight) -> None:
     members = _group(sight, _GROUP).members
     if len(members) != 1:
-        raise Unmet(f"{_GROUP} has {_count(len(members), 'member')}, not 1.")
+        raise Unmet(f"{_GROUP} has {counted(len(members), 'member')}, not 1.")
     if len(members[0].partitions) != _PARTITIONS:
-        raise Unmet(f"It owns {_count(len(members[0].partitions), 'partition')}. Did you wait until the group had settled?")
+        raise Unmet(f"It owns {counted(len(members[0].partitions), 'partition')}. Did you wait until the group had settled?")
 
 
 _GROUPS = (
@@ -278,7 +248,7 @@ def _books(sight: Sight, way: str, moments: Iterable[str]) -> dict[str, tuple[in
 
 
 def _booked(sight: Sight, way: str, moment: str) -> Counter[Place]:
-    folder = _answer(sight, "folder", "where the books of the trials are")
+    folder = answer(sight, "folder", "where the books of the trials are")
     path = Path(str(folder), f"{way}, {moment}.db")
     if not path.is_file():
         raise Unmet(f"There is no book of {way}, killed {moment}. Was it tried?")
@@ -297,7 +267,7 @@ def _at_most_once(sight: Sight) -> None:
     outcomes = _books(sight, "at_most_once", _AROUND)
     for moment, (_, doubled) in outcomes.items():
         if doubled:
-            raise Unmet(f"at_most_once, killed {moment}, booked {_count(doubled, 'record')} twice. At most once means never twice.")
+            raise Unmet(f"at_most_once, killed {moment}, booked {counted(doubled, 'record')} twice. At most once means never twice.")
     if not outcomes["before process"][0]:
         raise Unmet("at_most_once, killed before it processed, lost nothing, so it cannot have committed before. Which comes first?")
     if outcomes["after process"][0]:
@@ -309,9 +279,9 @@ def _at_least_once(way: str, most: int) -> Callable[[Sight], None]:
         outcomes = _books(sight, way, _AROUND)
         for moment, (lost, _) in outcomes.items():
             if lost:
-                raise Unmet(f"{way}, killed {moment}, lost {_count(lost, 'record')}. At least once means that none is ever lost.")
+                raise Unmet(f"{way}, killed {moment}, lost {counted(lost, 'record')}. At least once means that none is ever lost.")
         if outcomes["after commit"][1]:
-            raise Unmet(f"{way}, killed after its commit, booked {_count(outcomes['after commit'][1], 'record')} twice. Which offset was committed?")
+            raise Unmet(f"{way}, killed after its commit, booked {counted(outcomes['after commit'][1], 'record')} twice. Which offset was committed?")
         doubled = outcomes["after process"][1]
         if not doubled:
             raise Unmet(f"{way}, killed between its booking and its commit, doubled nothing. Does it commit at all, and to Kafka?")
@@ -336,7 +306,7 @@ _STATUS = {"SIGINT": 130, "SIGTERM": 143, "SIGKILL": -9}
 
 
 def _endings(sight: Sight) -> Mapping[str, tuple[int, Mapping[int, int]]]:
-    return _answer(sight, "endings", "{signal: (exit status, where to go on, by the book)}")  # type: ignore[return-value]
+    return answer(sight, "endings", "{signal: (exit status, where to go on, by the book)}")  # type: ignore[return-value]
 
 
 def _ended(sight: Sight) -> None:
@@ -352,9 +322,9 @@ def _ended(sight: Sight) -> None:
 
 def _went_on(sight: Sight) -> None:
     endings = _endings(sight)
-    begun = list(_answer(sight, "begun", "where each start of the application began"))  # type: ignore[call-overload]
+    begun = list(answer(sight, "begun", "where each start of the application began"))  # type: ignore[call-overload]
     if len(begun) != len(endings) + 1:
-        raise Unmet(f"{len(endings)} endings and {_count(len(begun), 'start')}: is each start's beginning in the list, the last one's too?")
+        raise Unmet(f"{len(endings)} endings and {counted(len(begun), 'start')}: is each start's beginning in the list, the last one's too?")
     for (name, (_, booked)), begins in zip(endings.items(), begun[1:], strict=True):
         for partition, position in booked.items():
             if begins.get(partition) != position:
@@ -365,7 +335,7 @@ def _went_on(sight: Sight) -> None:
 
 
 def _asked(sight: Sight, sql: str) -> list[tuple]:
-    path = Path(str(_answer(sight, "book", "where the application's book is")))
+    path = Path(str(answer(sight, "book", "where the application's book is")))
     if not path.is_file():
         raise Unmet("The application has no book yet.")
     with sqlite3.connect(path) as database:
@@ -396,7 +366,7 @@ def _latest_booked(sight: Sight) -> None:
 def _copied(sight: Sight, isolation: str) -> int:
     """How many records of the copies can be read at that isolation level."""
     ends = sight.end_offsets(_COPIES)
-    _existing(sight, _COPIES)
+    existing(sight, _COPIES)
     settings = {"isolation.level": isolation, "enable.partition.eof": True, "enable.auto.commit": False, "fetch.wait.max.ms": 50}
     consumer = Consumer({**sight.cluster.client_config(group_id="check"), **settings})
     consumer.assign([TopicPartition(_COPIES, p, 0) for p in ends])
@@ -417,14 +387,14 @@ def _copied(sight: Sight, isolation: str) -> int:
 
 def _each_copied_once(sight: Sight) -> None:
     wanted = Counter((m.key(), m.value()) for m in sight.records(_PRICES))
-    _existing(sight, _COPIES)
+    existing(sight, _COPIES)
     found = Counter((m.key(), m.value()) for m in sight.records(_COPIES))
     if not found:
         raise Unmet("Nothing that is committed stands in copies.")
     if missing := (wanted - found).total():
-        raise Unmet(f"{_count(missing, 'price')} of stock-prices {'is' if missing == 1 else 'are'} not in copies.")
+        raise Unmet(f"{counted(missing, 'price')} of stock-prices {'is' if missing == 1 else 'are'} not in copies.")
     if more := (found - wanted).total():
-        raise Unmet(f"copies holds {_count(more, 'record')} too many, in committed transactions. Were the offsets sent to the transaction, too?")
+        raise Unmet(f"copies holds {counted(more, 'record')} too many, in committed transactions. Were the offsets sent to the transaction, too?")
 
 
 def _aborted_in_the_log(sight: Sight) -> None:
@@ -454,7 +424,7 @@ class _Clerk:
 
 
 def _none_left_open(sight: Sight) -> None:
-    convert, clerk = _answer(sight, "convert", "your function"), _Clerk()
+    convert, clerk = answer(sight, "convert", "your function"), _Clerk()
     try:
         convert(_Clerk(), clerk, _COPIES, [_BadRecord()])  # type: ignore[operator]
         told = False
@@ -542,7 +512,7 @@ def _price(value: bytes | None) -> tuple[str, str] | None:
 
 
 def _latest_right(sight: Sight) -> None:
-    given = _answer(sight, "prices", "the latest price of each stock, as text: {'IBM': 'IBM 90.05', …}")
+    given = answer(sight, "prices", "the latest price of each stock, as text: {'IBM': 'IBM 90.05', …}")
     wanted = dict(price for m in sight.records(_PRICES) if (price := _price(m.value())))
     if missing := sorted(wanted.keys() - given.keys()):  # type: ignore[attr-defined]
         raise Unmet(f"There is no price of {missing[0]}. Does something stop your loop?")
@@ -551,7 +521,7 @@ def _latest_right(sight: Sight) -> None:
 
 
 def _all_set_aside(sight: Sight) -> None:
-    _existing(sight, _DEAD)
+    existing(sight, _DEAD)
     bad = {(m.partition(), m.offset()): m for m in sight.records(_PRICES) if not _price(m.value())}
     letters = {}
     for m in sight.records(_DEAD):
@@ -628,7 +598,7 @@ class _Courier:
 
 
 def _safe_before_commit(sight: Sight) -> None:
-    make = _answer(sight, "handler", "your class")
+    make = answer(sight, "handler", "your class")
 
     def handle(courier: _Courier) -> Exception | None:
         try:
@@ -673,7 +643,7 @@ class _Group:
 
 
 def _only_once(sight: Sight) -> None:
-    given = _answer(sight, "callbacks", "new ones of your callbacks, by what they are called")
+    given = answer(sight, "callbacks", "new ones of your callbacks, by what they are called")
     committed = TopicPartition(_PRICES, 0).offset
     for name, callback in given.items():  # type: ignore[attr-defined]
         group = _Group()
@@ -691,7 +661,7 @@ def _only_once(sight: Sight) -> None:
 
 def _begun(where: str, wanted: Callable[[Sight], Mapping[int, int]], helps: str) -> Callable[[Sight], None]:
     def probe(sight: Sight) -> None:
-        given = _answer(sight, "begun", "the first offset of each partition, for each place to begin")
+        given = answer(sight, "begun", "the first offset of each partition, for each place to begin")
         if given.get(where) != wanted(sight):  # type: ignore[attr-defined]
             raise Unmet(f"{where}: {given.get(where)}. {helps}")  # type: ignore[attr-defined]
 

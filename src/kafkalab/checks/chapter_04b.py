@@ -3,31 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
+from kafkalab.checks.common import Place, answer, counted, each_once
 from kafkalab.checks.lab import Lab, Requirement, Unmet
 from kafkalab.checks.sight import Sight
 
 __all__ = ["LABS"]
 
-Place = tuple[int, int]
-"""Partition and offset."""
-
-
 # -- what several labs ask ------------------------------------------------------------------------------------------
-
-
-def _answer(sight: Sight, name: str, what: str) -> object:
-    given = sight.answers.get(name)
-    if not given:
-        raise Unmet(f"Give check() your answer as {name}=…: {what}.")
-    return given
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _places(sight: Sight, topic: str) -> set[Place]:
@@ -42,23 +27,15 @@ def _members(sight: Sight, group: str) -> list[int]:
     return sorted(len(m.partitions) for m in groups[group].members) if group in groups else []
 
 
-def _each_once(sight: Sight, topic: str, read: Iterable[Place], who: str) -> None:
-    counts, wanted = Counter(tuple(place) for place in read), _places(sight, topic)
-    if missing := sorted(wanted - counts.keys()):
-        raise Unmet(f"{who} did not read offset {missing[0][1]} of partition {missing[0][0]} ({len(missing)} of {len(wanted)} are missing).")
-    if twice := sorted(place for place, n in counts.items() if n > 1):
-        raise Unmet(f"{who} read offset {twice[0][1]} of partition {twice[0][0]} more than once.")
-
-
 def _committed_to_the_end(group: str, topic: str) -> Callable[[Sight], None]:
     def probe(sight: Sight) -> None:
         _places(sight, topic)
         lag = {p: n for (name, p), n in sight.committed(group).items() if name == topic}
         for partition, end in sight.end_offsets(topic).items():
             if end and partition not in lag:
-                raise Unmet(f"{group} has committed nothing in partition {partition}, where {_count(end, 'record')} stand.")
+                raise Unmet(f"{group} has committed nothing in partition {partition}, where {counted(end, 'record')} stand.")
             if end and lag[partition]:
-                raise Unmet(f"In partition {partition} {group} is {_count(lag[partition], 'record')} behind the end.")
+                raise Unmet(f"In partition {partition} {group} is {counted(lag[partition], 'record')} behind the end.")
 
     return probe
 
@@ -69,7 +46,7 @@ _THREE, _FIVE = "stock-prices-3", "stock-prices-5"
 
 
 def _read_by(sight: Sight, topic: str) -> Mapping[str, list[Place]]:
-    given = _answer(sight, "read", "who read what: {topic: {thread: [(partition, offset), …]}}")
+    given = answer(sight, "read", "who read what: {topic: {thread: [(partition, offset), …]}}")
     if not given.get(topic):  # type: ignore[attr-defined]
         raise Unmet(f"Nothing was read from {topic} yet.")
     return given[topic]  # type: ignore[index]
@@ -80,29 +57,29 @@ def _two_idle(sight: Sight) -> None:
     if len(sizes) == 1:
         raise Unmet(f"The group {_THREE} has one member. Does each thread have a consumer of its own?")
     if sizes != [0, 0, 1, 1, 1]:
-        raise Unmet(f"The group {_THREE} has {_count(len(sizes), 'member')}, which own {sum(sizes)} partitions. Five threads, still running, are asked for.")
+        raise Unmet(f"The group {_THREE} has {counted(len(sizes), 'member')}, which own {sum(sizes)} partitions. Five threads, still running, are asked for.")
 
 
 def _three_read(sight: Sight) -> None:
     read = _read_by(sight, _THREE)
-    _each_once(sight, _THREE, [place for places in read.values() for place in places], "The threads")
+    each_once([place for places in read.values() for place in places], _places(sight, _THREE), "The threads")
     busy = [name for name, places in read.items() if places]
     if len(busy) != 3:
-        raise Unmet(f"{_count(len(busy), 'thread')} read anything. Were the prices sent when the group had settled?")
+        raise Unmet(f"{counted(len(busy), 'thread')} read anything. Were the prices sent when the group had settled?")
 
 
 def _all_five_read(sight: Sight) -> None:
     read = _read_by(sight, _FIVE)
-    _each_once(sight, _FIVE, [place for places in read.values() for place in places], "The threads")
+    each_once([place for places in read.values() for place in places], _places(sight, _FIVE), "The threads")
     if len(read) != 5 or not all(read.values()):
         busy = sum(1 for places in read.values() if places)
-        raise Unmet(f"{_count(busy, 'thread')} read anything, not 5. Were the prices sent when the group had settled?")
+        raise Unmet(f"{counted(busy, 'thread')} read anything, not 5. Were the prices sent when the group had settled?")
 
 
 def _left(sight: Sight) -> None:
     _committed_to_the_end(_FIVE, _FIVE)(sight)
     if sizes := _members(sight, _FIVE):
-        raise Unmet(f"The group {_FIVE} still has {_count(len(sizes), 'member')}. Who closes the consumer of a thread that is told to stop?")
+        raise Unmet(f"The group {_FIVE} still has {counted(len(sizes), 'member')}. Who closes the consumer of a thread that is told to stop?")
 
 
 # -- workers --------------------------------------------------------------------------------------------------------
@@ -112,7 +89,7 @@ _LOAD, _POOL = "stock-prices-load", "contiguous"
 
 def _account(sight: Sight, taken: Iterable[int], finished: Iterable[int]) -> tuple[int | None, int]:
     """What a learner's class says after these calls."""
-    make = _answer(sight, "progress", "your class")
+    make = answer(sight, "progress", "your class")
     try:
         account = make()  # type: ignore[operator]
         for offset in taken:
@@ -163,7 +140,7 @@ def _bounded(sight: Sight) -> None:
 
 
 def _nothing_passed(sight: Sight) -> None:
-    path = Path(str(_answer(sight, "folder", "where the trials left their journals")), f"{_POOL}.json")
+    path = Path(str(answer(sight, "folder", "where the trials left their journals")), f"{_POOL}.json")
     if not path.is_file():
         raise Unmet(f"No trial of the group {_POOL!r} was made yet.")
     killed = json.loads(path.read_text())
@@ -174,17 +151,17 @@ def _nothing_passed(sight: Sight) -> None:
     if wrong := sorted(below - processed):
         raise Unmet(
             f"When it was killed, offset {wrong[0][1]} of partition {wrong[0][0]} was unprocessed, and a later one committed "
-            f"({_count(len(wrong), 'record')} in all)."
+            f"({counted(len(wrong), 'record')} in all)."
         )
 
 
 def _nothing_lost(sight: Sight) -> None:
-    path = Path(str(_answer(sight, "folder", "where the trials left their journals")), f"{_POOL}.txt")
+    path = Path(str(answer(sight, "folder", "where the trials left their journals")), f"{_POOL}.txt")
     if not path.is_file():
         raise Unmet(f"No trial of the group {_POOL!r} was made yet.")
     processed = {tuple(map(int, line.split())) for line in path.read_text().splitlines()}
     if lost := _places(sight, _LOAD) - processed:
-        raise Unmet(f"{_count(len(lost), 'price')} {'was' if len(lost) == 1 else 'were'} never processed.")
+        raise Unmet(f"{counted(len(lost), 'price')} {'was' if len(lost) == 1 else 'were'} never processed.")
     _committed_to_the_end(_POOL, _LOAD)(sight)
 
 
@@ -241,23 +218,23 @@ def _alone(sight: Sight) -> None:
 
 
 def _a_reader_each(sight: Sight) -> None:
-    started = _answer(sight, "readers", "the readers that you started")
+    started = answer(sight, "readers", "the readers that you started")
     partitions = len(sight.partitions(_PRICES))
     if len(started) != partitions:  # type: ignore[arg-type]
-        raise Unmet(f"{_count(len(started), 'reader')} for {partitions} partitions. How many does the topic's metadata tell?")  # type: ignore[arg-type]
-    read = _answer(sight, "read", "(partition, offset) of each price that was processed")
-    _each_once(sight, _PRICES, read, "The readers")  # type: ignore[arg-type]
+        raise Unmet(f"{counted(len(started), 'reader')} for {partitions} partitions. How many does the topic's metadata tell?")  # type: ignore[arg-type]
+    read = answer(sight, "read", "(partition, offset) of each price that was processed")
+    each_once(read, _places(sight, _PRICES), "The readers")  # type: ignore[arg-type]
 
 
 def _no_members(sight: Sight) -> None:
     if _READERS not in sight.view().groups:
         raise Unmet(f"Nothing was ever committed under the name {_READERS!r}.")
     if sizes := _members(sight, _READERS):
-        raise Unmet(f"The group {_READERS} has {_count(len(sizes), 'member')}. Who assigns the partitions here?")
+        raise Unmet(f"The group {_READERS} has {counted(len(sizes), 'member')}. Who assigns the partitions here?")
 
 
 def _more_workers(sight: Sight) -> None:
-    most = _answer(sight, "at_once", "how many records of each partition were processed at once at most: {partition: number}")
+    most = answer(sight, "at_once", "how many records of each partition were processed at once at most: {partition: number}")
     last = len(sight.partitions(_PRICES)) - 1
     for partition, number in sorted(most.items()):  # type: ignore[attr-defined]
         if partition != last and number > 1:
@@ -269,12 +246,12 @@ def _more_workers(sight: Sight) -> None:
 
 
 def _handled(sight: Sight) -> list[Place]:
-    return [tuple(place) for place in _answer(sight, "handled", "(partition, offset) of each price, in the order handled")]  # type: ignore[misc, union-attr]
+    return [tuple(place) for place in answer(sight, "handled", "(partition, offset) of each price, in the order handled")]  # type: ignore[misc, union-attr]
 
 
 def _late(sight: Sight) -> int:
     """Offset of the first important price that was sent in the middle."""
-    return int(_answer(sight, "late", "the offset of the first price that was sent in the middle"))  # type: ignore[call-overload]
+    return int(answer(sight, "late", "the offset of the first price that was sent in the middle"))  # type: ignore[call-overload]
 
 
 def _important_first(sight: Sight) -> None:
@@ -302,7 +279,7 @@ def _important_between(sight: Sight) -> None:
 
 
 def _unmoved(sight: Sight) -> None:
-    positions = _answer(sight, "positions", "where the other partitions stood at each important price")
+    positions = answer(sight, "positions", "where the other partitions stood at each important price")
     late = _late(sight)
     for first, following in ((0, positions[:late]), (late, positions[late:])):  # type: ignore[index]
         if any(position != positions[first] for position in following):  # type: ignore[index]
@@ -310,7 +287,7 @@ def _unmoved(sight: Sight) -> None:
 
 
 def _all_handled(sight: Sight) -> None:
-    _each_once(sight, _PRICES, _handled(sight), "The consumer")
+    each_once(_handled(sight), _places(sight, _PRICES), "The consumer")
     _committed_to_the_end(_FIRST, _PRICES)(sight)
 
 

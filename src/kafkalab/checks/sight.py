@@ -15,7 +15,7 @@ from kafkalab.cluster import Cluster, ClusterView, PartitionView
 from kafkalab.errors import KafkaLabError, WaitTimeout
 from kafkalab.waiting import wait_until
 
-__all__ = ["Sight"]
+__all__ = ["Sight", "text_of", "watermarks"]
 
 _TIMEOUT = 10.0
 _READ_TIMEOUT = 60.0
@@ -55,11 +55,11 @@ class Sight:
 
     def end_offsets(self, topic: str) -> dict[int, int]:
         """End offset of each partition: how many records it was ever given (aborted transactions count, too)."""
-        return {p: end for p, (_, end) in self._watermarks(topic).items()}
+        return {p: end for p, (_, end) in watermarks(self.cluster, topic).items()}
 
     def records(self, topic: str) -> list[Message]:
         """All records of a topic, partition by partition, each in order of offset."""
-        marks = {p: (low, high) for p, (low, high) in self._watermarks(topic).items() if high > low}
+        marks = {p: (low, high) for p, (low, high) in watermarks(self.cluster, topic).items() if high > low}
         if not marks:
             return []
         # A group id is required, but nothing is committed and no group is joined: partitions are assigned by hand.
@@ -82,7 +82,7 @@ class Sight:
 
     def values(self, topic: str) -> list[str]:
         """Values of all records of a topic as text, in the order of `records`."""
-        return [(m.value() or b"").decode(errors="replace") for m in self.records(topic)]
+        return [text_of(m) for m in self.records(topic)]
 
     def committed(self, group: str) -> dict[tuple[str, int], int]:
         """Lag of a group per (topic, partition) with a committed offset; empty if there is no such group."""
@@ -117,14 +117,25 @@ class Sight:
         finally:
             shutil.rmtree(copy, ignore_errors=True)
 
-    def _watermarks(self, topic: str) -> dict[int, tuple[int, int]]:
-        partitions = [p.partition for p in self.partitions(topic)]
-        if not partitions:
-            return {}
-        consumer = Consumer(self.cluster.client_config(group_id="check"))
-        try:
-            return {p: consumer.get_watermark_offsets(TopicPartition(topic, p), timeout=_TIMEOUT) for p in partitions}
-        except KafkaException as error:
-            raise KafkaLabError(f"the offsets of {topic} could not be read: {error.args[0].str()}") from error
-        finally:
-            consumer.close()
+
+def watermarks(cluster: Cluster, topic: str) -> dict[int, tuple[int, int]]:
+    """First offset and the one after the last, by partition; of all partitions that there are."""
+    partitions = [p.partition for p in cluster.describe(groups=False).topics.get(topic, [])]
+    if not partitions:
+        return {}
+    consumer = Consumer(cluster.client_config(group_id="check"))
+
+    def ends() -> dict[int, tuple[int, int]]:
+        consumer.list_topics(topic, timeout=_TIMEOUT)  # else what was heard while nobody led would be believed for long
+        return {p: consumer.get_watermark_offsets(TopicPartition(topic, p), timeout=_TIMEOUT) for p in partitions}
+
+    try:
+        # A leader that has just changed, or come back, may not know yet that it leads.
+        return wait_until(ends, _TIMEOUT, f"the offsets of {topic}", ignore=(KafkaException,))
+    finally:
+        consumer.close()
+
+
+def text_of(message: Message) -> str:
+    """A record's value as text; empty if it has none."""
+    return (message.value() or b"").decode(errors="replace")
