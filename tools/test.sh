@@ -65,7 +65,7 @@ prepare_browser() {
 }
 
 # Two at a time, a file's tests in order on one of them: a notebook's cells share a kernel.
-run_pytest() { "$BIN/python" -m pytest -n 2 --dist loadfile "$@"; }
+run_pytest() { "$BIN/python" -m pytest -n 2 --dist loadfile --durations 20 "$@"; }
 
 if [ "$WHAT" = quick ]; then
   exec "$BIN/python" -m pytest tests/unit
