@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 from kafka.protocol.admin import DescribeGroupsRequest, DescribeGroupsResponse, ListGroupsRequest, ListGroupsResponse
 from kafka.protocol.api_message import ApiMessage
@@ -43,16 +43,9 @@ class ConsumerGroupDescribeResponse(ApiMessage, load_json=messages):
 
 
 class GroupReader:
-    """Asks brokers for consumer groups, over connections of its own: a broker that hangs delays nobody else's questions.
+    """Asks brokers for consumer groups, over connections of its own: a broker that hangs delays nobody else's questions."""
 
-    Parameters
-    ----------
-    connect
-        Makes a connection to a broker at an address.
-    """
-
-    def __init__(self, connect: Callable[[str], BrokerConnection] = BrokerConnection) -> None:
-        self._connect = connect
+    def __init__(self) -> None:
         self._connections: dict[str, BrokerConnection] = {}
         self._asking = threading.Lock()
 
@@ -101,9 +94,7 @@ class GroupReader:
             self._connections.clear()
 
     def _connection(self, address: str) -> BrokerConnection:
-        if address not in self._connections:
-            self._connections[address] = self._connect(address)
-        return self._connections[address]
+        return self._connections.setdefault(address, BrokerConnection(address))
 
 
 class _NotTold(Exception):
@@ -118,9 +109,7 @@ def _coordinated_by(connection: BrokerConnection) -> dict[str, GroupView]:
         raise _NotTold
     by_type: dict[str, list[str]] = defaultdict(list)
     for listed in listing.groups:
-        # Workers of Kafka Connect are a group as well, but share connectors, not partitions. (One that only committed has no type.)
-        if listed.protocol_type in ("consumer", ""):
-            by_type[listed.group_type].append(listed.group_id)
+        by_type[listed.group_type].append(listed.group_id)
     return {**_classic(connection, by_type["classic"]), **_of_new_protocol(connection, by_type["consumer"])}
 
 
