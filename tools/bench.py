@@ -28,7 +28,7 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.table import Table
 
-from kafkalab import Cluster, ConsoleConsumer, wait_until
+from kafkalab import Cluster, ConsoleConsumer, SchemaRegistry, wait_until
 from kafkalab.cluster.backends.local import LocalBackend
 from kafkalab.distribution import TOOLS, classpath, java_command, tools_dir
 from kafkalab.errors import BackendUnavailable
@@ -427,6 +427,25 @@ def bench_rebalance() -> list[Figure]:
     return list(figures.values())
 
 
+def bench_registry() -> list[Figure]:
+    """A schema registry that has been prepared before: its start, its start with schemas in its topic, its memory."""
+    figures = [
+        Figure("schema registry started, warm", 8, "s"),
+        Figure("the same, after it was killed", 8, "s"),
+        Figure("memory of the schema registry (RSS)", 300, "MB"),
+    ]
+    with Cluster(3, backend="local") as cluster:
+        SchemaRegistry(cluster).start().stop()  # downloads and prepares it, the first time
+        for _ in range(5):
+            registry = SchemaRegistry(cluster)
+            figures[0].values.append(timed(registry.start))
+            registry.kill()
+            figures[1].values.append(timed(registry.restart))
+            figures[2].values.append(registry.memory() / 1e6)
+            registry.stop()
+    return figures
+
+
 ROWS = {
     "start": bench_start,
     "tool": bench_tool,
@@ -434,6 +453,7 @@ ROWS = {
     "producer": bench_producer,
     "rebalance": bench_rebalance,
     "reading": bench_reading,
+    "registry": bench_registry,
     "docker": bench_docker,
     "notebooks": bench_notebooks,
     "setup": bench_setup,

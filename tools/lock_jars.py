@@ -26,11 +26,27 @@ GROUPS: dict[str, dict[str, list[str]]] = {
     },
     "spark": {
         f"org.apache.spark:spark-sql-kafka-0-10_2.13:{SPARK}": [],
+        f"org.apache.spark:spark-avro_2.13:{SPARK}": [],
+    },
+    # Stands behind the jars of `kafka` on the class path.
+    "mirror": {
+        f"org.apache.kafka:connect-mirror:{KAFKA}": [],
+        f"org.apache.kafka:connect-runtime:{KAFKA}": [],
+    },
+    "kdc": {
+        "org.apache.hadoop:hadoop-minikdc:3.5.0": [],
+    },
+    # Kerberos within SASL, for a Java that was made without the module jdk.security.jgss, as the course's own was.
+    "gssapi": {
+        "org.wildfly.security:wildfly-elytron-sasl-gssapi:2.6.4.Final": [],
     },
 }
 
+# Group → one file that holds all that it needs: an archive of a server.
+ARCHIVES = {"registry": "io.apicurio:apicurio-registry-app:3.3.3:all:tar.gz"}
+
 # Part of PySpark itself.
-IN_PYSPARK = ("hadoop-client", "spark-tags", "scala-library", "scala-parallel", "slf4j-api", "snappy-java", "lz4-java", "jsr305")
+IN_PYSPARK = ("hadoop-client", "spark-tags", "scala-library", "scala-parallel", "slf4j-api", "snappy-java", "lz4-java", "jsr305", "xz")
 
 
 def pom(roots: dict[str, list[str]]) -> str:
@@ -71,6 +87,17 @@ def resolve(roots: dict[str, list[str]], folder: Path) -> list[dict[str, object]
     return found
 
 
+def describe(coordinate: str, folder: Path) -> dict[str, object]:
+    """Let Maven copy one file into a folder, and describe it."""
+    group, artifact, version, classifier, kind = coordinate.split(":")
+    subprocess.run(
+        ["mvn", "-q", "-B", "dependency:copy", f"-Dartifact={group}:{artifact}:{version}:{kind}:{classifier}", f"-DoutputDirectory={folder}"],
+        cwd=folder, check=True,
+    )  # fmt: skip
+    content = next(folder.glob(f"*.{kind}")).read_bytes()
+    return {"coordinate": coordinate, "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+
+
 def main() -> None:
     """Resolve every group and write the lock."""
     lock: dict[str, object] = {"kafka_version": KAFKA, "groups": {}}
@@ -79,7 +106,13 @@ def main() -> None:
             jars = resolve(roots, Path(folder))
         if name == "spark":
             jars = [j for j in jars if not str(j["coordinate"]).split(":")[1].startswith(IN_PYSPARK)]
+        if name == "mirror":
+            there = {str(j["coordinate"]).rpartition(":")[0] for j in lock["groups"]["kafka"]}  # type: ignore[index]
+            jars = [j for j in jars if str(j["coordinate"]).rpartition(":")[0] not in there]
         lock["groups"][name] = jars  # type: ignore[index]
+    for name, coordinate in ARCHIVES.items():
+        with tempfile.TemporaryDirectory() as folder:
+            lock["groups"][name] = [describe(coordinate, Path(folder))]  # type: ignore[index]
     target = Path(__file__).parent.parent / "src/kafkalab/distribution/jars.json"
     target.write_text(json.dumps(lock, indent=1) + "\n")
 

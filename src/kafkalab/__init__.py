@@ -12,6 +12,7 @@ _EXPORTS = {
     "LedgerProducer": "kafkalab.workers",
     "Progress": "kafkalab.widgets",
     "Quiz": "kafkalab.widgets",
+    "SchemaRegistry": "kafkalab.services",
     "Terminals": "kafkalab.widgets",
     "Timeline": "kafkalab.widgets",
     "check": "kafkalab.checks",

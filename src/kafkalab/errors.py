@@ -15,13 +15,19 @@ __all__ = [
     "HashMismatch",
     "JavaError",
     "KafkaLabError",
+    "KdcFailed",
     "MessageFailed",
+    "MirrorFailed",
+    "NoSuperUser",
     "NotEnoughResources",
     "PortInUse",
+    "RegistryFailed",
     "SparkFailed",
     "UnknownBroker",
+    "UnknownListener",
     "UnknownPartition",
     "UnknownTopic",
+    "UnknownUser",
     "WaitTimeout",
     "WorkerClosed",
     "WorkerFailed",
@@ -80,6 +86,22 @@ class HashMismatch(DownloadError):
     """A downloaded file is not the one that was locked."""
 
 
+class UnknownListener(KafkaLabError):
+    """The cluster has no listener of that name; the message lists those that it has."""
+
+
+class UnknownUser(KafkaLabError):
+    """No user of that name has a password that is known here."""
+
+
+class NoSuperUser(KafkaLabError):
+    """An authorizer was asked for, and nobody named whom it lets through: the brokers could not even talk to each other."""
+
+
+class KdcFailed(KafkaLabError):
+    """The Kerberos key distribution centre did not start; the message holds its own reason."""
+
+
 class UnknownTopic(KafkaLabError):
     """The cluster has no topic of that name; the message lists those that it has."""
 
@@ -106,6 +128,10 @@ class MessageFailed(KafkaLabError):
         self.code = code
 
 
+class MirrorFailed(KafkaLabError):
+    """MirrorMaker did not start, or does not run; the message holds Kafka's own reason."""
+
+
 class WorkerClosed(KafkaLabError):
     """A producer or consumer was used after it was closed or killed."""
 
@@ -116,3 +142,7 @@ class WorkerFailed(KafkaLabError):
 
 class SparkFailed(KafkaLabError):
     """Spark's JVM did not start; the message holds its last lines."""
+
+
+class RegistryFailed(KafkaLabError):
+    """A schema registry did not start, or ended by itself; the message holds its log's last lines."""

@@ -565,7 +565,16 @@ def test_every_question_has_a_sound_answer(name):
 
 @pytest.mark.parametrize(
     ("name", "number"),
-    [("00_start_here", 18), ("01_single_node", 7), ("02_cluster_failover", 11), ("03_producer", 9), ("04_consumer", 17)],
+    [
+        ("00_start_here", 18),
+        ("01_single_node", 7),
+        ("02_cluster_failover", 11),
+        ("03_producer", 9),
+        ("04_consumer", 17),
+        ("06_schema_registry", 5),
+        ("07_security", 8),
+        ("08_mirrormaker", 10),
+    ],
 )
 def test_every_review_question_of_the_curriculum_is_there(name, number):
     assert len(load_quiz(name).questions) >= number

@@ -24,7 +24,8 @@ Fetch what the course needs beside Python packages:
   Spark's class-data archive  made on this machine, too: it saves seconds of each start
 
 What is there already is verified and kept: a second call takes a moment. It can be interrupted at any time;
-call it again and it goes on. Afterwards the course works offline.
+call it again and it goes on. Afterwards the course works offline, but for what a single chapter needs (the schema
+registry of chapter 6, say): that is fetched when it is first used.
 """
 
 

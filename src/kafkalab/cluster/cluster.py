@@ -15,6 +15,7 @@ from kafkalab.cluster import standby
 from kafkalab.cluster.backends import BackendChoice, choose
 from kafkalab.cluster.backends.base import Backend
 from kafkalab.cluster.groups import GroupReader
+from kafkalab.cluster.properties import format_properties
 from kafkalab.cluster.spec import ClusterSpec, Listener
 from kafkalab.cluster.view import BrokerState, BrokerView, ClusterView, Fault, GroupView
 from kafkalab.cluster.wire import NO_QUORUM, BrokerConnection, Metadata, Quorum
@@ -27,6 +28,8 @@ from kafkalab.errors import (
     UnknownBroker,
 )
 from kafkalab.lifeline import Run
+from kafkalab.security import CertificateAuthority, KeyRing, Security
+from kafkalab.security.files import private_folder, write_private
 from kafkalab.waiting import wait_until
 
 __all__ = ["Cluster"]
@@ -58,6 +61,10 @@ class Cluster:
         Listeners for clients.
     heap
         Java heap of each node.
+    security
+        Certificates, users and rules; without it, everybody may do everything.
+    java_options
+        More options for each node's JVM.
     backend
         ``"local"`` (JVM processes), ``"docker"`` (containers), ``"attached"`` (a cluster that already runs). By
         default what ``KAFKALAB_BACKEND`` says, else Docker where an engine answers and has the image or can
@@ -81,10 +88,14 @@ class Cluster:
         settings: Mapping[str, object] | None = None,
         listeners: Iterable[Listener] = (Listener(),),
         heap: str = "96m",
+        security: Security | None = None,
+        java_options: Sequence[str] = (),
         backend: str | None = None,
         name: str = "cluster",
     ) -> None:
-        spec = ClusterSpec(brokers, controllers, tuple(racks), tuple(ports), tuple(listeners), settings or {}, heap)
+        spec = ClusterSpec(
+            brokers, controllers, tuple(racks), tuple(ports), tuple(listeners), settings or {}, heap, security, tuple(java_options)
+        )
         self._set_up(choose(backend), spec, name)
 
     def _set_up(self, backend: BackendChoice, spec: ClusterSpec, name: str) -> None:
@@ -95,7 +106,7 @@ class Cluster:
         self._backend: Backend | None = None
         self._connections: dict[int, BrokerConnection] = {}
         self._asking = threading.Lock()  # a connection carries one question at a time
-        self._groups = GroupReader()
+        self._groups = GroupReader(self._connect)
         self._on_stop: list[Callable[[], None]] = []
 
     @classmethod
@@ -252,11 +263,20 @@ class Cluster:
             backend.resume(broker)
         self._wait_until_back(broker, timeout)
 
-    def restart(self, broker: int, timeout: float = START_TIMEOUT) -> None:
+    def restart(self, broker: int, timeout: float = START_TIMEOUT, *, settings: Mapping[str, object] | None = None) -> None:
         """Start a node again, with the same id, port and data; one that runs is shut down in order first.
 
         On return it is registered and unfenced, and answers with the same metadata as its peers. Its replicas may
         still be catching up: wait for that with `wait_for`.
+
+        Parameters
+        ----------
+        broker
+            Its id.
+        timeout
+            Seconds until it must be back.
+        settings
+            Broker settings that it has from now on, in place of those that it was started with.
 
         Raises
         ------
@@ -270,7 +290,7 @@ class Cluster:
             backend.resume(broker)
         with self._noting("restart", broker):
             backend.terminate(broker, STOP_TIMEOUT)
-            backend.revive(broker)
+            backend.revive(broker, {name: str(value) for name, value in (settings or {}).items()})
         self._wait_until_back(broker, timeout)
 
     def add_broker(self) -> int:
@@ -314,30 +334,132 @@ class Cluster:
         backend = self._running()
         return ",".join(self.bootstrap(i) for i, node in backend.nodes().items() if node.broker)
 
-    def bootstrap(self, broker: int) -> str:
-        """``host:port`` of one broker's first listener."""
-        return self._known(broker).address(broker, self.spec.listeners[0].name)
+    def bootstrap(self, broker: int, listener: str | None = None) -> str:
+        """``host:port`` of one broker's listener, by default of the first."""
+        return self._known(broker).address(broker, listener or self.spec.listeners[0].name)
 
-    def client_config(self, **more: object) -> dict[str, object]:
+    def servers(self, listener: str) -> str:
+        """``host:port`` of every broker's listener of that name, separated by commas.
+
+        Raises
+        ------
+        UnknownListener
+        """
+        self.spec.listener(listener)
+        return ",".join(self.bootstrap(i, listener) for i, node in self._running().nodes().items() if node.broker)
+
+    def client_config(
+        self, user: str | None = None, listener: str | None = None, mechanism: str | None = None, **more: object
+    ) -> dict[str, object]:
         """A ready configuration for any client of ``confluent_kafka``.
 
         Parameters
         ----------
+        user
+            Of a secured cluster: who connects, with a password or a certificate as the listener asks for it.
+        listener
+            Where to connect; by default the first listener that asks who one is.
+        mechanism
+            How a user with a password logs in; by default the first one that the cluster accepts.
         **more
             Further settings, with underscores for dots: ``client_config(group_id="g")``.
 
         Returns
         -------
         dict
-            Bootstrap servers, what the first listener needs, and a log level that keeps librdkafka's own messages
-            out of the cell (``error_cb`` still gets them).
+            Bootstrap servers, what the listener needs, and a log level that keeps librdkafka's own messages
+            out of the cell (``error_cb`` still gets them). With neither user nor listener: what kafkalab itself uses,
+            who may do everything.
+
+        Raises
+        ------
+        UnknownUser, UnknownListener
         """
+        backend = self._running()
+        if user is None and listener is None:
+            servers, settings = self._sight_servers(), backend.client_settings()
+        else:
+            name, protocol = self._listener(listener)
+            known = backend.keyring.client(protocol, user, mechanism) if backend.keyring else {"security.protocol": protocol}
+            servers, settings = self.servers(name), {**known, **self.spec.listener(name).client}
         return {
-            "bootstrap.servers": self.bootstrap_servers,
+            "bootstrap.servers": servers,
             "log_level": 2,
-            **self._running().client_settings(),
+            **settings,
             **{key.replace("_", "."): value for key, value in more.items()},
         }
+
+    def java_config(self, user: str | None = None, listener: str | None = None, mechanism: str | None = None) -> dict[str, str]:
+        """The same as `client_config`, for a Java client of a secured cluster: Kafka's tools, or Spark.
+
+        Without a user it trusts the brokers, and proves nothing itself.
+        """
+        keyring = self._keyring()
+        name, protocol = self._listener(listener)
+        return {"bootstrap.servers": self.servers(name), **keyring.java_client(protocol, user, mechanism)}
+
+    def command_config(self, user: str | None = None, listener: str | None = None, mechanism: str | None = None) -> Path:
+        """`java_config` as a file, for the option ``--command-config`` of Kafka's tools. Its owner alone can read it.
+
+        It goes with the cluster.
+        """
+        settings = self.java_config(user, listener, mechanism)
+        folder = private_folder(self.run.directory / "secrets" / "clients")
+        return write_private(folder / f"{user}-{listener}-{mechanism}.properties", format_properties(settings))
+
+    @property
+    def authority(self) -> CertificateAuthority:
+        """Who signs the certificates of a secured cluster."""
+        return self._keyring().authority
+
+    def broker_login(self, mechanism: str) -> str:
+        """The JAAS line with which the brokers of a secured cluster log in to each other by a mechanism.
+
+        With ``PLAIN`` the line also holds the users that they accept. The SCRAM user has to be made on the running cluster
+        before brokers use it: ``Security.between_brokers`` only makes it for the mechanism that they begin with.
+        """
+        return self._keyring().node_login(mechanism)
+
+    @property
+    def broker_password(self) -> str:
+        """The password of the user that the brokers of a secured cluster are to each other."""
+        return self._keyring().node_password
+
+    def renew_certificate(self, broker: int) -> Path:
+        """Make a new key and certificate for a node, and put them where it has its key store.
+
+        On return the files are there. The node uses the old ones until it is told to look again (by an alteration of
+        ``listener.name.<listener>.ssl.keystore.location``), or is restarted.
+
+        Returns
+        -------
+        Path
+            The key store, as the node knows it.
+        """
+        self._keyring()
+        return self._known(broker).renew_certificate(broker)
+
+    def wait_for_acls(self, number: int, timeout: float = 15.0) -> None:
+        """Wait until every broker that runs knows so many ACL rules.
+
+        An administrator is answered when the controller has a rule; brokers have it milliseconds later, each by itself.
+
+        Raises
+        ------
+        WaitTimeout
+            The message says how many rules each broker knows.
+        """
+        backend = self._running()
+        seen: dict[int, int] = {}
+
+        def known() -> bool:
+            for broker, node in backend.nodes().items():
+                if node.broker and backend.state(broker) == "up":
+                    with self._asking:
+                        seen[broker] = self._connection(broker).acl_rules()
+            return set(seen.values()) == {number}
+
+        wait_until(known, timeout, f"{number} ACL rules on every broker", last_seen=lambda: seen, ignore=(OSError,), interval=0.02)
 
     def describe(self, groups: bool = True, internal: bool = False) -> ClusterView:
         """What the cluster shows at this moment, as one of its live brokers knows it.
@@ -466,12 +588,34 @@ class Cluster:
         yield
         self.faults.append(Fault(began, verb, broker))
 
+    def _keyring(self) -> KeyRing:
+        keyring = self._running().keyring
+        if keyring is None:
+            raise KafkaLabError("this cluster was not made with security=Security(…): its certificates and users are not kafkalab's")
+        return keyring
+
+    def _listener(self, name: str | None) -> tuple[str, str]:
+        """Name and protocol of a listener; without a name, of the first that asks who one is, else of the first."""
+        if name is not None:
+            return name, self.spec.listener(name).protocol
+        asking = [x for x in self.spec.listeners if x.protocol.startswith("SASL")] or [x for x in self.spec.listeners if x.protocol == "SSL"]
+        chosen = (asking or list(self.spec.listeners))[0]
+        return chosen.name, chosen.protocol
+
+    def _sight_servers(self) -> str:
+        backend = self._running()
+        return ",".join(backend.control_address(i) for i, node in backend.nodes().items() if node.broker)
+
     def _connection(self, broker: int) -> BrokerConnection:
         address = self._running().control_address(broker)
         known = self._connections.get(broker)
         if known is None or known.address != address:
-            known = self._connections[broker] = BrokerConnection(address)
+            known = self._connections[broker] = self._connect(address)
         return known
+
+    def _connect(self, address: str) -> BrokerConnection:
+        keyring = self._running().keyring
+        return BrokerConnection(address, context=keyring.sight_context() if keyring else None)
 
     def _ask_any(self, *, but: int | None = None) -> tuple[Metadata, Quorum] | None:
         """What a broker (another than `but`) knows, or None while those that may know are slow to answer.

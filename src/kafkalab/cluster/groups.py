@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from kafka.protocol.admin import DescribeGroupsRequest, DescribeGroupsResponse, ListGroupsRequest, ListGroupsResponse
 from kafka.protocol.api_message import ApiMessage
@@ -43,9 +43,16 @@ class ConsumerGroupDescribeResponse(ApiMessage, load_json=messages):
 
 
 class GroupReader:
-    """Asks brokers for consumer groups, over connections of its own: a broker that hangs delays nobody else's questions."""
+    """Asks brokers for consumer groups, over connections of its own: a broker that hangs delays nobody else's questions.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    connect
+        Makes a connection to a broker at an address.
+    """
+
+    def __init__(self, connect: Callable[[str], BrokerConnection] = BrokerConnection) -> None:
+        self._connect = connect
         self._connections: dict[str, BrokerConnection] = {}
         self._asking = threading.Lock()
 
@@ -94,7 +101,9 @@ class GroupReader:
             self._connections.clear()
 
     def _connection(self, address: str) -> BrokerConnection:
-        return self._connections.setdefault(address, BrokerConnection(address))
+        if address not in self._connections:
+            self._connections[address] = self._connect(address)
+        return self._connections[address]
 
 
 class _NotTold(Exception):
@@ -109,7 +118,9 @@ def _coordinated_by(connection: BrokerConnection) -> dict[str, GroupView]:
         raise _NotTold
     by_type: dict[str, list[str]] = defaultdict(list)
     for listed in listing.groups:
-        by_type[listed.group_type].append(listed.group_id)
+        # Workers of Kafka Connect are a group as well, but share connectors, not partitions. (One that only committed has no type.)
+        if listed.protocol_type in ("consumer", ""):
+            by_type[listed.group_type].append(listed.group_id)
     return {**_classic(connection, by_type["classic"]), **_of_new_protocol(connection, by_type["consumer"])}
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from kafkalab.cluster.spec import ClusterSpec, Listener, Node
+from kafkalab.cluster.spec import SIGHT_LISTENER, ClusterSpec, Node
+from kafkalab.security import Identity, KeyRing
 
 __all__ = ["CONTROLLER", "INTERNAL", "LESSON_SETTINGS", "Endpoint", "format_properties", "node_properties"]
 
@@ -57,6 +58,8 @@ def node_properties(
     endpoints: Sequence[Endpoint],
     voters: Mapping[int, str],
     log_dir: str,
+    secured: tuple[KeyRing, Identity] | None = None,
+    changed: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
     """Settings of one node.
 
@@ -70,11 +73,15 @@ def node_properties(
         ``host:port`` of the controller listener of each voter, as this node reaches it.
     log_dir
         The node's data folder.
+    secured
+        The cluster's key ring and the node's certificate, if the spec says that it is secured.
+    changed
+        What `Cluster.restart` was given for this node.
 
     Returns
     -------
     dict
-        What kafkalab needs, then the lesson settings, then the spec's own settings: a later one wins.
+        What kafkalab needs, then the lesson settings, then the spec's own settings: a later one wins. What was changed for this node comes last.
     """
     roles = [role for role, has in (("broker", node.broker), ("controller", node.controller)) if has]
     copies = str(min(3, spec.brokers))
@@ -86,9 +93,7 @@ def node_properties(
         "controller.listener.names": CONTROLLER,
         "listeners": ",".join(f"{e.listener}://{e.bind}" for e in endpoints),
         "advertised.listeners": ",".join(f"{e.listener}://{e.advertised}" for e in endpoints),
-        "listener.security.protocol.map": ",".join(
-            [f"{x.name}:{x.protocol}" for x in spec.listeners] + [f"{INTERNAL}:PLAINTEXT", f"{CONTROLLER}:PLAINTEXT"]
-        ),
+        "listener.security.protocol.map": ",".join(f"{name}:{protocol}" for name, protocol in _protocols(spec).items()),
         "inter.broker.listener.name": INTERNAL,
         "log.dirs": log_dir,
         "offsets.topic.replication.factor": copies,
@@ -99,14 +104,21 @@ def node_properties(
     }
     if node.rack is not None:
         needed["broker.rack"] = node.rack
+    if secured is not None:
+        keyring, identity = secured
+        protocols = {x.name: x.protocol for x in spec.listeners}
+        needed |= keyring.node_settings(identity, protocols, between_brokers=INTERNAL, among_controllers=CONTROLLER)
     for listener in spec.listeners:
         needed |= {f"listener.name.{listener.name.lower()}.{k}": v for k, v in listener.settings.items()}
-    return {**needed, **LESSON_SETTINGS, **spec.settings}
+    return {**needed, **LESSON_SETTINGS, **spec.settings, **(changed or {})}
 
 
-def client_endpoint_names(listeners: Sequence[Listener]) -> list[str]:
-    """Names of the listeners that a broker opens, those for clients first."""
-    return [listener.name for listener in listeners] + [INTERNAL]
+def _protocols(spec: ClusterSpec) -> dict[str, str]:
+    protocols: dict[str, str] = {x.name: x.protocol for x in spec.listeners}
+    if spec.security is None:
+        return {**protocols, INTERNAL: "PLAINTEXT", CONTROLLER: "PLAINTEXT"}
+    between = "SSL" if spec.security.between_brokers == "SSL" else "SASL_SSL"
+    return {**protocols, SIGHT_LISTENER: "SSL", INTERNAL: between, CONTROLLER: "SSL"}
 
 
 def format_properties(properties: Mapping[str, str]) -> str:

@@ -7,11 +7,17 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal
 
-__all__ = ["ClusterSpec", "Listener", "Node"]
+from kafkalab.errors import NoSuperUser, UnknownListener
+from kafkalab.security.words import SIGHT, Security
+
+__all__ = ["SIGHT_LISTENER", "ClusterSpec", "Listener", "Node"]
 
 Protocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
 
 FIRST_CONTROLLER_ID = 100
+
+SIGHT_LISTENER = SIGHT.upper()
+"""Listener of a secured cluster that is there for kafkalab itself alone."""
 
 
 def _frozen(mapping: Mapping[str, object]) -> Mapping[str, str]:
@@ -76,6 +82,10 @@ class ClusterSpec:
         Settings for every node. They win over all that kafkalab sets itself.
     heap
         Java heap of each node, as in ``-Xmx``.
+    security
+        How it is secured; None for a cluster that lets everybody do everything.
+    java_options
+        More options for each node's JVM: ``-Djava.security.krb5.conf=…``, say.
     """
 
     brokers: int = 3
@@ -85,6 +95,8 @@ class ClusterSpec:
     listeners: tuple[Listener, ...] = (Listener(),)
     settings: Mapping[str, object] = field(default_factory=dict, hash=False)
     heap: str = "96m"
+    security: Security | None = None
+    java_options: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.brokers < 1:
@@ -98,7 +110,20 @@ class ClusterSpec:
         object.__setattr__(self, "racks", tuple(self.racks))
         object.__setattr__(self, "ports", tuple(self.ports))
         object.__setattr__(self, "listeners", tuple(self.listeners))
+        object.__setattr__(self, "java_options", tuple(self.java_options))
         object.__setattr__(self, "settings", _frozen(self.settings))
+        self._require_super_users()
+
+    def _require_super_users(self) -> None:
+        """Brokers of a cluster without `security` are nobody to each other (``User:ANONYMOUS``), so nobody must be let through."""
+        let_through = self.settings.get("super.users", "").replace(" ", "").split(";")
+        everybody = self.settings.get("allow.everyone.if.no.acl.found") == "true"
+        if self.settings.get("authorizer.class.name") and self.security is None and not everybody and "User:ANONYMOUS" not in let_through:
+            raise NoSuperUser(
+                f"an authorizer is set, and super.users is {self.settings.get('super.users', '')!r}: brokers talk PLAINTEXT among themselves, "
+                "as User:ANONYMOUS, and would refuse each other until the start is given up. Name User:ANONYMOUS in super.users, or "
+                "have the brokers prove who they are: Cluster(security=Security(…))"
+            )
 
     def nodes(self) -> tuple[Node, ...]:
         """All nodes: brokers first, then dedicated controllers."""
@@ -107,6 +132,22 @@ class ClusterSpec:
         return brokers + tuple(
             Node(FIRST_CONTROLLER_ID + i, broker=False, controller=True) for i in range(self.controllers)
         )
+
+    def listener(self, name: str) -> Listener:
+        """The listener for clients of that name.
+
+        Raises
+        ------
+        UnknownListener
+        """
+        for listener in self.listeners:
+            if listener.name == name:
+                return listener
+        raise UnknownListener(f"there is no listener {name!r}; there are {', '.join(x.name for x in self.listeners)}")
+
+    def opened(self) -> tuple[str, ...]:
+        """Names of the listeners that a broker opens to this machine, those for clients first."""
+        return (*[x.name for x in self.listeners], *([SIGHT_LISTENER] if self.security else []))
 
     def broker(self, node_id: int, *, controller: bool = False) -> Node:
         """The broker with that id, which may be one that is added later."""

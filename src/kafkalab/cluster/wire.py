@@ -9,9 +9,10 @@ message definitions.
 from __future__ import annotations
 
 import socket
+import ssl
 from dataclasses import dataclass
 
-from kafka.protocol.admin import DescribeQuorumRequest, DescribeQuorumResponse
+from kafka.protocol.admin import DescribeAclsRequest, DescribeAclsResponse, DescribeQuorumRequest, DescribeQuorumResponse
 from kafka.protocol.metadata import MetadataRequest, MetadataResponse
 
 from kafkalab.cluster.view import PartitionView
@@ -20,6 +21,8 @@ __all__ = ["NO_QUORUM", "BrokerConnection", "Metadata", "Quorum"]
 
 _METADATA_VERSION = 12
 _QUORUM_VERSION = 1
+_ACLS_VERSION = 3
+_ANY = 1
 
 
 @dataclass(frozen=True)
@@ -70,13 +73,16 @@ class BrokerConnection:
         ``host:port``.
     timeout
         Seconds to wait for a connection and for each answer.
+    context
+        With what the connection is encrypted, and kafkalab proves who it is; None for a listener that speaks plain text.
     """
 
-    def __init__(self, address: str, timeout: float = 1.0) -> None:
+    def __init__(self, address: str, timeout: float = 1.0, context: ssl.SSLContext | None = None) -> None:
         self.address = address
         host, _, port = address.rpartition(":")
         self._peer = (host, int(port))
         self._timeout = timeout
+        self._context = context
         self._socket: socket.socket | None = None
         self._correlation = 0
 
@@ -134,6 +140,21 @@ class BrokerConnection:
             {r.replica_id: r.log_end_offset for r in [*(p.current_voters or ()), *(p.observers or ())]},
         )
 
+    def acl_rules(self) -> int:
+        """How many ACL rules the broker knows.
+
+        Raises
+        ------
+        OSError
+            When the broker cannot be reached or does not answer in time.
+        """
+        request = DescribeAclsRequest(
+            resource_type_filter=_ANY, resource_name_filter=None, pattern_type_filter=_ANY, principal_filter=None, host_filter=None,
+            operation=_ANY, permission_type=_ANY, version=_ACLS_VERSION,
+        )  # fmt: skip
+        answer = self.ask(request, DescribeAclsResponse, _ACLS_VERSION)
+        return sum(len(resource.acls) for resource in answer.resources)
+
     def close(self) -> None:
         """Close the connection, if it is open."""
         if self._socket is not None:
@@ -154,6 +175,8 @@ class BrokerConnection:
             if self._socket is None:
                 self._socket = socket.create_connection(self._peer, self._timeout)
                 self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                if self._context is not None:
+                    self._socket = self._context.wrap_socket(self._socket, server_hostname=self._peer[0])
             self._socket.sendall(request.encode(header=True, framed=True))
             size = int.from_bytes(self._read(4), "big")
             return response_class.decode(self._read(size), version=version, header=True)

@@ -19,7 +19,15 @@ from kafkalab.distribution.java import java_command
 from kafkalab.errors import JavaError
 from kafkalab.paths import cache_dir
 
-__all__ = ["archive_options", "archive_path", "build_archive", "classpath", "record_classes_option"]
+__all__ = [
+    "archive_options",
+    "archive_path",
+    "build_archive",
+    "classpath",
+    "options_for",
+    "record_classes_option",
+    "write_archive",
+]
 
 
 def classpath() -> str:
@@ -37,7 +45,11 @@ def archive_path() -> Path:
 
 def archive_options() -> list[str]:
     """JVM options that use the archive; none if it was not built (yet): everything works, but starts slower."""
-    path = archive_path()
+    return options_for(archive_path())
+
+
+def options_for(path: Path) -> list[str]:
+    """JVM options that use the archive in a file; none if it is not there."""
     # Silent about an archive that does not fit: the JVM then goes on without it.
     return [f"-XX:SharedArchiveFile={path}", "-Xshare:auto", "-Xlog:disable", "-Xlog:all=error:stderr"] if path.exists() else []
 
@@ -57,8 +69,18 @@ def build_archive(class_lists: Iterable[Path]) -> Path:
     JavaError
         When Java cannot write it; the message holds its reason.
     """
+    return write_archive(archive_path(), classpath(), class_lists)
+
+
+def write_archive(target: Path, classes: str, class_lists: Iterable[Path]) -> Path:
+    """The same for any class path, into any file.
+
+    Raises
+    ------
+    JavaError
+        When Java cannot write it; the message holds its reason.
+    """
     lines = dict.fromkeys(line for path in class_lists for line in _portable_lines(path.read_text()))
-    target = archive_path()
     target.parent.mkdir(parents=True, exist_ok=True)
     draft = target.with_suffix(f".{os.getpid()}")
     names = draft.with_suffix(".classes")
@@ -66,7 +88,7 @@ def build_archive(class_lists: Iterable[Path]) -> Path:
     try:
         done = subprocess.run(
             [java_command(), "-Xshare:dump", f"-XX:SharedClassListFile={names}", f"-XX:SharedArchiveFile={draft}",
-             "-Xlog:disable", "-Xlog:all=error:stderr", "-cp", classpath()],
+             "-Xlog:disable", "-Xlog:all=error:stderr", "-cp", classes],
             capture_output=True, text=True,
         )  # fmt: skip
         if done.returncode != 0 or not draft.exists():

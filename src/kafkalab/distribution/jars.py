@@ -8,8 +8,9 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -25,10 +26,16 @@ Report = Callable[[str, int, int], None]
 # Any fixed time will do: the class-data archive remembers the jars' times and must stay valid when one is fetched again.
 _FIXED_TIME = 1_700_000_000
 
+# Of a file larger than this, parts of this size are reported, too.
+_LARGE = 8 << 20
+
 
 @dataclass(frozen=True)
 class Jar:
-    """One locked jar: Maven coordinate ``group:artifact:version``, size in bytes, SHA-256 in hex."""
+    """One locked jar: Maven coordinate ``group:artifact:version``, size in bytes, SHA-256 in hex.
+
+    Another kind of file than a jar has the coordinate ``group:artifact:version:classifier:type``.
+    """
 
     coordinate: str
     bytes: int
@@ -36,9 +43,9 @@ class Jar:
 
     @property
     def file_name(self) -> str:
-        """``artifact-version.jar``"""
-        _, artifact, version = self.coordinate.split(":")
-        return f"{artifact}-{version}.jar"
+        """``artifact-version.jar``, or ``artifact-version-classifier.type``"""
+        _, artifact, version, *other = self.coordinate.split(":")
+        return f"{artifact}-{version}-{other[0]}.{other[1]}" if other else f"{artifact}-{version}.jar"
 
     def is_intact(self, folder: Path) -> bool:
         """Whether the folder holds this jar, with the locked content."""
@@ -67,7 +74,7 @@ def lock_digest() -> str:
 
 
 def locked_jars(group: str) -> list[Jar]:
-    """The jars of a group: ``kafka`` (brokers and tools) or ``spark`` (Spark's Kafka connector)."""
+    """The jars of a group, as ``jars.json`` names them: ``kafka`` (brokers and tools), ``spark`` (Spark's connectors) …"""
     return [Jar(**entry) for entry in _lock()["groups"][group]]
 
 
@@ -90,7 +97,7 @@ def ensure_jars(group: str, report: Report | None = None) -> list[Path]:
     Parameters
     ----------
     group
-        ``kafka`` or ``spark``.
+        As for `locked_jars`.
     report
         Told of progress in bytes.
 
@@ -120,7 +127,7 @@ def _download(missing: list[Jar], folder: Path, report: Report | None) -> None:
     failures: dict[str, Exception] = {}
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix="download-") as scratch:
         with ThreadPoolExecutor(8) as pool:
-            tasks = {pool.submit(_fetch, jar, Path(scratch), folder): jar for jar in missing}
+            tasks = {pool.submit(_fetch, jar, Path(scratch), folder, report): jar for jar in missing}
             try:
                 for task in as_completed(tasks):
                     jar = tasks[task]
@@ -145,13 +152,14 @@ def _download(missing: list[Jar], folder: Path, report: Report | None) -> None:
         ) from error
 
 
-def _fetch(jar: Jar, scratch: Path, folder: Path) -> None:
-    from jgo.maven import MavenContext  # only when something is missing: it loads an HTTP client
+def _fetch(jar: Jar, scratch: Path, folder: Path, report: Report | None) -> None:
+    from jgo.maven import MavenContext, PythonResolver  # only when something is missing: it loads an HTTP client
 
-    group, artifact, version = jar.coordinate.split(":")
+    group, artifact, version, *other = jar.coordinate.split(":")
     # A repository of its own per jar, so that nothing found elsewhere on this machine is taken for a download.
-    context = MavenContext(repo_cache=scratch / jar.sha256, timeout=30)
-    path = context.project(group, artifact).at_version(version).artifact().resolve()
+    resolver = PythonResolver(progress_callback=_in_steps(report) if report and jar.bytes > _LARGE else None)
+    context = MavenContext(resolver=resolver, repo_cache=scratch / jar.sha256, timeout=30)
+    path = context.project(group, artifact).at_version(version).artifact(*other).resolve()
     if not jar.is_intact(path.parent):
         raise HashMismatch(
             f"what was downloaded as {jar.file_name} is not the locked file (its SHA-256 differs); it was not used. "
@@ -162,3 +170,22 @@ def _fetch(jar: Jar, scratch: Path, folder: Path) -> None:
     if target.is_dir():
         shutil.rmtree(target)
     os.replace(path, target)
+
+
+def _in_steps(report: Report) -> Callable[[str, int], AbstractContextManager[Callable[[int], None]]]:
+    """The progress of one large download, as jgo tells it, for a report."""
+
+    @contextmanager
+    def progress(name: str, total: int) -> Iterator[Callable[[int], None]]:
+        done = told = 0
+
+        def add(count: int) -> None:
+            nonlocal done, told
+            done += count
+            if done - told >= _LARGE and done < total:
+                told = done
+                report(f"downloading {name}", done, total)
+
+        yield add
+
+    return progress

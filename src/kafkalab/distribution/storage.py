@@ -8,9 +8,11 @@ cluster of a Kafka version, so the tool makes it once and it is kept.
 from __future__ import annotations
 
 import base64
+import functools
 import subprocess
 import tempfile
 import uuid
+from collections.abc import Sequence
 from pathlib import Path
 
 from kafkalab.distribution.archive import archive_options, classpath
@@ -49,26 +51,46 @@ def bootstrap_checkpoint() -> bytes:
     """
     kept = cache_dir() / f"bootstrap-{lock_digest()}.checkpoint"
     if not kept.exists():
-        with tempfile.TemporaryDirectory() as folder:
-            config, logs = Path(folder, "node.properties"), Path(folder, "logs")
-            config.write_text(f"{_ANY_NODE}log.dirs={logs}\n")
-            done = subprocess.run(
-                [java_command(), *JVM_OPTIONS, *archive_options(), "-cp", classpath(), TOOLS["kafka-storage"],
-                 "format", "--cluster-id", random_uuid(), "--config", str(config)],
-                capture_output=True, text=True,
-            )  # fmt: skip
-            if done.returncode != 0:
-                raise JavaError(f"kafka-storage could not format a folder: {done.stderr[-500:]}")
-            draft = kept.with_suffix(f".{uuid.uuid4().hex}")
-            draft.write_bytes((logs / "bootstrap.checkpoint").read_bytes())
-            draft.replace(kept)
+        draft = kept.with_suffix(f".{uuid.uuid4().hex}")
+        draft.write_bytes(_formatted(()))
+        draft.replace(kept)
     return kept.read_bytes()
 
 
-def format_log_dir(folder: Path, cluster_id: str, node_id: int) -> None:
-    """Do for a folder what ``kafka-storage format`` does: the node can be started on it afterwards."""
+@functools.lru_cache(maxsize=8)  # the nodes of a cluster begin with the same
+def _formatted(first_users: tuple[str, ...]) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        config, logs, arguments = (Path(folder, name) for name in ("node.properties", "logs", "arguments"))
+        config.write_text(f"{_ANY_NODE}log.dirs={logs}\n")
+        words = ["format", "--cluster-id", random_uuid(), "--config", str(config)]
+        for user in first_users:
+            words += ["--add-scram", user]
+        arguments.touch(mode=0o600)  # in a file, for others can see a process's arguments, and these hold passwords
+        arguments.write_text("\n".join(words))
+        done = subprocess.run(
+            [java_command(), *JVM_OPTIONS, *archive_options(), "-cp", classpath(), TOOLS["kafka-storage"], f"@{arguments}"],
+            capture_output=True, text=True,
+        )  # fmt: skip
+        if done.returncode != 0:
+            raise JavaError(f"kafka-storage could not format a folder: {done.stderr[-500:]}")
+        return (logs / "bootstrap.checkpoint").read_bytes()
+
+
+def format_log_dir(folder: Path, cluster_id: str, node_id: int, first_users: Sequence[str] = ()) -> None:
+    """Do for a folder what ``kafka-storage format`` does: the node can be started on it afterwards.
+
+    Parameters
+    ----------
+    folder
+        Made here.
+    cluster_id, node_id
+        Whose it is.
+    first_users
+        SCRAM credentials that the cluster begins with, as ``--add-scram`` wants them.
+    """
     folder.mkdir(parents=True)
-    (folder / "bootstrap.checkpoint").write_bytes(bootstrap_checkpoint())
+    checkpoint = _formatted(tuple(first_users)) if first_users else bootstrap_checkpoint()
+    (folder / "bootstrap.checkpoint").write_bytes(checkpoint)
     (folder / "meta.properties").write_text(
         f"version=1\ncluster.id={cluster_id}\nnode.id={node_id}\ndirectory.id={random_uuid()}\n"
     )

@@ -58,8 +58,8 @@ def tools_dir() -> Path:
 def install_tools() -> Path:
     """Write one script per tool, with and without ``.sh``, and return their folder.
 
-    Each is the real Java tool, started with the class-data archive where there is one. ``KAFKA_OPTS`` and
-    ``KAFKA_HEAP_OPTS`` work as with Kafka's own scripts.
+    Each is the real Java tool, started with the class-data archive where there is one. ``KAFKA_OPTS``,
+    ``KAFKA_HEAP_OPTS`` and ``CLASSPATH`` work as with Kafka's own scripts.
     """
     java, classes, archive = (shlex.quote(str(x)) for x in (java_command(), classpath(), archive_path()))
     log_settings = shlex.quote(str(Path(__file__).with_name("tools-log4j2.properties")))
@@ -70,7 +70,7 @@ def install_tools() -> Path:
             f"# Apache Kafka's {name}\n"
             f"exec {java} ${{KAFKA_HEAP_OPTS:--Xmx{heap}}} {' '.join(JVM_OPTIONS)} "
             f"-XX:SharedArchiveFile={archive} -Xshare:auto -Xlog:disable -Xlog:all=error:stderr "
-            f"-Dlog4j2.configurationFile={log_settings} $KAFKA_OPTS -cp {classes} {main} \"$@\"\n"
+            f"-Dlog4j2.configurationFile={log_settings} $KAFKA_OPTS -cp {classes}${{CLASSPATH:+:$CLASSPATH}} {main} \"$@\"\n"
         )
         for file_name in (name, f"{name}.sh"):
             write_script(tools_dir() / file_name, text)

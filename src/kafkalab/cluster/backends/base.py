@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar
 
-from kafkalab.cluster.spec import ClusterSpec, Node
+from kafkalab.cluster.spec import SIGHT_LISTENER, ClusterSpec, Node
 from kafkalab.cluster.view import BrokerState
+from kafkalab.errors import FaultsUnsupported
 from kafkalab.lifeline import Run
+from kafkalab.security import KeyRing
 
 __all__ = ["Backend"]
 
@@ -26,6 +29,7 @@ class Backend(ABC):
     def __init__(self, spec: ClusterSpec, run: Run) -> None:
         self.spec = spec
         self.run = run
+        self.keyring = KeyRing(run.directory / "secrets", spec.security) if spec.security else None
 
     @abstractmethod
     def launch(self) -> None:
@@ -75,8 +79,8 @@ class Backend(ABC):
         """Let a paused process go on."""
 
     @abstractmethod
-    def revive(self, node_id: int) -> None:
-        """Start a node that is not running, with the same id, ports and data."""
+    def revive(self, node_id: int, changed: Mapping[str, str] | None = None) -> None:
+        """Start a node that is not running, with the same id, ports and data, and from now on with these settings changed."""
 
     @abstractmethod
     def add(self, node: Node) -> None:
@@ -101,11 +105,15 @@ class Backend(ABC):
 
     def control_address(self, node_id: int) -> str:
         """``host:port`` at which kafkalab itself asks a broker for metadata."""
-        return self.address(node_id, self.spec.listeners[0].name)
+        return self.address(node_id, SIGHT_LISTENER if self.keyring else self.spec.listeners[0].name)
 
     def client_settings(self) -> dict[str, object]:
-        """librdkafka settings that clients need besides the addresses."""
-        return dict(self.spec.listeners[0].client)
+        """librdkafka settings that kafkalab itself, and clients that are nobody in particular, need besides the addresses."""
+        return self.keyring.sight() if self.keyring else dict(self.spec.listeners[0].client)
+
+    def renew_certificate(self, node_id: int) -> Path:
+        """Put a new certificate where a node's key store is, and return that store's path as the node knows it."""
+        raise FaultsUnsupported("the certificates of this cluster are not ours: only a cluster with security=Security(…) has such")
 
     @abstractmethod
     def copy_log_dir(self, node_id: int, target: Path) -> None:

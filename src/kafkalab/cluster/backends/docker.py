@@ -7,11 +7,14 @@ not by names: Docker forgets the name of a container that is down, and may be se
 
 from __future__ import annotations
 
+import io
+import re
 import socket
 import tarfile
 import tempfile
 import threading
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network
@@ -29,12 +32,13 @@ from kafkalab.cluster.backends.base import Backend
 from kafkalab.cluster.backends.docker_engine import IMAGE, ensure_image, require_resources, why_unusable
 from kafkalab.cluster.backends.failure import broker_failed, node_name
 from kafkalab.cluster.ports import HOST, reserve_port
-from kafkalab.cluster.properties import CONTROLLER, INTERNAL, Endpoint, node_properties
+from kafkalab.cluster.properties import CONTROLLER, INTERNAL, Endpoint, format_properties, node_properties
 from kafkalab.cluster.spec import ClusterSpec, Node
 from kafkalab.cluster.view import BrokerState
-from kafkalab.distribution import JVM_OPTIONS, random_uuid
-from kafkalab.errors import BackendUnavailable, PortInUse
+from kafkalab.distribution import JVM_OPTIONS, format_log_dir, random_uuid
+from kafkalab.errors import BackendUnavailable, FaultsUnsupported, PortInUse
 from kafkalab.lifeline import RUN_LABEL, Run, reap
+from kafkalab.security import Identity
 from kafkalab.waiting import wait_until
 
 __all__ = ["DockerBackend", "why_unusable"]
@@ -47,6 +51,11 @@ _PORT_ATTEMPTS = 5
 _SUBNET_ATTEMPTS = 10
 # Docker itself gives out addresses from the bottom of a subnet: node 0 has the 17th.
 _FIRST_ADDRESS = 16
+
+# Where the image looks for settings besides its environment.
+_MOUNTED_SETTINGS = "/mnt/shared/config/server.properties"
+_IMAGE_USER = 1000
+_KEY_TABLE = re.compile(r'keyTab="([^"]+)"')
 
 # While a node is cut off, attempts to reach its peers go nowhere. They are given up soon, so that a new one is made soon
 # after it is healed.
@@ -62,6 +71,8 @@ class _Member:
     held: list[socket.socket] = field(default_factory=list)  # keep the ports from others, also while the node is down
     container: Container | None = None
     ended_by: str = ""  # the verb that ended it, "" while it should run
+    identity: Identity | None = None  # its certificate, in a secured cluster
+    changed: dict[str, str] = field(default_factory=dict)  # settings that a restart was given
 
     def release_ports(self) -> None:
         """Let go of the ports."""
@@ -167,8 +178,13 @@ class DockerBackend(Backend):
     def resume(self, node_id: int) -> None:
         _unless_gone(self._container(node_id).unpause)
 
-    def revive(self, node_id: int) -> None:
+    def revive(self, node_id: int, changed: Mapping[str, str] | None = None) -> None:
         member = self._members[node_id]
+        if changed:
+            if not self._by_file():
+                raise FaultsUnsupported("on Docker, only a cluster with files of its own (security=…) can be given other settings")
+            member.changed |= changed
+            self._put(self._container(node_id), self._files(member))
         try:
             self._container(node_id).start()
         except APIError as error:
@@ -200,6 +216,14 @@ class DockerBackend(Backend):
             with tarfile.open(fileobj=spool) as archive:
                 archive.extractall(draft, filter="data")
             Path(draft, Path(_DATA).name).rename(target)
+
+    def renew_certificate(self, node_id: int) -> Path:
+        if self.keyring is None:
+            return super().renew_certificate(node_id)
+        member = self._members[node_id]
+        member.identity = self.keyring.node(node_id, self._hosts(member.node))
+        self._put(self._container(node_id), self._files(member))
+        return member.identity.keystore
 
     # -- parts --------------------------------------------------------------------------------------------------
 
@@ -255,15 +279,18 @@ class DockerBackend(Backend):
         member.release_ports()
         if not member.node.broker:
             return
-        for i, listener in enumerate(self.spec.listeners):
+        for i, listener in enumerate(self.spec.opened()):
             reservation = reserve_port(self._fixed_port(member.node) if i == 0 else 0)
-            member.ports[listener.name] = reservation.getsockname()[1]
+            member.ports[listener] = reservation.getsockname()[1]
             member.held.append(reservation)
 
     def _fixed_port(self, node: Node) -> int:
         return self.spec.ports[node.id] if node.id < len(self.spec.ports) else 0
 
     def _start(self, member: _Member) -> None:
+        if self._by_file():
+            self._start_by_file(member)
+            return
         for attempt in range(1, _PORT_ATTEMPTS + 1):
             blueprint = self._blueprint(member)
             try:
@@ -277,10 +304,75 @@ class DockerBackend(Backend):
                 self._take_ports(member)  # lost between choosing and publishing: others will do
         container = self._client.containers.get(blueprint.get_container_id())
         blueprint.get_docker_client().client.close()
+        self._adopt(member, container)
+
+    def _adopt(self, member: _Member, container: Container) -> None:
         self._connect(container, member.node.id)
         member.container = container
         if self._destroyed.is_set():
             _remove(container)
+
+    # Nodes with files of their own, such as key stores: these are copied into the container before it starts, and so are the
+    # settings, which hold passwords and would be seen by everybody in its environment.
+
+    def _by_file(self) -> bool:
+        return self.keyring is not None or bool(_named_files(self._all_settings()))
+
+    def _all_settings(self) -> dict[str, str]:
+        return {**{name: value for x in self.spec.listeners for name, value in x.settings.items()}, **self.spec.settings}
+
+    def _start_by_file(self, member: _Member) -> None:
+        node = member.node
+        if self.keyring is not None and member.identity is None:
+            member.identity = self.keyring.node(node.id, self._hosts(node))
+        container = self._client.containers.create(
+            IMAGE,
+            name=self._network_name(f"node-{node.id}"),
+            environment=self._jvm_environment(),
+            ports={f"{_FIRST_CLIENT_PORT + i}/tcp": (HOST, port) for i, port in enumerate(member.ports.values())},
+            labels={RUN_LABEL: self.run.id},
+            network=self._network_name("front"),
+            init=True,
+        )
+        self._put(container, {**self._files(member), **self._storage(node)})
+        try:
+            container.start()
+        except APIError as error:
+            raise self._start_failed(member, error) from error
+        self._adopt(member, container)
+
+    def _hosts(self, node: Node) -> tuple[str, ...]:
+        return (HOST, "localhost", self._peer_address(node.id))
+
+    def _files(self, member: _Member) -> dict[str, bytes]:
+        """What a node needs besides its data, by path: files have the same path in the container as here."""
+        settings = self._settings(member)
+        files = {str(path): path.read_bytes() for path in [*_named_files(settings), *_option_files(self.spec.java_options)]}
+        return {**files, _MOUNTED_SETTINGS: format_properties(settings).encode()}
+
+    def _storage(self, node: Node) -> dict[str, bytes]:
+        """A formatted data folder with the cluster's first users in it; the image's own scripts cannot make one."""
+        if self.keyring is None or not self.keyring.first_scram():
+            return {}
+        with tempfile.TemporaryDirectory(dir=self.run.directory) as folder:
+            formatted = Path(folder, "data")
+            format_log_dir(formatted, self._cluster_id, node.id, self.keyring.first_scram())
+            return {f"{_DATA}/{path.name}": path.read_bytes() for path in formatted.iterdir()}
+
+    def _put(self, container: Container, files: Mapping[str, bytes]) -> None:
+        """Put files into a container, for its user alone to read."""
+        archive = io.BytesIO()
+        with tarfile.open(fileobj=archive, mode="w") as tar:
+            made = {"/", "/tmp", "/var", "/var/lib", "/mnt", str(Path(_MOUNTED_SETTINGS).parent), _DATA, str(Path(_DATA).parent)}
+            for path, content in files.items():
+                for parent in reversed(Path(path).parents):
+                    if str(parent) not in made:
+                        made.add(str(parent))
+                        tar.addfile(_entry(str(parent), 0o755, tarfile.DIRTYPE))
+                entry = _entry(path, 0o600)
+                entry.size = len(content)
+                tar.addfile(entry, io.BytesIO(content))
+        container.put_archive("/", archive.getvalue())
 
     def _start_failed(self, member: _Member, error: APIError) -> Exception:
         text = str(error.explanation)
@@ -291,7 +383,7 @@ class DockerBackend(Backend):
 
     def _blueprint(self, member: _Member) -> DockerContainer:
         node = member.node
-        container = DockerContainer(IMAGE, env=self._environment(node, member.ports))
+        container = DockerContainer(IMAGE, env=self._environment(member))
         container.with_name(self._network_name(f"node-{node.id}"))
         for i, port in enumerate(member.ports.values()):
             # with_bind_ports would publish it on every interface.
@@ -302,13 +394,13 @@ class DockerBackend(Backend):
             init=True,  # passes SIGTERM on also while the image's scripts still prepare the start
         )
 
-    def _environment(self, node: Node, ports: dict[str, int]) -> dict[str, str]:
+    def _settings(self, member: _Member) -> dict[str, str]:
+        node, ports = member.node, member.ports
         endpoints = []
         own_address = self._peer_address(node.id)
         if node.broker:
-            for i, listener in enumerate(self.spec.listeners):
-                address = f"{HOST}:{ports[listener.name]}"
-                endpoints.append(Endpoint(listener.name, f":{_FIRST_CLIENT_PORT + i}", address))
+            for i, listener in enumerate(self.spec.opened()):
+                endpoints.append(Endpoint(listener, f":{_FIRST_CLIENT_PORT + i}", f"{HOST}:{ports[listener]}"))
             endpoints.append(Endpoint(INTERNAL, f":{_INTERNAL_PORT}", f"{own_address}:{_INTERNAL_PORT}"))
         if node.controller:
             endpoints.append(Endpoint(CONTROLLER, f":{_CONTROLLER_PORT}", f"{own_address}:{_CONTROLLER_PORT}"))
@@ -319,20 +411,50 @@ class DockerBackend(Backend):
             for n in self.spec.nodes()
             if n.controller
         }
-        settings = {**_SETTINGS, **node_properties(self.spec, node, endpoints, voters, _DATA)}
+        secured = (self.keyring, member.identity) if self.keyring is not None and member.identity is not None else None
+        settings = {**_SETTINGS, **node_properties(self.spec, node, endpoints, voters, _DATA, secured, member.changed)}
         if not node.broker:
             del settings["advertised.listeners"]  # the image refuses it for a dedicated controller
+        return settings
+
+    def _environment(self, member: _Member) -> dict[str, str]:
+        settings = {_variable(name): value.replace("\\", "\\\\") for name, value in self._settings(member).items()}
+        return {**settings, **self._jvm_environment()}
+
+    def _jvm_environment(self) -> dict[str, str]:
         return {
-            **{_variable(name): value.replace("\\", "\\\\") for name, value in settings.items()},
             "CLUSTER_ID": self._cluster_id,
             "KAFKA_HEAP_OPTS": f"-Xmx{self.spec.heap}",
             "KAFKA_JVM_PERFORMANCE_OPTS": " ".join(JVM_OPTIONS),
+            "KAFKA_OPTS": " ".join(self.spec.java_options),
+            # The image is silent about who is refused what.
+            "KAFKA_LOG4J_LOGGERS": "kafka.authorizer.logger=INFO",
         }
 
 
 def _variable(setting: str) -> str:
     """A setting's name as the image's environment wants it."""
     return "KAFKA_" + setting.replace("_", "__").replace("-", "___").replace(".", "_").upper()
+
+
+def _named_files(settings: Mapping[str, str]) -> list[Path]:
+    """The files of this machine that settings name: key stores, trust stores, key tables."""
+    named = [value for name, value in settings.items() if name.endswith(".location")]
+    named += [path for value in settings.values() for path in _KEY_TABLE.findall(value)]
+    return [Path(path) for path in named if Path(path).is_file()]
+
+
+def _option_files(options: Iterable[str]) -> list[Path]:
+    """The files of this machine that a JVM's options name."""
+    return [path for option in options if (path := Path(option.partition("=")[2])).is_file()]
+
+
+def _entry(path: str, mode: int, kind: bytes = tarfile.REGTYPE) -> tarfile.TarInfo:
+    entry = tarfile.TarInfo(path.lstrip("/"))
+    entry.mode, entry.type = mode, kind
+    entry.mtime = int(time.time())  # by a key store's time a broker knows that it is a new one
+    entry.uid = entry.gid = _IMAGE_USER
+    return entry
 
 
 def _side_by_side(tasks: Iterable[Callable[[], None]]) -> None:

@@ -7,7 +7,7 @@ import re
 from kafkalab.cluster.spec import Node
 from kafkalab.errors import BrokerFailed
 
-__all__ = ["broker_failed", "node_name"]
+__all__ = ["broker_failed", "log_tail", "node_name", "reason_in"]
 
 _LINES_SHOWN = 15
 _EXCEPTION = re.compile(
@@ -23,6 +23,15 @@ def node_name(node: Node) -> str:
 
 def broker_failed(node: Node, log: str) -> BrokerFailed:
     """The error for a node that ended by itself, with Kafka's own reason and the log's last lines."""
+    return BrokerFailed(f"{node_name(node)} ended by itself: {reason_in(log)}\nIts last lines:\n{log_tail(log)}")
+
+
+def reason_in(log: str) -> str:
+    """The first exception that a log tells of, else its first error."""
     reasons = _EXCEPTION.findall(log) or _ERROR_LINE.findall(log) or ["it gave no reason"]
-    tail = "\n".join(log.splitlines()[-_LINES_SHOWN:])
-    return BrokerFailed(f"{node_name(node)} ended by itself: {reasons[0].strip()}\nIts last lines:\n{tail}")
+    return reasons[0].strip()
+
+
+def log_tail(log: str) -> str:
+    """A log's last lines, as many as an error message shows."""
+    return "\n".join(log.splitlines()[-_LINES_SHOWN:])

@@ -12,7 +12,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -31,11 +31,14 @@ from kafkalab.distribution import (
     archive_options,
     classpath,
     format_log_dir,
+    gssapi_support,
     java_command,
     random_uuid,
 )
 from kafkalab.errors import BrokerFailed, PortInUse, WaitTimeout
 from kafkalab.lifeline import Run, reap
+from kafkalab.security import Identity
+from kafkalab.security.files import write_private
 from kafkalab.waiting import wait_until
 
 __all__ = ["LocalBackend", "copy_changing_tree"]
@@ -43,6 +46,7 @@ __all__ = ["LocalBackend", "copy_changing_tree"]
 _MEMORY_OF_A_NODE = 170 << 20
 _DISK_OF_A_NODE = 64 << 20
 _SIGNAL_SECONDS = 10
+_HOSTS = (HOST, "localhost")
 _PORT_TAKEN = re.compile(r"failed to bind to \S*?:(\d+)")
 
 
@@ -87,6 +91,8 @@ class LocalBackend(Backend):
         super().__init__(spec, run)
         self._java_options = java_options
         self._processes: dict[int, _Process] = {}
+        self._identities: dict[int, Identity] = {}
+        self._changed: dict[int, dict[str, str]] = {}  # settings that a restart was given, by node
         self._isolated: set[int] = set()
         self._cluster_id = random_uuid()
         self._relay_port = 0
@@ -172,9 +178,12 @@ class LocalBackend(Backend):
         name = node_name(self._processes[node_id].node)
         wait_until(lambda: seen(self.state(node_id)), _SIGNAL_SECONDS, f"{name} to {what}", interval=0.005)
 
-    def revive(self, node_id: int) -> None:
+    def revive(self, node_id: int, changed: Mapping[str, str] | None = None) -> None:
         with self._lock:
             if self._processes[node_id].handle() is None:
+                if changed:
+                    self._changed[node_id] = {**self._changed.get(node_id, {}), **changed}
+                    self._write_properties(self._processes[node_id])
                 self._spawn(self._processes[node_id])
                 if self._isolated:
                     self._tell_isolated()
@@ -204,6 +213,12 @@ class LocalBackend(Backend):
 
     def copy_log_dir(self, node_id: int, target: Path) -> None:
         copy_changing_tree(self._log_dir(node_id), target)
+
+    def renew_certificate(self, node_id: int) -> Path:
+        if self.keyring is None:
+            return super().renew_certificate(node_id)
+        self._identities[node_id] = self.keyring.node(node_id, _HOSTS)
+        return self._identities[node_id].keystore
 
     # -- handing over -------------------------------------------------------------------------------------------
 
@@ -269,32 +284,42 @@ class LocalBackend(Backend):
         relayed = [CONTROLLER] if node.controller else []
         if node.broker:
             fixed = self.spec.ports[node.id] if node.id < len(self.spec.ports) else 0
-            direct = {x.name: fixed if i == 0 else 0 for i, x in enumerate(self.spec.listeners)}
+            direct = {name: fixed if i == 0 else 0 for i, name in enumerate(self.spec.opened())}
             relayed = [INTERNAL, *relayed]
         ports = self._ask_relay(do="add", node=node.id, relayed=relayed, direct=direct)
         advertised = {**ports["advertised"], **{name: ports["bound"][name] for name in direct}}
         self._processes[node.id] = _Process(node, ports["bound"], advertised)
         self._folder(node.id).mkdir()
-        format_log_dir(self._log_dir(node.id), self._cluster_id, node.id)
+        if self.keyring:
+            self._identities[node.id] = self.keyring.node(node.id, _HOSTS)
+        format_log_dir(self._log_dir(node.id), self._cluster_id, node.id, self.keyring.first_scram() if self.keyring else ())
 
     def _write_properties(self, process: _Process) -> None:
         endpoints = [
             Endpoint(name, f"{HOST}:{port}", f"{HOST}:{process.advertised[name]}") for name, port in process.bound.items()
         ]
         voters = {i: self.address(i, CONTROLLER) for i, p in self._processes.items() if p.node.controller}
-        settings = node_properties(self.spec, process.node, endpoints, voters, str(self._log_dir(process.node.id)))
-        (self._folder(process.node.id) / "server.properties").write_text(format_properties(settings))
+        node = process.node
+        secured = (self.keyring, self._identities[node.id]) if self.keyring else None
+        settings = node_properties(
+            self.spec, node, endpoints, voters, str(self._log_dir(node.id)), secured, self._changed.get(node.id)
+        )
+        write_private(self._folder(node.id) / "server.properties", format_properties(settings))
 
     def _spawn(self, process: _Process) -> None:
         folder = self._folder(process.node.id)
         options = self._java_options
         if options is None:
             options = (f"-Xmx{self.spec.heap}", *JVM_OPTIONS, *archive_options())
+        options, classes = (*options, *self.spec.java_options), classpath()
+        if "GSSAPI" in (folder / "server.properties").read_text():
+            jars, more = gssapi_support()
+            classes, options = os.pathsep.join([classes, *map(str, jars)]), (*options, *more)
         with (folder / "output.log").open("w") as output:
             process.child = subprocess.Popen(
                 [str(java_command()), *(o.replace("{node}", str(process.node.id)) for o in options),
                  f"-Dlog4j2.configurationFile={NODE_LOG_SETTINGS}", f"-Dkafkalab.log={folder / 'node.log'}",
-                 "-cp", classpath(), "kafka.Kafka", str(folder / "server.properties")],
+                 "-cp", classes, "kafka.Kafka", str(folder / "server.properties")],
                 stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
                 env=self.run.environment(), start_new_session=True, cwd=folder,
             )  # fmt: skip

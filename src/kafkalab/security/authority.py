@@ -1,0 +1,217 @@
+"""A certificate authority on disk, and the certificates that it signs."""
+
+from __future__ import annotations
+
+import datetime
+import ipaddress
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+    pkcs12,
+)
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from kafkalab.security.files import private_folder, write_private
+
+__all__ = ["CertificateAuthority", "Identity"]
+
+_DAY = datetime.timedelta(days=1)
+_BITS = 2048
+
+
+@dataclass(frozen=True)
+class Identity:
+    """A private key and its certificate, in the forms that clients and brokers read.
+
+    Attributes
+    ----------
+    name
+        The certificate's common name.
+    certificate
+        PEM: the certificate and the authority's.
+    key
+        PEM: the private key, not encrypted.
+    keystore
+        PKCS12: both.
+    truststore
+        PKCS12: the authority's certificate, as whom to trust.
+    authority
+        The same as PEM.
+    password
+        Of both stores.
+    """
+
+    name: str
+    certificate: Path
+    key: Path
+    keystore: Path
+    truststore: Path
+    authority: Path
+    password: str = field(repr=False)
+
+    def client(self) -> dict[str, str]:
+        """librdkafka settings with which a client shows this certificate."""
+        return {
+            "ssl.ca.location": str(self.authority),
+            "ssl.certificate.location": str(self.certificate),
+            "ssl.key.location": str(self.key),
+        }
+
+    def java(self) -> dict[str, str]:
+        """Settings with which Kafka's Java side, client or broker, shows this certificate."""
+        return {
+            "ssl.keystore.type": "PKCS12",
+            "ssl.keystore.location": str(self.keystore),
+            "ssl.keystore.password": self.password,
+            "ssl.truststore.type": "PKCS12",
+            "ssl.truststore.location": str(self.truststore),
+            "ssl.truststore.password": self.password,
+        }
+
+
+class CertificateAuthority:
+    """A certificate authority with its files in a folder; it is made, or found there if it was made before.
+
+    Parameters
+    ----------
+    folder
+        Where its key and certificate, and all that it issues, are kept. Nobody but the owner can look into it.
+    name
+        Its common name, if it is made now.
+    """
+
+    def __init__(self, folder: Path, name: str = "kafkalab") -> None:
+        self.folder = private_folder(folder)
+        self.certificate = folder / "ca-cert.pem"
+        """PEM: whom to trust."""
+        if not self.certificate.exists():
+            self._make(name)
+        self._key = _read_key(folder / "ca-key.pem")
+        self._certificate = x509.load_pem_x509_certificate(self.certificate.read_bytes())
+        self._password_file = folder / "password"
+
+    @property
+    def password(self) -> str:
+        """Password of every key store and trust store in the folder."""
+        return self._password_file.read_text()
+
+    def issue(
+        self,
+        name: str,
+        hosts: Sequence[str] = (),
+        *,
+        begins: datetime.datetime | None = None,
+        ends: datetime.datetime | None = None,
+        folder: str | None = None,
+    ) -> Identity:
+        """Make a key, sign a certificate for it, and write both in every form. What the folder held before is replaced.
+
+        Parameters
+        ----------
+        name
+            Its common name: who a client is, or what a broker is called.
+        hosts
+            Host names and addresses at which a server may show it (its subject alternative names).
+        begins, ends
+            When it is valid: by default from yesterday (clocks differ) for 90 days.
+        folder
+            Name of the folder, within the authority's, for its files; by default `name`.
+
+        Returns
+        -------
+        Identity
+        """
+        key = rsa.generate_private_key(public_exponent=65537, key_size=_BITS)
+        now = datetime.datetime.now(datetime.UTC)
+        builder = (
+            x509.CertificateBuilder()
+            .subject_name(_named(name))
+            .issuer_name(self._certificate.subject)
+            .public_key(key.public_key())
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(begins or now - _DAY)
+            .not_valid_after(ends or now + 90 * _DAY)
+            .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+            .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False)
+            .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+            .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), critical=False)
+        )
+        if hosts:
+            builder = builder.add_extension(x509.SubjectAlternativeName([_host(host) for host in hosts]), critical=False)
+        return self._write(name, folder or name, key, builder.sign(self._key, hashes.SHA256()))
+
+    def _make(self, name: str) -> None:
+        key = rsa.generate_private_key(public_exponent=65537, key_size=_BITS)
+        now = datetime.datetime.now(datetime.UTC)
+        certificate = (
+            x509.CertificateBuilder()
+            .subject_name(_named(name))
+            .issuer_name(_named(name))
+            .public_key(key.public_key())
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(now - 30 * _DAY)
+            .not_valid_after(now + 365 * _DAY)
+            .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+            .add_extension(_signs(), critical=True)
+            .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+            .sign(key, hashes.SHA256())
+        )
+        write_private(self.folder / "ca-key.pem", _pem(key))
+        write_private(self.folder / "password", secrets.token_urlsafe(18))
+        write_private(self.certificate, certificate.public_bytes(Encoding.PEM))  # last: its presence says that all is there
+
+    def _write(self, name: str, folder: str, key: rsa.RSAPrivateKey, certificate: x509.Certificate) -> Identity:
+        to = private_folder(self.folder / folder)
+        chain = certificate.public_bytes(Encoding.PEM) + self._certificate.public_bytes(Encoding.PEM)
+        sealed = BestAvailableEncryption(self.password.encode())
+        trusted = [pkcs12.PKCS12Certificate(self._certificate, b"ca")]
+        return Identity(
+            name,
+            write_private(to / "certificate.pem", chain),
+            write_private(to / "key.pem", _pem(key)),
+            write_private(
+                to / "keystore.p12", pkcs12.serialize_key_and_certificates(name.encode(), key, certificate, [self._certificate], sealed)
+            ),
+            write_private(to / "truststore.p12", pkcs12.serialize_java_truststore(trusted, sealed)),
+            self.certificate,
+            self.password,
+        )
+
+
+def _named(name: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+
+
+def _host(host: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(host))
+    except ValueError:
+        return x509.DNSName(host)
+
+
+def _pem(key: rsa.RSAPrivateKey) -> bytes:
+    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+
+
+def _read_key(path: Path) -> rsa.RSAPrivateKey:
+    key = load_pem_private_key(path.read_bytes(), None)
+    assert isinstance(key, rsa.RSAPrivateKey)
+    return key
+
+
+def _signs() -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=True, key_cert_sign=True, crl_sign=True, content_commitment=False, key_encipherment=False,
+        data_encipherment=False, key_agreement=False, encipher_only=False, decipher_only=False,
+    )  # fmt: skip

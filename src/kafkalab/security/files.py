@@ -1,0 +1,30 @@
+"""Writing files that hold secrets."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from pathlib import Path
+
+__all__ = ["private_folder", "write_private"]
+
+
+def write_private(path: Path, content: bytes | str) -> Path:
+    """Write a file that its owner alone can read, in one step: who reads it meanwhile gets the old one or the new one whole.
+
+    Returns
+    -------
+    Path
+        The file.
+    """
+    draft = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(content.encode() if isinstance(content, str) else content)
+    draft.replace(path)
+    return path
+
+
+def private_folder(path: Path) -> Path:
+    """A folder that its owner alone can look into, made if it is not there."""
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return path

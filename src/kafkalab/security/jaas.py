@@ -1,0 +1,41 @@
+"""JAAS lines: how Kafka's Java side is told with what to log in."""
+
+from __future__ import annotations
+
+__all__ = ["MECHANISMS", "login_line"]
+
+_MODULES = {
+    "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
+    "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
+    "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
+    "GSSAPI": "com.sun.security.auth.module.Krb5LoginModule",
+}
+
+MECHANISMS = tuple(_MODULES)
+"""SASL mechanisms that a line can be made for."""
+
+
+def login_line(mechanism: str, **options: object) -> str:
+    """The value of ``sasl.jaas.config`` for a mechanism.
+
+    Parameters
+    ----------
+    mechanism
+        ``PLAIN``, ``SCRAM-SHA-256``, ``SCRAM-SHA-512`` or ``GSSAPI``.
+    **options
+        Options of its login module, as in ``username="alice"``. Quotes and backslashes in values are taken care of.
+
+    Raises
+    ------
+    ValueError
+        When the mechanism is not one of these.
+    """
+    if mechanism not in _MODULES:
+        raise ValueError(f"there is no login module for {mechanism!r}; there are {', '.join(MECHANISMS)}")
+    told = "".join(f' {name}="{_quoted(value)}"' for name, value in options.items())
+    return f"{_MODULES[mechanism]} required{told};"
+
+
+def _quoted(value: object) -> str:
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    return text.replace("\\", "\\\\").replace('"', '\\"')

@@ -1,0 +1,162 @@
+"""All secrets of one secured cluster: its authority, key stores and passwords, and the settings that name them."""
+
+from __future__ import annotations
+
+import secrets
+import ssl
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from kafkalab.errors import UnknownUser
+from kafkalab.security.authority import CertificateAuthority, Identity
+from kafkalab.security.jaas import login_line
+from kafkalab.security.words import NODE, SIGHT, Security
+
+__all__ = ["KeyRing"]
+
+_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+
+# The common name of a certificate is the name of the user: as short as one with a password has it.
+_NAME_RULE = "RULE:^CN=([^,]+).*$/$1/,DEFAULT"
+
+
+class KeyRing:
+    """The secrets of one cluster.
+
+    Parameters
+    ----------
+    folder
+        Where its files are kept; they go with it.
+    security
+        How the cluster is secured.
+
+    Attributes
+    ----------
+    authority
+        Signs the certificates of brokers and clients.
+    """
+
+    def __init__(self, folder: Path, security: Security) -> None:
+        self.security = security
+        self.authority = CertificateAuthority(folder, "kafkalab")
+        self._node_password = secrets.token_urlsafe(18)
+        self._users: dict[str, Identity] = {}
+        self._lock = threading.Lock()
+
+    # -- brokers ------------------------------------------------------------------------------------------------
+
+    def node(self, node_id: int, hosts: Sequence[str]) -> Identity:
+        """A new certificate for a node that is reached at these hosts; it takes the place of the earlier one."""
+        return self.authority.issue(NODE, hosts, folder=f"node-{node_id}")
+
+    def node_settings(
+        self, identity: Identity, listeners: Mapping[str, str], *, between_brokers: str, among_controllers: str
+    ) -> dict[str, str]:
+        """Broker settings of a node.
+
+        Parameters
+        ----------
+        identity
+            The node's certificate.
+        listeners
+            Protocol of each listener for clients, by name.
+        between_brokers, among_controllers
+            Names of the listeners for that.
+        """
+        security = self.security
+        settings = {
+            **identity.java(),
+            "ssl.principal.mapping.rules": _NAME_RULE,
+            **{_of(name, "ssl.client.auth"): "required" for name in (SIGHT, among_controllers)},
+        }
+        if security.authorizer:
+            settings["authorizer.class.name"] = _AUTHORIZER
+            settings["super.users"] = ";".join(f"User:{name}" for name in (NODE, SIGHT, *security.super_users))
+        for name, protocol in listeners.items():
+            if protocol == "SSL":
+                settings[_of(name, "ssl.client.auth")] = "required"
+            elif protocol.startswith("SASL"):
+                settings |= self._accepting(name, security.mechanisms)
+        if security.between_brokers == "SSL":
+            settings[_of(between_brokers, "ssl.client.auth")] = "required"
+        else:
+            settings["sasl.mechanism.inter.broker.protocol"] = security.between_brokers
+            settings |= self._accepting(between_brokers, (security.between_brokers,))
+        return settings
+
+    def node_login(self, mechanism: str) -> str:
+        """The JAAS line with which brokers log in to each other by a mechanism, and by which they know who may."""
+        known = {f"user_{name}": password for name, password in {**self.security.users, NODE: self._node_password}.items()}
+        return login_line(mechanism, username=NODE, password=self._node_password, **(known if mechanism == "PLAIN" else {}))
+
+    def first_scram(self) -> tuple[str, ...]:
+        """What ``kafka-storage format --add-scram`` must be told so that brokers can log in to each other at their first start."""
+        mechanism = self.security.between_brokers
+        return (f"{mechanism}=[name={NODE},password={self._node_password}]",) if mechanism.startswith("SCRAM") else ()
+
+    @property
+    def node_password(self) -> str:
+        """The password of the user that brokers are to each other."""
+        return self._node_password
+
+    def _accepting(self, listener: str, mechanisms: Sequence[str]) -> dict[str, str]:
+        accepted = {_of(listener, f"{m.lower()}.sasl.jaas.config"): self.node_login(m) for m in mechanisms}
+        return {_of(listener, "sasl.enabled.mechanisms"): ",".join(mechanisms), **accepted}
+
+    # -- clients ------------------------------------------------------------------------------------------------
+
+    def user(self, name: str) -> Identity:
+        """A client certificate in that name; the same one each time."""
+        with self._lock:
+            if name not in self._users:
+                self._users[name] = self.authority.issue(name, folder=f"user-{name}")
+            return self._users[name]
+
+    def client(self, protocol: str, user: str | None, mechanism: str | None) -> dict[str, object]:
+        """librdkafka settings of a user, or of nobody, for a listener that speaks a protocol."""
+        settings: dict[str, object] = {"security.protocol": protocol}
+        if protocol.endswith("SSL"):
+            settings["ssl.ca.location"] = str(self.authority.certificate)
+        if user is not None and protocol == "SSL":
+            settings |= self.user(user).client()
+        if user is not None and protocol.startswith("SASL"):
+            settings |= {
+                "sasl.mechanism": mechanism or self.security.mechanisms[0],
+                "sasl.username": user,
+                "sasl.password": self._password(user),
+            }
+        return settings
+
+    def java_client(self, protocol: str, user: str | None, mechanism: str | None) -> dict[str, str]:
+        """The same for Kafka's Java clients and tools."""
+        settings = {"security.protocol": protocol}
+        if protocol.endswith("SSL"):
+            settings |= {"ssl.truststore.type": "PEM", "ssl.truststore.location": str(self.authority.certificate)}
+        if user is not None and protocol == "SSL":
+            settings |= self.user(user).java()
+        if user is not None and protocol.startswith("SASL"):
+            mechanism = mechanism or self.security.mechanisms[0]
+            line = login_line(mechanism, username=user, password=self._password(user))
+            settings |= {"sasl.mechanism": mechanism, "sasl.jaas.config": line}
+        return settings
+
+    def sight(self) -> dict[str, object]:
+        """librdkafka settings with which kafkalab itself connects, to the listener that is there for it."""
+        return {"security.protocol": "SSL", **self.user(SIGHT).client()}
+
+    def sight_context(self) -> ssl.SSLContext:
+        """The same for a connection of kafkalab's own."""
+        identity = self.user(SIGHT)
+        context = ssl.create_default_context(cafile=str(self.authority.certificate))
+        context.load_cert_chain(identity.certificate, identity.key)
+        return context
+
+    def _password(self, user: str) -> str:
+        if user not in self.security.users:
+            raise UnknownUser(f"there is no user {user!r} with a password; there are {', '.join(self.security.users) or 'none'}")
+        return self.security.users[user]
+
+
+def _of(listener: str, setting: str) -> str:
+    return f"listener.name.{listener.lower()}.{setting}"

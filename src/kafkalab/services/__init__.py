@@ -1,0 +1,14 @@
+"""What stands beside a cluster: real servers of other kinds, started and ended with it."""
+
+from __future__ import annotations
+
+from kafkalab.lazy import on_first_use
+
+_EXPORTS = {
+    "MiniKdc": "kafkalab.services.kdc",
+    "MirrorMaker": "kafkalab.services.mirror",
+    "SchemaRegistry": "kafkalab.services.schema_registry",
+}
+
+__all__ = sorted(_EXPORTS)
+__getattr__, __dir__ = on_first_use(__name__, _EXPORTS)

@@ -1,0 +1,186 @@
+"""A Kerberos key distribution centre: Hadoop's MiniKdc, in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from kafkalab.cluster.ports import HOST, reserve_port
+from kafkalab.distribution import JVM_OPTIONS, Report, ensure_jars, gssapi_support, java_command
+from kafkalab.errors import KdcFailed
+from kafkalab.lifeline import Run, reap
+from kafkalab.security import login_line, split_keytab
+from kafkalab.security.files import private_folder
+from kafkalab.waiting import wait_until
+
+__all__ = ["MiniKdc"]
+
+_START_SECONDS = 60.0
+_HEAP = "-Xmx64m"
+_ORGANISATION, _DOMAIN = "KAFKALAB", "TEST"
+
+
+class MiniKdc:
+    """A Kerberos realm of one's own, on loopback, for as long as it runs.
+
+    Parameters
+    ----------
+    principals
+        Users and services that it knows, without the realm: ``"alice"``, ``"kafka/localhost"``.
+    report
+        Told of progress while what it needs is downloaded, on first use.
+
+    Examples
+    --------
+    >>> with MiniKdc(["alice", MiniKdc.broker()]) as kdc:  # doctest: +SKIP
+    ...     kdc.keytab("alice")
+    """
+
+    realm = f"{_ORGANISATION}.{_DOMAIN}"
+
+    def __init__(self, principals: Sequence[str], report: Report | None = None) -> None:
+        self.principals = tuple(principals)
+        self._report = report
+        self._run: Run | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._port = 0
+        self._reservation: socket.socket | None = None
+        self._keytabs: dict[str, Path] = {}
+
+    @staticmethod
+    def broker() -> str:
+        """The service principal of brokers at 127.0.0.1, which Java's clients ask for by the name that this machine has for that."""
+        try:
+            return f"kafka/{socket.gethostbyaddr(HOST)[0]}"
+        except OSError:
+            return f"kafka/{HOST}"
+
+    def start(self) -> MiniKdc:
+        """Start it. On return it accepts connections, and every principal has a key table.
+
+        Raises
+        ------
+        KdcFailed
+            When it ends before that; the message holds its own reason.
+        DownloadError
+            When what it needs is not here and cannot be downloaded.
+        """
+        if self._process is not None:
+            return self
+        jars = ensure_jars("kdc", self._report)
+        self._run = Run.create("kdc")
+        try:
+            self._launch(jars)
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def _launch(self, jars: Sequence[Path]) -> None:
+        assert self._run is not None
+        folder = private_folder(self._run.directory / "kdc")
+        self._reservation = reserve_port()
+        self._port = self._reservation.getsockname()[1]
+        told = {"org.name": _ORGANISATION, "org.domain": _DOMAIN, "kdc.bind.address": HOST, "kdc.port": self._port, "transport": "TCP",
+                "instance": "kafkalab", "max.ticket.lifetime": 86_400_000, "max.renewable.lifetime": 604_800_000, "debug": "false"}  # fmt: skip
+        (folder / "kdc.properties").write_text("".join(f"{name}={value}\n" for name, value in told.items()))
+        with (folder / "output.log").open("wb") as output:
+            self._process = subprocess.Popen(
+                [str(java_command()), _HEAP, *JVM_OPTIONS, f"-Djava.io.tmpdir={folder}", "-cp", os.pathsep.join(map(str, jars)),
+                 "org.apache.hadoop.minikdc.MiniKdc", str(folder), str(folder / "kdc.properties"), str(folder / "all.keytab"),
+                 *self.principals],
+                stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
+                env=self._run.environment(), start_new_session=True, cwd=folder, umask=0o077,
+            )  # fmt: skip
+        wait_until(self._ready, _START_SECONDS, "the KDC to be ready", last_seen=lambda: self.logs()[-1000:])
+        self._keytabs = split_keytab(folder / "all.keytab", folder)
+
+    def _ready(self) -> bool:
+        assert self._process is not None and self._run is not None
+        if self._process.poll() is not None:
+            raise KdcFailed(f"the KDC ended by itself:\n{self.logs()[-2000:]}")
+        if "Standalone MiniKdc Running" not in self.logs():
+            return False
+        try:
+            socket.create_connection((HOST, self._port), 1).close()
+        except OSError:
+            return False
+        return True
+
+    def kill(self) -> None:
+        """End it with SIGKILL, as a crash would. On return its process is gone; who has a ticket keeps it."""
+        if self._process is None:
+            raise KdcFailed("the KDC is not running")
+        self._process.send_signal(signal.SIGKILL)
+        self._process.wait()
+
+    def stop(self) -> None:
+        """End it; on return no process and no file of it is left. One that is not running is left as it is."""
+        run, self._run = self._run, None
+        if run is not None:
+            reap(run)
+        if self._process is not None:
+            self._process.wait()
+        if self._reservation is not None:
+            self._reservation.close()
+        self._process = self._reservation = None
+
+    def __enter__(self) -> MiniKdc:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    @property
+    def running(self) -> bool:
+        """Whether its process runs."""
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def krb5_conf(self) -> Path:
+        """The file that tells clients where the realm's KDC is (``-Djava.security.krb5.conf=…``)."""
+        assert self._run is not None, "the KDC was not started"
+        return self._run.directory / "kdc" / "krb5.conf"
+
+    def environment(self) -> dict[str, str]:
+        """Environment for Kafka's tools as clients of this realm: this process's own, and where the KDC is."""
+        jars, options = gssapi_support()
+        words = [f"-Djava.security.krb5.conf={self.krb5_conf}", *options]
+        return {**os.environ, "KAFKA_OPTS": " ".join(words), "CLASSPATH": os.pathsep.join(map(str, jars))}
+
+    def keytab(self, principal: str) -> Path:
+        """The key table of a principal, which stands for its password. Its owner alone can read it.
+
+        Raises
+        ------
+        KeyError
+            When there is no such principal.
+        """
+        return self._keytabs[principal]
+
+    def login(self, principal: str, *, initiates: bool = True) -> str:
+        """The JAAS line with which a principal logs in by its key table.
+
+        Parameters
+        ----------
+        principal
+            Its name, without the realm.
+        initiates
+            Whether it asks for tickets, as clients do. A broker only looks at those that others bring: it need not reach the KDC.
+        """
+        return login_line(
+            "GSSAPI", useKeyTab=True, storeKey=True, keyTab=self.keytab(principal), principal=f"{principal}@{self.realm}",
+            isInitiator=initiates, doNotPrompt=True, useTicketCache=False,
+        )  # fmt: skip
+
+    def logs(self) -> str:
+        """What it wrote so far."""
+        if self._run is None:
+            return ""
+        path = self._run.directory / "kdc" / "output.log"
+        return path.read_text(errors="replace") if path.exists() else ""
+

@@ -1,0 +1,301 @@
+"""`MirrorMaker`: Kafka's MirrorMaker 2, from a notebook cell."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from typing import Self
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
+from kafkalab.cluster import Cluster
+from kafkalab.cluster.backends.failure import log_tail, reason_in
+from kafkalab.cluster.properties import format_properties
+from kafkalab.cluster.resources import require_memory
+from kafkalab.distribution import (
+    JVM_OPTIONS,
+    NODE_LOG_SETTINGS,
+    archive_options,
+    ensure_jars,
+    faulty_jars,
+    java_command,
+    mirror_classpath,
+)
+from kafkalab.errors import MirrorFailed
+from kafkalab.lifeline import Run, reap
+from kafkalab.services.mirror_status import Flow, StatusReader
+from kafkalab.waiting import wait_until
+
+__all__ = ["MirrorMaker"]
+
+_START_TIMEOUT = 180.0
+_STOP_TIMEOUT = 20.0
+_ANSWER_SECONDS = 10.0
+_MEMORY = 300 << 20
+
+_ENABLED = re.compile(r"(.+)->(.+)\.enabled")
+
+_SETTINGS_OF_A_CLUSTER: Mapping[str, str] = {
+    # The classes that can be plugged in are found by their registration: the default, to look through all jars, takes seconds.
+    "plugin.discovery": "service_load",
+    # A MirrorMaker that was killed is missed after 2 s instead of 10 s, and the next one gets its work at once instead of after
+    # five minutes.
+    "session.timeout.ms": "2000",
+    "heartbeat.interval.ms": "500",
+    "scheduled.rebalance.max.delay.ms": "0",
+}
+
+
+class MirrorMaker:
+    """Kafka's MirrorMaker 2 in a process of its own: copies topics from cluster to cluster.
+
+    It runs beside the brokers on this machine, also where they are containers: it is a client of both sides and no part of
+    either. It ends with this process, and with the first of its clusters that is stopped.
+
+    Parameters
+    ----------
+    clusters
+        Running clusters, by the alias under which the settings speak of them.
+    settings
+        What ``connect-mirror-maker.sh`` would be given as ``mm2.properties``, for example
+        ``{"first->second.enabled": True, "first->second.topics": "stock-prices"}``. kafkalab adds ``clusters``, the
+        addresses, and what makes it quick to start and to be replaced; heartbeats are only sent where a flow is enabled. A
+        setting of one's own always wins.
+    heap
+        Java heap, as in ``-Xmx``.
+
+    Raises
+    ------
+    ValueError
+        When no flow is enabled, or one names a cluster that is not there.
+
+    Examples
+    --------
+    >>> flow = {"first->second.enabled": True, "first->second.topics": "stock-prices"}
+    >>> with MirrorMaker({"first": first, "second": second}, flow) as mirror:  # doctest: +SKIP
+    ...     ...
+    """
+
+    def __init__(self, clusters: Mapping[str, Cluster], settings: Mapping[str, object], *, heap: str = "128m") -> None:
+        self.clusters = dict(clusters)
+        self.settings = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in settings.items()}
+        self.flows = _flows(self.clusters, self.settings)
+        self._heap = heap
+        self._run: Run | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._status: StatusReader | None = None
+        self._noted: set[Cluster] = set()
+
+    # -- life ---------------------------------------------------------------------------------------------------
+
+    def start(self) -> Self:
+        """Start it; also again, after it ended. One that runs is left as it is.
+
+        On return Kafka Connect, in which MirrorMaker lives, has reported every connector of every enabled flow as running.
+        The topics to be copied are looked up after that, so the first record may be a second away.
+
+        Raises
+        ------
+        MirrorFailed
+            When a cluster does not answer, when the process ends by itself, or when a connector fails; with Kafka's reason.
+        WaitTimeout
+            When it runs, but its connectors do not in time.
+        NotEnoughResources, DownloadError, JavaError
+            Why it could not start, and what to do about it.
+        """
+        if self.alive:
+            return self
+        for alias, cluster in self.clusters.items():
+            _require_answer(alias, cluster)
+        require_memory(_MEMORY, "MirrorMaker")
+        _fetch_jars()
+        self._run = self._run or Run.create("mirror")
+        self._close_status()
+        self._status = StatusReader(self.clusters, self.flows)  # before the start: from here on what it says is new
+        try:
+            self._spawn(self._run)
+            wait_until(self._ready, _START_TIMEOUT, "MirrorMaker's connectors to run", last_seen=lambda: self._last_words(self.states()))
+        except BaseException:
+            self._discard()
+            raise
+        for cluster in self.clusters.values():
+            if cluster not in self._noted:
+                self._noted.add(cluster)
+                cluster.on_stop(self._cluster_stops)
+        return self
+
+    def stop(self) -> None:
+        """End it in order: what was read is written and noted. On return its process and its files are gone.
+
+        One that has not ended after 20 s (a cluster does not answer, say) is killed. A stopped one is left as it is.
+        """
+        if self._process is not None and self._process.poll() is None:
+            self._process.terminate()
+            try:
+                self._process.wait(_STOP_TIMEOUT)
+            except subprocess.TimeoutExpired:
+                pass  # killed with its run
+        self._discard()
+
+    def kill(self) -> None:
+        """SIGKILL. On return the process is gone; its log stays, and `start` starts it again.
+
+        Raises
+        ------
+        MirrorFailed
+            When it does not run.
+        """
+        if not self.alive:
+            raise MirrorFailed("MirrorMaker cannot be killed: it does not run")
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *exception: object) -> None:
+        self.stop()
+
+    def __repr__(self) -> str:
+        flows = ", ".join(map(str, self.flows))
+        return f"<MirrorMaker {flows}: {'running' if self.alive else 'not running'}>"
+
+    # -- sight --------------------------------------------------------------------------------------------------
+
+    @property
+    def alive(self) -> bool:
+        """Whether its process runs."""
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def pid(self) -> int:
+        """Process id.
+
+        Raises
+        ------
+        MirrorFailed
+            When it was not started.
+        """
+        if self._process is None:
+            raise MirrorFailed("MirrorMaker was not started")
+        return self._process.pid
+
+    @property
+    def log(self) -> str:
+        """Its log so far; empty when it was not started, or is stopped."""
+        if self._run is None:
+            return ""
+        texts = (path.read_text(errors="replace") for path in self._log_files(self._run) if path.exists())
+        return "".join(texts)
+
+    def states(self) -> dict[str, str]:
+        """State of each connector and task since the last start, in Connect's words.
+
+        Returns
+        -------
+        dict
+            For example ``{"first->second MirrorSourceConnector": "RUNNING", "first->second MirrorSourceConnector task 0": "FAILED"}``,
+            as Connect writes it into the target cluster.
+        """
+        return self._status.states() if self._status is not None else {}
+
+    def failures(self) -> dict[str, str]:
+        """Kafka's reason, for each connector and task that has failed since the last start."""
+        return self._status.failures() if self._status is not None else {}
+
+    # -- parts --------------------------------------------------------------------------------------------------
+
+    def _properties(self) -> dict[str, str]:
+        properties = {"clusters": ", ".join(self.clusters)}
+        for alias, cluster in self.clusters.items():
+            properties[f"{alias}.bootstrap.servers"] = cluster.bootstrap_servers
+            properties |= {f"{alias}.{key}": value for key, value in _SETTINGS_OF_A_CLUSTER.items()}
+        for source in self.clusters:
+            for target in self.clusters:
+                # Else each pair has a herder of its own, with its threads and clients, for heartbeats alone.
+                if source != target and Flow(source, target) not in self.flows:
+                    properties[f"{source}->{target}.emit.heartbeats.enabled"] = "false"
+        return {**properties, **self.settings}
+
+    def _spawn(self, run: Run) -> None:
+        file = run.directory / "mm2.properties"
+        file.touch(mode=0o600)  # it may hold a password
+        file.write_text(format_properties(self._properties()))
+        log, output = self._log_files(run)
+        with output.open("ab") as stream:
+            self._process = subprocess.Popen(
+                [str(java_command()), f"-Xmx{self._heap}", *JVM_OPTIONS, *archive_options(),
+                 f"-Dlog4j2.configurationFile={NODE_LOG_SETTINGS}", f"-Dkafkalab.log={log}",
+                 "-cp", mirror_classpath(), "org.apache.kafka.connect.mirror.MirrorMaker", str(file)],
+                stdin=subprocess.DEVNULL, stdout=stream, stderr=subprocess.STDOUT,
+                env=run.environment(), start_new_session=True, cwd=run.directory,
+            )  # fmt: skip
+
+    def _ready(self) -> bool:
+        if not self.alive:
+            raise MirrorFailed(self._last_words("MirrorMaker ended by itself"))
+        if failures := self.failures():
+            raise MirrorFailed(self._last_words(*(f"{what} failed: {why}" for what, why in failures.items()), reason=False))
+        states = self.states()
+        return all(states.get(name) == "RUNNING" for flow in self.flows for name in flow.connectors())
+
+    def _last_words(self, *said: object, reason: bool = True) -> str:
+        log = self.log
+        why = f": {reason_in(log)}" if reason else ""
+        return f"{'; '.join(map(str, said))}{why}\nIts last lines:\n{log_tail(log)}"
+
+    @staticmethod
+    def _log_files(run: Run) -> tuple:
+        return run.directory / "mirror.log", run.directory / "output.log"
+
+    def _close_status(self) -> None:
+        if self._status is not None:
+            self._status.close()
+            self._status = None
+
+    def _discard(self) -> None:
+        run, self._run = self._run, None
+        self._close_status()
+        if run is not None:
+            reap(run)
+        if self._process is not None:
+            self._process.wait()  # takes leave of it
+
+    def _cluster_stops(self) -> None:
+        self._noted.clear()
+        self._discard()
+
+
+def _flows(clusters: Mapping[str, Cluster], settings: Mapping[str, str]) -> tuple[Flow, ...]:
+    flows = tuple(Flow(*m.groups()) for key, value in settings.items() if (m := _ENABLED.fullmatch(key)) and value == "true")
+    if not flows:
+        raise ValueError('no flow is enabled: MirrorMaker needs a setting such as "first->second.enabled": True')
+    if unknown := sorted({alias for flow in flows for alias in (flow.source, flow.target)} - clusters.keys()):
+        raise ValueError(f"no cluster goes by the alias {unknown[0]!r}; there are {', '.join(clusters)}")
+    return flows
+
+
+def _require_answer(alias: str, cluster: Cluster) -> None:
+    # MirrorMaker itself would try for a minute, and then go on without a word where it is the source that is not there.
+    address = cluster.bootstrap_servers
+    admin = AdminClient(cluster.client_config())
+    try:
+        admin.list_topics(timeout=_ANSWER_SECONDS)
+    except KafkaException as error:
+        raise MirrorFailed(
+            f"the cluster {alias!r} does not answer at {address} ({error.args[0].name()}): MirrorMaker needs both sides to start"
+        ) from error
+
+
+def _fetch_jars() -> None:
+    if faulty_jars("mirror"):
+        ensure_jars("mirror", _tell_progress)
+
+
+def _tell_progress(_what: str, done: int, total: int) -> None:
+    end = "\n" if done == total else ""
+    print(f"\rfetching MirrorMaker: {done / 1e6:.1f} of {total / 1e6:.1f} MB", end=end, file=sys.stderr, flush=True)

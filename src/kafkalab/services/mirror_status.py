@@ -1,0 +1,136 @@
+"""What Kafka Connect says about MirrorMaker's connectors and tasks: it writes that into a topic of each target cluster."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
+
+from kafkalab.cluster import Cluster
+from kafkalab.waiting import wait_until
+
+__all__ = ["CONNECTORS", "Flow", "StatusReader"]
+
+CONNECTORS = ("MirrorSourceConnector", "MirrorCheckpointConnector", "MirrorHeartbeatConnector")
+"""What MirrorMaker runs for each flow."""
+
+_KEY = re.compile(r"status-(connector|task)-(\w+?)(?:-(\d+))?")
+_ANSWER_SECONDS = 10.0
+_PATIENCE = 0.05  # seconds for what a broker has ready
+
+
+@dataclass(frozen=True)
+class Flow:
+    """From where to where topics are copied; written as in MirrorMaker's settings."""
+
+    source: str
+    target: str
+
+    def __str__(self) -> str:
+        return f"{self.source}->{self.target}"
+
+    @property
+    def status_topic(self) -> str:
+        """Where Connect, on the target cluster, keeps the states of this flow."""
+        return f"mm2-status.{self.source}.internal"
+
+    def connectors(self) -> list[str]:
+        """Names of its connectors, as in `StatusReader.states`."""
+        return [f"{self} {connector}" for connector in CONNECTORS]
+
+
+class StatusReader:
+    """Reads what is said from now on.
+
+    Parameters
+    ----------
+    clusters, flows
+        As MirrorMaker has them.
+    """
+
+    def __init__(self, clusters: Mapping[str, Cluster], flows: Iterable[Flow]) -> None:
+        self._flows = {flow: clusters[flow.target] for flow in flows}
+        self._consumers: dict[Flow, Consumer] = {}
+        self._begin = {flow: _ends(cluster, flow.status_topic) for flow, cluster in self._flows.items()}
+        self._said: dict[str, tuple[str, str]] = {}  # name → state, trace
+        self._reading = threading.Lock()
+
+    def states(self) -> dict[str, str]:
+        """Last known state by name."""
+        with self._reading:
+            self._read_on()
+            return {name: state for name, (state, _) in sorted(self._said.items())}
+
+    def failures(self) -> dict[str, str]:
+        """Reason by name, of what is failed now."""
+        with self._reading:
+            self._read_on()
+            return {name: _reason(trace) for name, (state, trace) in sorted(self._said.items()) if state == "FAILED"}
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        with self._reading:
+            for consumer in self._consumers.values():
+                consumer.close()
+            self._consumers.clear()
+
+    def _read_on(self) -> None:
+        for flow, cluster in self._flows.items():
+            consumer = self._consumers.get(flow) or self._connect(flow, cluster)
+            while consumer is not None and (messages := consumer.consume(100, _PATIENCE)):
+                for message in messages:
+                    self._take_in(flow, message)
+
+    def _connect(self, flow: Flow, cluster: Cluster) -> Consumer | None:
+        partitions = _partitions(cluster, flow.status_topic)
+        if not partitions:
+            return None  # Connect has not made it yet
+        # A group id is required, but no group is joined and nothing is committed.
+        settings = cluster.client_config(group_id=f"status-{uuid.uuid4().hex[:6]}", enable_auto_commit=False)
+        consumer = self._consumers[flow] = Consumer(settings)
+        consumer.assign([TopicPartition(flow.status_topic, p, self._begin[flow].get(p, 0)) for p in partitions])
+        return consumer
+
+    def _take_in(self, flow: Flow, message: Message) -> None:
+        if message.error() is not None or not (told := _KEY.fullmatch((message.key() or b"").decode())):
+            return
+        _, connector, task = told.groups()
+        name = f"{flow} {connector}" + (f" task {task}" if task else "")
+        if message.value() is None:  # it is no more
+            self._said.pop(name, None)
+        else:
+            state = json.loads(message.value())
+            self._said[name] = state["state"], state.get("trace") or ""
+
+
+def _partitions(cluster: Cluster, topic: str) -> list[int]:
+    """Its partitions; empty if there is no such topic."""
+    return [p.partition for p in cluster.describe(groups=False, internal=True).topics.get(topic, ())]
+
+
+def _ends(cluster: Cluster, topic: str) -> dict[int, int]:
+    """End offset by partition; empty if there is no such topic."""
+    partitions = _partitions(cluster, topic)
+    if not partitions:
+        return {}
+    consumer = Consumer(cluster.client_config(group_id="status"))
+
+    def ends() -> dict[int, int]:
+        return {p: consumer.get_watermark_offsets(TopicPartition(topic, p), timeout=_ANSWER_SECONDS)[1] for p in partitions}
+
+    try:
+        # A broker that has just come back may not know yet that it leads.
+        return wait_until(ends, _ANSWER_SECONDS, f"the offsets of {topic}", ignore=(KafkaException,))
+    finally:
+        consumer.close()
+
+
+def _reason(trace: str) -> str:
+    """The innermost cause in a Java stack trace."""
+    causes = re.findall(r"^(?:Caused by: )?[\w.$]*?(\w+(?:Exception|Error)(?:: .+)?)$", trace, re.MULTILINE)
+    return causes[-1] if causes else trace.strip() or "it gave no reason"

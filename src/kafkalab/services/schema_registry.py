@@ -1,0 +1,167 @@
+"""`SchemaRegistry`: a real schema registry beside a cluster."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Protocol
+
+from kafkalab.cluster import Cluster
+from kafkalab.errors import RegistryFailed
+from kafkalab.services.announcing import announce
+
+__all__ = ["SchemaRegistry"]
+
+
+class _Server(Protocol):
+    product: str
+
+    @property
+    def url(self) -> str: ...
+    @property
+    def running(self) -> bool: ...
+    def launch(self) -> None: ...
+    def revive(self) -> None: ...
+    def kill(self) -> None: ...
+    def terminate(self) -> None: ...
+    def destroy(self) -> None: ...
+    def logs(self) -> str: ...
+    def memory(self) -> int: ...
+
+
+class SchemaRegistry:
+    """A schema registry that keeps its schemas in topics of a cluster.
+
+    Beside a cluster on Docker it is Confluent's own server, where its image is there or can be pulled. Else it is
+    Apicurio Registry, a process on this machine, by its API that is compatible with Confluent's; it is downloaded on first
+    use (159 MB). `product` says which. Both listen on loopback only.
+
+    Parameters
+    ----------
+    cluster
+        A running cluster. When it stops, the registry is ended before.
+    port
+        Its port; without it any free one.
+
+    Examples
+    --------
+    >>> with Cluster() as cluster, SchemaRegistry(cluster) as registry:  # doctest: +SKIP
+    ...     client = SchemaRegistryClient({"url": registry.url})
+    """
+
+    def __init__(self, cluster: Cluster, *, port: int = 0) -> None:
+        self._cluster = cluster
+        self._port = port
+        self._server: _Server | None = None
+
+    # -- life ---------------------------------------------------------------------------------------------------
+
+    def start(self) -> SchemaRegistry:
+        """Start it. On return it answers; what it asks of new schemas is BACKWARD. One that runs is left as it is.
+
+        Raises
+        ------
+        ClusterNotRunning
+            When the cluster does not run.
+        DownloadError, HashMismatch
+            When it is not in the cache and cannot be downloaded, or is not what was locked.
+        RegistryFailed, PortInUse, NotEnoughResources, BackendUnavailable
+            Why it could not start.
+        WaitTimeout
+            When it runs but does not answer in time; the message ends with its log.
+        """
+        if self._server is not None:
+            return self
+        folder = self._cluster.run.directory / f"registry-{uuid.uuid4().hex[:6]}"
+        server = _kind(self._cluster)(self._cluster, self._port, folder, announce)
+        try:
+            server.launch()
+        except BaseException:
+            server.destroy()
+            raise
+        self._server = server
+        self._cluster.on_stop(self.stop)
+        return self
+
+    def stop(self) -> None:
+        """End it; on return its process and port are gone. Its schemas stay, in the cluster's topics."""
+        server, self._server = self._server, None
+        if server is not None:
+            server.destroy()
+
+    def __enter__(self) -> SchemaRegistry:
+        return self.start()
+
+    def __exit__(self, *exception: object) -> None:
+        self.stop()
+
+    def __repr__(self) -> str:
+        return f"<SchemaRegistry: {self._server.product if self._server else 'not running'}>"
+
+    @property
+    def running(self) -> bool:
+        """Whether its process runs."""
+        return self._server is not None and self._server.running
+
+    # -- faults -------------------------------------------------------------------------------------------------
+
+    def kill(self) -> None:
+        """Kill it with SIGKILL: a crash. On return its process is gone.
+
+        Raises
+        ------
+        RegistryFailed
+            When it was not started.
+        """
+        self._started().kill()
+
+    def restart(self) -> None:
+        """Start it again, at the same address; one that runs is shut down in order first.
+
+        On return it answers, and knows all schemas that it acknowledged before.
+
+        Raises
+        ------
+        RegistryFailed
+            When it was not started, or ends before it answers.
+        """
+        server = self._started()
+        server.terminate()
+        server.revive()
+
+    # -- sight --------------------------------------------------------------------------------------------------
+
+    @property
+    def url(self) -> str:
+        """Address of its API: ``SchemaRegistryClient({"url": registry.url})``."""
+        return self._started().url
+
+    @property
+    def product(self) -> str:
+        """Which server it is: ``Confluent Schema Registry`` or ``Apicurio Registry``."""
+        return self._started().product
+
+    def logs(self) -> str:
+        """Its log so far."""
+        return self._started().logs()
+
+    def memory(self) -> int:
+        """Memory that it takes at this moment, in bytes."""
+        return self._started().memory()
+
+    # -- parts --------------------------------------------------------------------------------------------------
+
+    def _started(self) -> _Server:
+        if self._server is None:
+            raise RegistryFailed("the schema registry is not running: call start() first")
+        return self._server
+
+
+def _kind(cluster: Cluster) -> type[_Server]:
+    if cluster.backend == "docker":
+        from kafkalab.services.confluent import ConfluentServer, can_be_had  # Docker's client takes half a second to load
+
+        if can_be_had():
+            return ConfluentServer
+    from kafkalab.services.apicurio import ApicurioServer
+
+    return ApicurioServer

@@ -1,0 +1,150 @@
+"""What `MirrorMaker` guarantees, between clusters of every back end."""
+
+from __future__ import annotations
+
+import stat
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from kafkalab import Cluster, wait_until
+from kafkalab.checks import Sight
+from kafkalab.errors import MirrorFailed
+from kafkalab.paths import runs_dir
+from kafkalab.services import MirrorMaker
+
+ONE_COPY = {
+    "replication.factor": 1,
+    "offset-syncs.topic.replication.factor": 1,
+    "checkpoints.topic.replication.factor": 1,
+    "heartbeats.topic.replication.factor": 1,
+    "config.storage.replication.factor": 1,
+    "offset.storage.replication.factor": 1,
+    "status.storage.replication.factor": 1,
+}
+QUICK = {
+    "refresh.topics.interval.seconds": 1,
+    "refresh.groups.interval.seconds": 1,
+    "emit.checkpoints.interval.seconds": 1,
+    "sync.group.offsets.enabled": True,
+    "sync.group.offsets.interval.seconds": 1,
+    "offset.lag.max": 0,
+    "sync.topic.acls.enabled": False,
+    "second.offset.flush.interval.ms": 1000,  # with its position it also notes which offset became which
+}
+FLOW = {"first->second.enabled": True, "first->second.topics": "prices"}
+RECORDS = 90
+
+
+@pytest.fixture(scope="module")
+def pair(backend: str) -> Iterator[tuple[Cluster, Cluster]]:
+    """Two clusters of one broker, and records in the first one."""
+    settings = {"auto.create.topics.enable": False}
+    with Cluster(1, backend=backend, settings=settings) as first, Cluster(1, backend=backend, settings=settings) as second:
+        admin = AdminClient(first.client_config())
+        admin.create_topics([NewTopic("prices", 3, 1)])["prices"].result()
+        send(first, range(RECORDS))
+        yield first, second
+
+
+@pytest.fixture(scope="module")
+def mirror(pair: tuple[Cluster, Cluster]) -> Iterator[MirrorMaker]:
+    """From the first to the second one."""
+    first, second = pair
+    with MirrorMaker({"first": first, "second": second}, {**ONE_COPY, **QUICK, **FLOW}) as mirror:
+        yield mirror
+
+
+def send(cluster: Cluster, numbers: range) -> None:
+    producer = Producer(cluster.client_config(enable_idempotence=True))
+    for number in numbers:
+        producer.produce("prices", f"price {number}", key=f"key {number % 7}", partition=number % 3, headers={"n": str(number)})
+    assert producer.flush(30) == 0
+
+
+def content(cluster: Cluster, topic: str) -> Counter:
+    """What is kept of a record: all but its offset."""
+    return Counter((m.partition(), m.key(), m.value(), m.timestamp(), tuple(m.headers() or ())) for m in Sight(cluster).records(topic))
+
+
+def copied(cluster: Cluster, topic: str, count: int) -> None:
+    def there() -> bool:
+        return len(set(content(cluster, topic))) == count
+
+    wait_until(there, 60, f"{count} records in {topic}", last_seen=lambda: len(content(cluster, topic)))
+
+
+def test_records_come_with_all_but_their_offset(pair: tuple[Cluster, Cluster], mirror: MirrorMaker) -> None:
+    first, second = pair
+    copied(second, "first.prices", RECORDS)
+    assert content(second, "first.prices") == content(first, "prices")
+    assert "prices" not in second.describe(groups=False).topics
+    assert not any(name.startswith("second.") for name in first.describe(groups=False).topics)
+
+
+def test_start_returns_when_every_connector_runs(mirror: MirrorMaker) -> None:
+    states = mirror.states()
+    assert {states[name] for flow in mirror.flows for name in flow.connectors()} == {"RUNNING"}
+    assert mirror.failures() == {}
+    pid = mirror.pid
+    assert mirror.start().pid == pid  # one that runs is left as it is
+
+
+def test_its_workers_are_no_consumer_group(pair: tuple[Cluster, Cluster], mirror: MirrorMaker) -> None:
+    assert not [group for group in pair[1].describe().groups if group.endswith("-mm2")]
+
+
+def test_it_listens_nowhere_and_its_settings_are_its_owners(mirror: MirrorMaker) -> None:
+    process = psutil.Process(mirror.pid)
+    assert not [c for c in process.net_connections() if c.status == psutil.CONN_LISTEN]
+    file = Path(process.cmdline()[-1])
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_a_group_goes_on_in_the_other_cluster(pair: tuple[Cluster, Cluster], mirror: MirrorMaker) -> None:
+    first, second = pair
+    consumer = Consumer(first.client_config(group_id="readers"))
+    consumer.commit(offsets=[TopicPartition("prices", p, RECORDS // 3) for p in range(3)], asynchronous=False)
+    consumer.close()
+    admin = AdminClient(second.client_config())
+
+    def translated() -> list[int]:
+        asked = [ConsumerGroupTopicPartitions("readers", [TopicPartition("first.prices", p) for p in range(3)])]
+        return [p.offset for p in admin.list_consumer_group_offsets(asked)["readers"].result().topic_partitions]
+
+    wait_until(lambda: translated() == [RECORDS // 3] * 3, 60, "translated offsets", last_seen=translated)
+
+
+def test_killed_and_started_again_it_misses_nothing(pair: tuple[Cluster, Cluster], mirror: MirrorMaker) -> None:
+    first, second = pair
+    mirror.kill()
+    assert not mirror.alive
+    with pytest.raises(MirrorFailed, match="does not run"):
+        mirror.kill()
+    send(first, range(RECORDS, 2 * RECORDS))
+    mirror.start()
+    copied(second, "first.prices", 2 * RECORDS)
+    assert content(first, "prices") <= content(second, "first.prices")  # some perhaps twice
+
+
+def test_it_goes_on_after_the_target_was_down(pair: tuple[Cluster, Cluster], mirror: MirrorMaker) -> None:
+    first, second = pair
+    second.kill(0)
+    send(first, range(2 * RECORDS, 3 * RECORDS))
+    second.restart(0)
+    copied(second, "first.prices", 3 * RECORDS)
+    assert content(first, "prices") <= content(second, "first.prices")
+
+
+def test_stop_leaves_nothing(pair: tuple[Cluster, Cluster], mirror: MirrorMaker) -> None:
+    process, folder = psutil.Process(mirror.pid), Path(psutil.Process(mirror.pid).cwd())
+    mirror.stop()
+    assert not mirror.alive and not process.is_running()
+    assert folder.parent == runs_dir() and not folder.exists()
+    mirror.stop()  # a stopped one is left as it is
+    assert mirror.log == "" and mirror.states() == {}

@@ -1,0 +1,118 @@
+"""What `SchemaRegistry` guarantees, beside a cluster on every back end."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from collections.abc import Iterator
+from urllib.parse import urlparse
+
+import psutil
+import pytest
+from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
+from confluent_kafka.schema_registry.error import SchemaRegistryError
+
+from kafkalab import Cluster, SchemaRegistry
+from kafkalab.errors import ClusterNotRunning, PortInUse, RegistryFailed
+
+MOST_MEMORY = 300 << 20
+
+
+def avro(*fields: str | dict) -> Schema:
+    """A record with these fields: strings, unless more is said."""
+    described = [{"name": f, "type": "string"} if isinstance(f, str) else f for f in fields]
+    return Schema(json.dumps({"type": "record", "name": "Employee", "fields": described}), "AVRO")
+
+
+AGE = {"name": "age", "type": "int", "default": -1}
+
+
+@pytest.fixture(scope="module")
+def registry(shared: Cluster) -> Iterator[SchemaRegistry]:
+    with SchemaRegistry(shared) as registry:
+        yield registry
+
+
+@pytest.fixture
+def client(registry: SchemaRegistry) -> SchemaRegistryClient:
+    # A client of its own for each test: it remembers what it was told.
+    return SchemaRegistryClient({"url": registry.url})
+
+
+def test_start_returns_a_registry_that_answers(registry: SchemaRegistry, client: SchemaRegistryClient, measured) -> None:
+    assert registry.running
+    assert registry.start() is registry
+    assert client.get_compatibility() == "BACKWARD"
+    assert registry.product in ("Apicurio Registry", "Confluent Schema Registry")
+    if registry.product == "Apicurio Registry":
+        assert registry.memory() < MOST_MEMORY
+    measured(f"{registry.product}: {registry.memory() >> 20} MB")
+
+
+def test_it_listens_on_loopback_only(registry: SchemaRegistry) -> None:
+    port = urlparse(registry.url).port
+    others = {a.address for found in psutil.net_if_addrs().values() for a in found if a.family == socket.AF_INET} - {"127.0.0.1"}
+    for address in others:
+        with socket.socket() as probe:
+            probe.settimeout(2)
+            assert probe.connect_ex((address, port)) != 0, f"{address}:{port} answers"
+
+
+def test_what_is_not_compatible_is_refused(client: SchemaRegistryClient) -> None:
+    first = client.register_schema("refused", avro("firstName"))
+    assert client.register_schema("refused", avro("firstName", AGE)) != first
+    assert client.register_schema("refused", avro("firstName")) == first
+    with pytest.raises(SchemaRegistryError) as refused:
+        client.register_schema("refused", avro("fName"))
+    assert refused.value.http_status_code == 409
+    assert client.get_versions("refused") == [1, 2]
+
+
+def test_a_killed_registry_comes_back_with_its_schemas(registry: SchemaRegistry, client: SchemaRegistryClient, measured) -> None:
+    address, ids = registry.url, [client.register_schema(f"kept-{n}", avro(f"f{n}")) for n in range(5)]
+    client.set_compatibility("kept-0", "FULL")
+    registry.kill()
+    assert not registry.running
+    began = time.monotonic()
+    registry.restart()
+    measured(f"{registry.product}: {time.monotonic() - began:.1f} s to a restarted one that answers (8 s are allowed on an idle machine)")
+    assert registry.running and registry.url == address
+    anew = SchemaRegistryClient({"url": registry.url})
+    assert [anew.get_latest_version(f"kept-{n}").schema_id for n in range(5)] == ids
+    assert anew.get_compatibility("kept-0") == "FULL"
+    assert anew.register_schema("kept-5", avro("f5")) not in ids
+
+
+def test_its_schemas_are_in_the_cluster(registry: SchemaRegistry, client: SchemaRegistryClient, shared: Cluster) -> None:
+    client.register_schema("somewhere", avro("a"))
+    assert "_schemas" in shared.describe(groups=False, internal=True).topics
+
+
+def test_a_registry_that_was_ended_leaves_its_schemas_to_the_next(make_cluster) -> None:
+    cluster = make_cluster(1).start()
+    with SchemaRegistry(cluster) as first:
+        url = first.url
+        SchemaRegistryClient({"url": url}).register_schema("left", avro("a"))
+    assert not first.running
+    with socket.socket() as probe:
+        assert probe.connect_ex(("127.0.0.1", urlparse(url).port)) != 0
+    with SchemaRegistry(cluster) as second:
+        assert SchemaRegistryClient({"url": second.url}).get_subjects() == ["left"]
+        cluster.stop()
+        assert not second.running
+    with pytest.raises(RegistryFailed, match=r"call start\(\) first"):
+        second.restart()
+
+
+def test_without_a_cluster_there_is_no_registry(backend: str) -> None:
+    with pytest.raises(ClusterNotRunning):
+        SchemaRegistry(Cluster(1, backend=backend)).start()
+
+
+def test_a_port_that_is_taken(shared: Cluster) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with pytest.raises(PortInUse):
+            SchemaRegistry(shared, port=taken.getsockname()[1]).start()

@@ -1,0 +1,185 @@
+"""What a secured cluster guarantees, on every back end."""
+
+from __future__ import annotations
+
+import stat
+import uuid
+from collections.abc import Iterator
+
+import psutil
+import pytest
+from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    NewTopic,
+    ResourcePatternType,
+    ResourceType,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
+
+from kafkalab import Cluster, wait_until
+from kafkalab.checks.sight import watermarks
+from kafkalab.cluster import Listener
+from kafkalab.errors import KafkaLabError, NoSuperUser, UnknownListener, UnknownUser
+from kafkalab.lifeline import marked_processes
+from kafkalab.security import Security
+
+LISTENERS = (
+    Listener("PLAINTEXT"),
+    Listener("SSL", "SSL"),
+    Listener("SASL_PLAINTEXT", "SASL_PLAINTEXT"),
+    Listener("SASL_SSL", "SASL_SSL"),
+)
+USERS = {"admin": 'quo"ted\\secret', "stocks_producer": "producer123"}
+
+
+def make_topic(cluster: Cluster, replicas: int = 1) -> str:
+    topic = f"t-{uuid.uuid4().hex[:6]}"
+    admin = AdminClient(cluster.client_config())
+    admin.create_topics([NewTopic(topic, 1, replicas)])[topic].result()
+    cluster.wait_for(lambda v: all(p.leader is not None for p in v.topics[topic]), topic)
+    return topic
+
+
+def outcome(config: dict[str, object], topic: str) -> str:
+    """Send a record: the name of the error with which it failed, or of the one for which the client could not connect."""
+    told: list[str] = []
+    producer = Producer({**config, "error_cb": lambda error: told.append(error.name())})
+    producer.produce(topic, "v", on_delivery=lambda error, _: told.append(error.name() if error else "sent"))
+
+    def told_something() -> str | None:
+        producer.poll(0.05)
+        return next((name for name in told if name not in ("_ALL_BROKERS_DOWN", "_TRANSPORT")), None)
+
+    name = wait_until(told_something, 20, "an outcome", last_seen=lambda: told)
+    producer.purge()
+    return name
+
+
+@pytest.fixture(scope="module")
+def secured(backend: str) -> Iterator[Cluster]:
+    security = Security(USERS, mechanisms=("PLAIN", "SCRAM-SHA-256"))
+    with Cluster(2, listeners=LISTENERS, security=security, backend=backend) as cluster:
+        yield cluster
+
+
+def test_all_listeners_stand_side_by_side_and_the_super_user_gets_through(secured: Cluster) -> None:
+    topic = make_topic(secured, 2)
+    assert {b.state for b in secured.describe().brokers.values()} == {"up"}
+    for listener in ("SSL", "SASL_PLAINTEXT", "SASL_SSL"):
+        assert outcome(secured.client_config("admin", listener), topic) == "sent"
+    assert outcome(secured.client_config(), topic) == "sent"
+    assert sum(high for _, high in watermarks(secured, topic).values()) == 4
+
+
+def test_who_is_not_known_or_not_allowed_is_refused(secured: Cluster) -> None:
+    topic = make_topic(secured)
+    denied = KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED).name()
+    assert outcome(secured.client_config(listener="PLAINTEXT"), topic) == denied
+    assert outcome(secured.client_config("stocks_producer", "SASL_SSL"), topic) == denied
+    assert outcome(secured.client_config("stranger", "SSL"), topic) == denied
+    assert outcome(secured.client_config(listener="SSL"), topic) == "_SSL"
+    assert outcome(secured.client_config("admin", "SASL_SSL", sasl_password="wrong"), topic) == "_AUTHENTICATION"
+    with pytest.raises(UnknownUser, match="no user 'nobody'.*admin, stocks_producer"):
+        secured.client_config("nobody")
+    with pytest.raises(UnknownListener, match="no listener 'NONE'; there are PLAINTEXT, SSL"):
+        secured.client_config("admin", "NONE")
+
+
+def test_a_rule_holds_on_every_broker_once_it_was_waited_for(secured: Cluster) -> None:
+    topic = make_topic(secured, 2)
+    admin = AdminClient(secured.client_config())
+    rule = AclBinding(
+        ResourceType.TOPIC, topic, ResourcePatternType.LITERAL, "User:stocks_producer", "*", AclOperation.WRITE, AclPermissionType.ALLOW
+    )
+    for created in admin.create_acls([rule]).values():
+        created.result()
+    secured.wait_for_acls(1)
+    for broker in (0, 1):
+        config = secured.client_config("stocks_producer", "SASL_SSL") | {"bootstrap.servers": secured.bootstrap(broker, "SASL_SSL")}
+        assert outcome(config, topic) == "sent"
+
+
+def test_scram_users_are_made_on_the_running_cluster(secured: Cluster) -> None:
+    topic = make_topic(secured)
+    config = secured.client_config("admin", "SASL_SSL", "SCRAM-SHA-256")
+    assert outcome(config, topic) == "_AUTHENTICATION"
+    admin = AdminClient(secured.client_config())
+    wanted = UserScramCredentialUpsertion("admin", ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 8192), USERS["admin"].encode())
+    for made in admin.alter_user_scram_credentials([wanted]).values():
+        made.result()
+    wait_until(lambda: outcome(config, topic) == "sent", 20, "every broker to know the user")
+
+
+def test_secrets_are_readable_by_their_owner_alone_and_no_process_shows_one(secured: Cluster) -> None:
+    secured.client_config("admin", "SSL")
+    secured.command_config("admin", "SASL_SSL")
+    folder = secured.run.directory
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    files = [p for p in (folder / "secrets").rglob("*") if p.is_file()] + list(folder.rglob("server.properties"))
+    assert files and {stat.S_IMODE(p.stat().st_mode) for p in files} == {0o600}
+    processes: list[psutil.Process] = marked_processes(secured.run.id)
+    words = [secured.broker_password, secured.authority.password, *USERS.values()]
+    assert not [word for process in processes for word in words if word in " ".join(process.cmdline())]
+    assert not [word for broker in (0, 1) for word in words if word in secured.logs(broker)]
+
+
+def test_faults_are_seen_on_a_secured_cluster_too(secured: Cluster) -> None:
+    topic = make_topic(secured, 2)
+    secured.kill(1)
+    assert secured.describe().brokers[1].state == "dead"
+    secured.restart(1)
+    secured.isolate(1)
+    secured.wait_for(lambda v: all(1 not in p.isr for p in v.topics[topic]), "it to be fenced")
+    secured.heal(1)
+    secured.wait_for(lambda v: all(len(p.isr) == 2 for p in v.topics[topic]), "all in sync", 60)
+
+
+def test_brokers_that_log_in_to_each_other_by_scram_from_the_beginning(make_cluster) -> None:
+    security = Security({"admin": "a"}, mechanisms=("PLAIN",), between_brokers="SCRAM-SHA-512")
+    cluster = make_cluster(2, listeners=[Listener("SASL_SSL", "SASL_SSL")], security=security).start()
+    topic = make_topic(cluster, 2)
+    cluster.wait_for(lambda v: all(len(p.isr) == 2 for p in v.topics[topic]), "both copies")
+    assert outcome(cluster.client_config("admin"), topic) == "sent"
+
+
+def test_restart_with_other_settings(make_cluster) -> None:
+    security = Security({"admin": "a"})
+    cluster = make_cluster(1, listeners=[Listener("SASL_SSL", "SASL_SSL")], security=security).start()
+    topic = make_topic(cluster)
+    none = {"listener.name.sasl_ssl.sasl.enabled.mechanisms": "SCRAM-SHA-512"}
+    login = {"listener.name.sasl_ssl.scram-sha-512.sasl.jaas.config": cluster.broker_login("SCRAM-SHA-512")}
+    cluster.restart(0, settings={**none, **login})
+    assert outcome(cluster.client_config("admin"), topic) == "_AUTHENTICATION"
+    cluster.restart(0)  # and it keeps them
+    assert outcome(cluster.client_config("admin"), topic) == "_AUTHENTICATION"
+    cluster.restart(0, settings={"listener.name.sasl_ssl.sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-512"})
+    assert outcome(cluster.client_config("admin"), topic) == "sent"
+
+
+def test_an_authorizer_without_a_super_user_is_refused_before_it_hangs(backend: str) -> None:
+    authorizer = {"authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer"}
+    with pytest.raises(NoSuperUser, match="Name User:ANONYMOUS in super.users"):
+        Cluster(1, backend=backend, settings=authorizer)
+    with pytest.raises(NoSuperUser):
+        Cluster(1, backend=backend, settings={**authorizer, "super.users": "User:admin"})
+
+
+def test_what_only_a_secured_cluster_has(shared: Cluster) -> None:
+    for ask in (lambda: shared.authority, lambda: shared.java_config("admin"), lambda: shared.renew_certificate(0)):
+        with pytest.raises(KafkaLabError, match="not made with security"):
+            ask()
+
+
+def test_a_topic_that_nobody_may_see_is_not_described(secured: Cluster) -> None:
+    topic = make_topic(secured)
+    admin = AdminClient(secured.client_config("stocks_producer", "SASL_SSL"))
+    metadata = admin.list_topics(topic, timeout=10).topics[topic]
+    assert metadata.error is not None and metadata.error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED
+    with pytest.raises(KafkaException):
+        admin.create_topics([NewTopic("other", 1, 1)])["other"].result()
