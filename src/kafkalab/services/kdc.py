@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -21,6 +22,7 @@ __all__ = ["MiniKdc"]
 
 _START_SECONDS = 60.0
 _HEAP = "-Xmx64m"
+_NAME = re.compile(r"[\w./-]+")  # Hadoop's MiniKdc would take others, and make tickets for them that nobody can ask for
 _ORGANISATION, _DOMAIN = "KAFKALAB", "TEST"
 
 
@@ -34,6 +36,11 @@ class MiniKdc:
     report
         Told of progress while what it needs is downloaded, on first use.
 
+    Raises
+    ------
+    KdcFailed
+        When one of these cannot be a principal's name: it is empty, or has a space or a realm.
+
     Examples
     --------
     >>> with MiniKdc(["alice", MiniKdc.broker()]) as kdc:  # doctest: +SKIP
@@ -44,6 +51,9 @@ class MiniKdc:
 
     def __init__(self, principals: Sequence[str], report: Report | None = None) -> None:
         self.principals = tuple(principals)
+        for name in self.principals:
+            if not _NAME.fullmatch(name):
+                raise KdcFailed(f"{name!r} is no name for a principal: letters, digits and any of -_./ (the realm is added)")
         self._report = report
         self._run: Run | None = None
         self._process: subprocess.Popen[bytes] | None = None
