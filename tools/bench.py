@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 from urllib.request import urlopen
 
 import psutil
@@ -29,10 +30,12 @@ from rich.console import Console
 from rich.table import Table
 
 from kafkalab import Cluster, ConsoleConsumer, SchemaRegistry, wait_until
+from kafkalab.cluster import Listener
 from kafkalab.cluster.backends.local import LocalBackend
 from kafkalab.distribution import TOOLS, classpath, java_command, tools_dir
 from kafkalab.errors import BackendUnavailable
 from kafkalab.lifeline import Run, marked_processes
+from kafkalab.security import Security
 from kafkalab.spark import kafka_options
 from kafkalab.spark.session import start_session
 from kafkalab.workers import wait_until_shared
@@ -41,6 +44,7 @@ ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 from binder.memory import MemoryWatch  # noqa: E402 - the tests' own way of adding up memory
 
+T = TypeVar("T")
 TOPIC = "bench"
 PLAIN = ("-Xmx256m",)  # a JVM as it comes, for comparison
 
@@ -245,9 +249,14 @@ def read_with_python(cluster: Cluster, batch: int = 1000) -> None:
     # By default librdkafka waits a second when 100,000 records lie ready, even if they are taken in less.
     consumer = Consumer(cluster.client_config(group_id="bench", enable_auto_commit=False, fetch_queue_backoff_ms=5))
     consumer.assign([TopicPartition(TOPIC, partition, 0) for partition in range(READ_PARTITIONS)])
+    read_all(consumer, READ, batch)
+
+
+def read_all(consumer: Consumer, records: int, batch: int = 1000) -> None:
+    """Read so many records, in batches, and close the consumer."""
     count = 0
-    while count < READ:
-        count += len(consumer.consume(min(batch, READ - count), timeout=1))
+    while count < records:
+        count += len(consumer.consume(min(batch, records - count), timeout=1))
     consumer.close()
 
 
@@ -355,7 +364,7 @@ def bench_producer() -> list[Figure]:
     return figures
 
 
-def on_new_topic(cluster: Cluster, copies: int, rate: Callable[[Cluster], float]) -> float:
+def on_new_topic(cluster: Cluster, copies: int, rate: Callable[[Cluster], T]) -> T:
     """What `rate` measures on a topic that is empty before, and must hold all records afterwards."""
     admin = AdminClient(cluster.client_config())
     admin.create_topics([NewTopic(TOPIC, 3, copies)])[TOPIC].result()
@@ -383,9 +392,9 @@ def java_rate(cluster: Cluster) -> float:
     return float(steady)
 
 
-def python_rate(cluster: Cluster) -> float:
+def python_rate(cluster: Cluster, user: str | None = None, listener: str | None = None) -> float:
     """Records a second of a producer in Python that has its values ready and hears of nothing but the end."""
-    producer = Producer({**cluster.client_config(), **PRODUCER, "enable.idempotence": True, "queue.buffering.max.messages": 500_000})
+    producer = Producer({**cluster.client_config(user, listener), **PRODUCER, "enable.idempotence": True, "queue.buffering.max.messages": 500_000})
     value = b"x" * RECORD_BYTES
     send(producer, value, WARM_UP)
     return COUNTED / timed(lambda: send(producer, value, COUNTED))
@@ -427,6 +436,34 @@ def bench_rebalance() -> list[Figure]:
     return list(figures.values())
 
 
+def bench_tls() -> list[Figure]:
+    """A producer and a consumer over TLS, of what the same ones reach in plain text on the same broker, by turns.
+
+    The broker has Java's better compiler: without it, as in the lessons, Java's encryption is several times slower.
+    """
+    sending = Figure("producer over TLS, of its records/s in plain text", None, "×")
+    reading = Figure("consumer over TLS, of its records/s in plain text", None, "×")
+    listeners = [Listener(), Listener("SSL", "SSL")]
+    secured = Cluster(1, backend="local", listeners=listeners, security=Security(authorizer=False), java_options=LONG_RUNNING)
+    with secured as cluster:
+        for name in ("PLAINTEXT", "SSL"):
+            on_new_topic(cluster, 1, lambda c, name=name: both_rates(c, name))  # warm-up
+        for _ in range(5):
+            plain, tls = (on_new_topic(cluster, 1, lambda c, name=name: both_rates(c, name)) for name in ("PLAINTEXT", "SSL"))
+            sending.values.append(tls[0] / plain[0])
+            reading.values.append(tls[1] / plain[1])
+    return [sending, reading]
+
+
+def both_rates(cluster: Cluster, listener: str) -> tuple[float, float]:
+    """Records a second of a producer, and then of a consumer that reads them all."""
+    user = "bench"  # its certificate; in plain text it is nobody
+    sent = python_rate(cluster, user, listener)
+    consumer = Consumer(cluster.client_config(user, listener, group_id="bench", enable_auto_commit=False, fetch_queue_backoff_ms=5))
+    consumer.assign([TopicPartition(TOPIC, partition, 0) for partition in range(3)])
+    return sent, (WARM_UP + COUNTED) / timed(lambda: read_all(consumer, WARM_UP + COUNTED))
+
+
 def bench_registry() -> list[Figure]:
     """A schema registry that has been prepared before: its start, its start with schemas in its topic, its memory."""
     figures = [
@@ -453,6 +490,7 @@ ROWS = {
     "producer": bench_producer,
     "rebalance": bench_rebalance,
     "reading": bench_reading,
+    "tls": bench_tls,
     "registry": bench_registry,
     "docker": bench_docker,
     "notebooks": bench_notebooks,

@@ -65,7 +65,8 @@ prepare_browser() {
 }
 
 # Two at a time, a file's tests in order on one of them: a notebook's cells share a kernel.
-run_pytest() { "$BIN/python" -m pytest -n 2 --dist loadfile --durations 20 "$@"; }
+# In the order given: long tests stand first there, and would else come last, with nothing left to run beside them.
+run_pytest() { "$BIN/python" -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations 20 "$@"; }
 
 if [ "$WHAT" = quick ]; then
   exec "$BIN/python" -m pytest tests/unit

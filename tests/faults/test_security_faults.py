@@ -21,7 +21,7 @@ from confluent_kafka.admin import (
 from kafkalab import Cluster, wait_until
 from kafkalab.checks.doors import IN, when_knocking
 from kafkalab.cluster import Listener
-from kafkalab.errors import BrokerFailed, KafkaLabError, KdcFailed
+from kafkalab.errors import BrokerFailed, KdcFailed
 from kafkalab.lifeline import marked_processes
 from kafkalab.security import CertificateAuthority, Identity, Security
 from kafkalab.services import MiniKdc
