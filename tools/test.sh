@@ -81,7 +81,7 @@ end() {
 }
 trap end EXIT
 
-"$BIN/kafkalab" fetch
+"$BIN/kafkalab" fetch --all
 tools=$("$BIN/python" -c 'from kafkalab.distribution import tools_dir; print(tools_dir())')
 export PATH="$tools:$PATH"
 

@@ -76,7 +76,7 @@ def test_help_is_quick() -> None:
 
 
 def test_error_is_one_sentence(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    def no_network(console: Console) -> None:
+    def no_network(console: Console, todo: list[Step]) -> None:
         raise DownloadError("3 of the jars could not be downloaded. Is there a network?")
 
     monkeypatch.setattr("kafkalab.cli.fetch.fetch", no_network)
@@ -85,7 +85,7 @@ def test_error_is_one_sentence(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
 
 
 def test_ctrl_c_is_said_plainly(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    def interrupted(console: Console) -> None:
+    def interrupted(console: Console, todo: list[Step]) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("kafkalab.cli.fetch.fetch", interrupted)
@@ -184,6 +184,14 @@ def test_fetch_skips_what_is_there_and_stops_at_the_first_error(console: Console
     assert "[2/4] absent: 1 of 2: making absent" in shown
     assert "[2/4] absent: ✓" in shown
     assert "later: ✓" not in shown
+
+
+def test_fetch_all_has_more_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[list[str]] = []
+    monkeypatch.setattr("kafkalab.cli.fetch.fetch", lambda console, todo: asked.append([step.title for step in todo]))
+    assert main(["fetch"]) == main(["fetch", "--all"]) == 0
+    few, all_of_them = asked
+    assert all_of_them[: len(few)] == few and "schema registry" in all_of_them[len(few) :]
 
 
 # -- lab --------------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from kafkalab.cli.arguments import Subparsers, subcommand
 from kafkalab.cli.progress import StepProgress, Unit
 from kafkalab.distribution import Report
 
-__all__ = ["Step", "add_parser", "fetch", "steps"]
+__all__ = ["Step", "add_parser", "fetch", "more_steps", "steps"]
 
 DESCRIPTION = """\
 Fetch what the course needs beside Python packages:
@@ -23,9 +23,14 @@ Fetch what the course needs beside Python packages:
   command-line tools          kafka-topics, kafka-console-consumer and the others
   Spark's class-data archive  made on this machine, too: it saves seconds of each start
 
+With --all also what single chapters need, which else is fetched when it is first used:
+
+  schema registry             chapter 6 (159 MB)
+  Kerberos                    one of chapter 7's labs
+  MirrorMaker                 chapter 8
+
 What is there already is verified and kept: a second call takes a moment. It can be interrupted at any time;
-call it again and it goes on. Afterwards the course works offline, but for what a single chapter needs (the schema
-registry of chapter 6, say): that is fetched when it is first used.
+call it again and it goes on. Afterwards the course works offline: with --all every chapter, without it all but these.
 """
 
 
@@ -80,15 +85,30 @@ def steps() -> list[Step]:
     ]
 
 
-def fetch(console: Console, todo: list[Step] | None = None) -> None:
-    """Fetch all that is missing, and show the progress.
+def more_steps() -> list[Step]:
+    """Steps for what single chapters need."""
+    from kafkalab.distribution import ensure_jars, faulty_jars
+    from kafkalab.services.apicurio import is_prepared, prepare
+
+    def jars(title: str, group: str) -> Step:
+        return Step(title, "MB", lambda: not faulty_jars(group), lambda report: ensure_jars(group, report))
+
+    return [
+        Step("schema registry", "MB", is_prepared, prepare),
+        jars("Kerberos: a key distribution centre", "kdc"),
+        jars("Kerberos: Java's part", "gssapi"),
+        jars("MirrorMaker", "mirror"),
+    ]
+
+
+def fetch(console: Console, todo: list[Step]) -> None:
+    """Do the steps that are not done yet, and show the progress.
 
     Raises
     ------
     KafkaLabError
         When something cannot be fetched or made; what was fetched before stays.
     """
-    todo = steps() if todo is None else todo
     with StepProgress(console, [step.title for step in todo]) as progress:
         for number, step in enumerate(todo):
             if not step.is_done():
@@ -98,7 +118,7 @@ def fetch(console: Console, todo: list[Step] | None = None) -> None:
 
 def add_parser(commands: Subparsers) -> None:
     """Add ``fetch`` to the command line."""
-    subcommand(
+    parser = subcommand(
         commands,
         "fetch",
         _command,
@@ -106,8 +126,9 @@ def add_parser(commands: Subparsers) -> None:
         description=DESCRIPTION,
         interrupted="Interrupted. What was fetched is kept; `kafkalab fetch` goes on from there.",
     )
+    parser.add_argument("--all", action="store_true", help="also what single chapters need (about 175 MB more)")
 
 
 def _command(args: argparse.Namespace) -> int:
-    fetch(Console())
+    fetch(Console(), [*steps(), *more_steps()] if args.all else steps())
     return 0

@@ -15,7 +15,7 @@ from kafkalab.distribution.jars import Jar, Report, ensure_jars, locked_jars
 from kafkalab.distribution.java import java_command
 from kafkalab.paths import cache_dir
 
-__all__ = ["REGISTRY_MAIN", "ensure_registry", "preparing", "registry_archive_path", "registry_classpath"]
+__all__ = ["REGISTRY_MAIN", "ensure_registry", "has_registry", "preparing", "registry_archive_path", "registry_classpath"]
 
 REGISTRY_MAIN = "io.quarkus.runner.GeneratedMain"
 """The server's main class."""
@@ -40,6 +40,11 @@ def preparing() -> Iterator[None]:
     with open(cache_dir() / "registry.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+
+
+def has_registry() -> bool:
+    """Whether the registry is in the cache, unpacked."""
+    return _folder().exists()
 
 
 def ensure_registry(report: Report | None = None) -> Path:

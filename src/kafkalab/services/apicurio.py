@@ -15,12 +15,19 @@ from kafkalab.cluster.ports import HOST, reserve_port
 from kafkalab.cluster.resources import require_memory
 from kafkalab.distribution import JVM_OPTIONS, Report, java_command, record_classes_option
 from kafkalab.distribution.archive import options_for, write_archive
-from kafkalab.distribution.registry import REGISTRY_MAIN, ensure_registry, preparing, registry_archive_path, registry_classpath
+from kafkalab.distribution.registry import (
+    REGISTRY_MAIN,
+    ensure_registry,
+    has_registry,
+    preparing,
+    registry_archive_path,
+    registry_classpath,
+)
 from kafkalab.errors import RegistryFailed
 from kafkalab.services.answers import answers_well
 from kafkalab.waiting import wait_until
 
-__all__ = ["ApicurioServer"]
+__all__ = ["ApicurioServer", "is_prepared", "prepare"]
 
 _MEMORY = 260 << 20
 _READY_SECONDS = 90
@@ -153,3 +160,26 @@ class ApicurioServer:
         if self._process is not None and self.running:
             self._process.send_signal(sign)
             self._process.wait(_END_SECONDS)
+
+
+def is_prepared() -> bool:
+    """Whether it is in the cache and starts quickly."""
+    return has_registry() and registry_archive_path().exists()
+
+
+def prepare(report: Report) -> None:
+    """Download it and have it start quickly from now on, beside a cluster of one broker that is there for that alone.
+
+    Raises
+    ------
+    DownloadError, HashMismatch, RegistryFailed
+        Why it could not be had, or does not start.
+    """
+    with preparing():
+        ensure_registry(report)
+    with Cluster(1, backend="local") as cluster:
+        server = ApicurioServer(cluster, 0, cluster.run.directory / "registry", report)
+        try:
+            server.launch()
+        finally:
+            server.destroy()
