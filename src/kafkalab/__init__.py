@@ -10,6 +10,7 @@ _EXPORTS = {
     "ConsoleConsumer": "kafkalab.workers",
     "ConsoleProducer": "kafkalab.workers",
     "LedgerProducer": "kafkalab.workers",
+    "MirrorMaker": "kafkalab.services",
     "Progress": "kafkalab.widgets",
     "Quiz": "kafkalab.widgets",
     "SchemaRegistry": "kafkalab.services",

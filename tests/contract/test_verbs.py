@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import uuid
 
+import psutil
 import pytest
 from confluent_kafka import Consumer, KafkaError, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -181,6 +183,21 @@ def test_errors_name_what_is_wrong(shared: Cluster) -> None:
         with pytest.raises(BrokerNotRunning, match="broker 0: it is dead"):
             verb(0)
     shared.restart(0)
+
+
+def test_a_killed_node_may_be_gone_before_kill_has_done_all_it_does(shared: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cluster's map, say, looks at the same moment: whoever looks first takes leave of the process."""
+    send_signal = psutil.Process.send_signal
+
+    def seen_by_another(process: psutil.Process, sign: signal.Signals) -> None:
+        send_signal(process, sign)
+        if sign == signal.SIGKILL:
+            wait_until(lambda: shared.states()[1] == "dead" and not psutil.pid_exists(process.pid), 10, "the end to be seen")
+
+    monkeypatch.setattr(psutil.Process, "send_signal", seen_by_another)
+    shared.kill(1)
+    assert shared.states()[1] == "dead"
+    shared.restart(1)
 
 
 def test_kill_during_restart(shared: Cluster) -> None:

@@ -150,6 +150,14 @@ def test_doctor_finds_no_docker(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     assert findings.docker_engine().state == "optional"
 
 
+def test_doctor_finds_no_curl(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(findings.shutil, "which", lambda name: None if name == "curl" else f"/bin/{name}")
+    finding = findings.commands()
+    assert finding.state == "optional" and finding.found == "no curl (chapter 6 calls it)"
+    monkeypatch.setattr(findings.shutil, "which", lambda name: f"/bin/{name}")
+    assert findings.commands().state == "ok"
+
+
 def test_doctor_looks_at_everything() -> None:
     names = {finding.what for finding in findings.find_all()}
     assert len(names) == len(findings.CHECKS)

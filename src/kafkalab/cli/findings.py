@@ -29,6 +29,7 @@ MEMORY_NEEDED = 1_700_000_000
 DISK_NEEDED = 1_000_000_000
 FETCH = "kafkalab fetch"
 INSTALL = "make setup"
+COMMANDS = {"curl": "chapter 6", "openssl": "a lab of chapter 7"}  # the system's own, and where they are called
 
 
 @dataclass(frozen=True)
@@ -203,6 +204,15 @@ def tools() -> Finding:
     return Finding("Command-line tools", "ok", f"all {there}, in {tools_dir()}")
 
 
+def commands() -> Finding:
+    """Commands of the system that single notebooks call."""
+    lacking = {name: where for name, where in COMMANDS.items() if not shutil.which(name)}
+    if lacking:
+        found = ", ".join(f"no {name} ({where} calls it)" for name, where in lacking.items())
+        return Finding("Other commands (optional)", "optional", found, f"install {' and '.join(lacking)} as your system does")
+    return Finding("Other commands (optional)", "ok", ", ".join(COMMANDS))
+
+
 def docker_engine() -> Finding:
     """A Docker engine, and Kafka's image in it."""
     import docker
@@ -238,6 +248,7 @@ CHECKS: tuple[Callable[[], Finding], ...] = (
     spark_connector,
     class_data_archive,
     tools,
+    commands,
     docker_engine,
 )
 

@@ -156,8 +156,9 @@ class LocalBackend(Backend):
         if handle is None:
             return
         process.ended_by = verb
-        handle.send_signal(sign)
-        handle.send_signal(signal.SIGCONT)  # a paused process only sees SIGTERM when it goes on
+        with contextlib.suppress(psutil.NoSuchProcess):  # gone at once, and another thread has taken leave of it
+            handle.send_signal(sign)
+            handle.send_signal(signal.SIGCONT)  # a paused process only sees SIGTERM when it goes on
         _, alive = psutil.wait_procs([handle], timeout)
         if alive and process.handle() is not None:
             raise WaitTimeout(f"waited {timeout:g} s for {node_name(process.node)} to end; its log ends:\n{self._output(node_id)[-2000:]}")
