@@ -139,6 +139,8 @@ class ApicurioServer:
             "apicurio.datasource.jdbc.initial-size": 2,
             "apicurio.datasource.jdbc.min-size": 2,
             "apicurio.storage.snapshot.location": self._folder,
+            # At its start it asks twice for a snapshot of its tables, for 5 s each unless told otherwise; none is ever made here.
+            "apicurio.kafkasql.consumer.poll.timeout": 200,
         }
         with (self._folder / "registry.log").open("a") as log:
             self._process = subprocess.Popen(
