@@ -14,6 +14,7 @@ from pathlib import Path
 from kafkalab.distribution.jars import Jar, Report, ensure_jars, locked_jars
 from kafkalab.distribution.java import java_command
 from kafkalab.paths import cache_dir
+from kafkalab.tar import unpack
 
 __all__ = ["REGISTRY_MAIN", "ensure_registry", "has_registry", "preparing", "registry_archive_path", "registry_classpath"]
 
@@ -73,7 +74,7 @@ def ensure_registry(report: Report | None = None) -> Path:
         if report:
             report("unpacking the schema registry", 0, 1)
         with tarfile.open(archive) as packed:
-            packed.extractall(Path(scratch, "whole"), filter="data")
+            unpack(packed, Path(scratch, "whole"))
         Path(scratch, "whole").replace(folder)
     shutil.rmtree(archive.parent)  # its content is here now
     return folder

@@ -39,6 +39,7 @@ from kafkalab.distribution import JVM_OPTIONS, format_log_dir, random_uuid
 from kafkalab.errors import BackendUnavailable, FaultsUnsupported, PortInUse
 from kafkalab.lifeline import RUN_LABEL, Run, reap
 from kafkalab.security import Identity
+from kafkalab.tar import unpack
 from kafkalab.waiting import wait_until
 
 __all__ = ["DockerBackend", "why_unusable"]
@@ -214,7 +215,7 @@ class DockerBackend(Backend):
                 spool.write(chunk)
             spool.seek(0)
             with tarfile.open(fileobj=spool) as archive:
-                archive.extractall(draft, filter="data")
+                unpack(archive, Path(draft))
             Path(draft, Path(_DATA).name).rename(target)
 
     def renew_certificate(self, node_id: int) -> Path:
