@@ -401,6 +401,23 @@ def test_clean_ends_what_a_crash_left(machine: Path, capsys: pytest.CaptureFixtu
         left.wait()
 
 
+def test_clean_keeps_what_has_containers_on_an_engine_that_does_not_answer(machine: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    owner = runs_dir() / "owners/999999-1"  # no such process
+    owner.mkdir(parents=True)
+    for run_id in ("cluster-a", "cluster-b", "cluster-c"):
+        (runs_dir() / run_id).mkdir()
+        (owner / run_id).touch()
+    (runs_dir() / "cluster-b/docker").write_text("tcp://127.0.0.1:1")  # nothing listens there
+    assert main(["clean"]) == 1
+    printed = capsys.readouterr()
+    assert "ended cluster-a" in printed.out and "ended cluster-c" in printed.out
+    assert "the containers of cluster-b cannot be removed" in printed.err
+    assert [claim.name for claim in owner.iterdir()] == ["cluster-b"]
+    (runs_dir() / "cluster-b/docker").unlink()  # as the message says, where Docker is gone for good
+    assert main(["clean"]) == 0
+    assert not (runs_dir() / "cluster-b").exists()
+
+
 @pytest.mark.parametrize(("answer", "kept"), [("n", True), ("", True), ("y", False)])
 def test_clean_asks_before_it_frees_the_cache(
     machine: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], answer: str, kept: bool

@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.console import Console
 
 from kafkalab.cli.arguments import Subparsers, subcommand
-from kafkalab.errors import KafkaLabError
+from kafkalab.errors import BackendUnavailable, KafkaLabError
 from kafkalab.lifeline import abandoned_runs, claimed_runs, marked_processes, reap
 from kafkalab.paths import cache_dir
 
@@ -25,13 +25,25 @@ With --cache, also delete all that `kafkalab fetch` fetched. Your progress in th
 
 
 def clean_runs(console: Console) -> int:
-    """End every run whose owner is gone, say so, and return how many there were."""
-    count = 0
+    """End every run whose owner is gone, say so, and return how many there were.
+
+    Raises
+    ------
+    BackendUnavailable
+        When no Docker engine answers that could remove containers of one of them; all others are ended.
+    """
+    count, unavailable = 0, None
     for run in abandoned_runs():
         processes = len(marked_processes(run.id))
-        reap(run)
+        try:
+            reap(run)
+        except BackendUnavailable as error:
+            unavailable = error
+            continue
         count += 1
         console.print(f"ended {run.id}: {processes} process(es), its data and containers", soft_wrap=True, highlight=False)
+    if unavailable:
+        raise unavailable
     if not count:
         console.print("Nothing was left behind.")
     return count

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import signal
@@ -9,6 +10,7 @@ import sys
 
 import psutil
 
+from kafkalab.errors import BackendUnavailable
 from kafkalab.lifeline.runs import Run, _owner_token, reap
 from kafkalab.paths import runs_dir
 
@@ -33,8 +35,9 @@ def main(pid: int, token: str) -> None:
         pass
     claims = runs_dir() / "owners" / token
     for claim in list(claims.iterdir()) if claims.exists() else []:
-        reap(Run(claim.name))
-    if claims.exists():
+        with contextlib.suppress(BackendUnavailable):  # `kafkalab clean` ends it, later
+            reap(Run(claim.name))
+    with contextlib.suppress(OSError):  # gone, or still with claims in it
         claims.rmdir()
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import psutil
 
+from kafkalab.errors import BackendUnavailable
 from kafkalab.paths import runs_dir
 
 __all__ = ["RUN_LABEL", "RUN_VARIABLE", "Run", "abandoned_runs", "claimed_runs", "marked_processes", "reap"]
@@ -137,6 +138,12 @@ def reap(run: Run) -> None:
     """End every process of a run at once, remove its containers, its folder and its claims. Safe to call again.
 
     On return none of its processes is alive and its folder is gone.
+
+    Raises
+    ------
+    BackendUnavailable
+        When it may have containers, and the Docker engine that would remove them does not answer. Its processes are gone then,
+        its folder and its claims are kept.
     """
     while left := [p for p in marked_processes(run.id) if p.pid != os.getpid()]:
         for process in left:
@@ -154,11 +161,17 @@ def reap(run: Run) -> None:
 
 def _remove_containers(run: Run) -> None:
     import docker  # only where the run used it: the import costs half a second
-    from docker.errors import APIError
+    from docker.errors import APIError, DockerException
 
     # The marker holds the engine's address, where it is not the usual one.
     address = (run.directory / "docker").read_text()
-    client = docker.DockerClient(base_url=address) if address else docker.from_env()
+    try:
+        client = docker.DockerClient(base_url=address) if address else docker.from_env()
+    except DockerException as error:
+        raise BackendUnavailable(
+            f"the containers of {run.id} cannot be removed, for no Docker engine answers: start it, and clean again. (Is there none any "
+            f"more? Then delete {run.directory}/docker first.)"
+        ) from error
     label = {"label": f"{RUN_LABEL}={run.id}"}
     try:
         # Again until nothing is found: a launch that was under way may still have created one.
