@@ -152,23 +152,14 @@ def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY"):
-        monkeypatch.setenv(name, "http://127.0.0.1:1")  # nothing listens there
-    monkeypatch.delenv("NO_PROXY", raising=False)
-    monkeypatch.delenv("no_proxy", raising=False)
-
-
-def test_not_in_the_cache_and_no_network(empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    no_network(monkeypatch)
+def test_not_in_the_cache_and_no_network(empty_cache: Path, no_network: None) -> None:
     with pytest.raises(DownloadError, match=r"apicurio-registry-app.*Is there a network\?"):
         ensure_registry()
     assert not list(empty_cache.glob("registry-[0-9a-f]*"))
 
 
-def test_an_archive_that_is_not_the_locked_one(empty_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_archive_that_is_not_the_locked_one(empty_cache: Path, no_network: None) -> None:
     """A file of the right name but with other content is not unpacked."""
-    no_network(monkeypatch)
     [locked] = jars_module.locked_jars("registry")
     other = jars_module.jars_dir("registry") / locked.file_name
     other.parent.mkdir(parents=True)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
-from kafkalab.checks.common import counted, existing, has_shape, listed_brokers, shaped
+from kafkalab.checks.common import any_answer, counted, existing, has_shape, listed_brokers, shaped
 from kafkalab.checks.lab import Lab, Requirement, Unmet
 from kafkalab.checks.sight import Sight, text_of
 from kafkalab.cluster import ClusterView, GroupView
@@ -46,14 +46,6 @@ def _all_up(sight: Sight) -> None:
 def _faults(sight: Sight, *verbs: str) -> list[int]:
     """Brokers on which a fault of one of these kinds was carried out, in order."""
     return [f.broker for f in sight.cluster.faults if f.verb in verbs]
-
-
-def _answer(sight: Sight, name: str, what: str) -> object:
-    """An answer that the learner gives to `check`."""
-    given = sight.answers.get(name)
-    if given is None:
-        raise Unmet(f"Give check() your answer as {name}=…: {what}.")
-    return given
 
 
 # -- customers ------------------------------------------------------------------------------------------------------
@@ -113,7 +105,7 @@ def _customers_complete(sight: Sight) -> None:
 
 
 def _spark_counted(sight: Sight) -> None:
-    given = _answer(sight, "counted", "a dictionary, partition → number of records as Spark counted them")
+    given = any_answer(sight, "counted", "a dictionary, partition → number of records as Spark counted them")
     ends = sight.end_offsets("customers")
     if not isinstance(given, Mapping):
         raise Unmet(f"counted is a {type(given).__name__}, not a dictionary: partition → number of records.")
@@ -233,7 +225,7 @@ def _old_records_kept(sight: Sight) -> None:
 
 
 def _segment_named(sight: Sight) -> None:
-    given = _answer(sight, "segment", "the name of the file that holds offset 7 of partition 2")
+    given = any_answer(sight, "segment", "the name of the file that holds offset 7 of partition 2")
     existing(sight, "customers-new")
     names = sight.log_files("customers-new").get(2, [])
     holding = [name for name in names if int(name.removesuffix(".log")) <= 7]
@@ -246,7 +238,7 @@ def _segment_named(sight: Sight) -> None:
 
 
 def _address_found(sight: Sight) -> None:
-    given = _answer(sight, "address", "topic, partition and offset of the customer asked for")
+    given = any_answer(sight, "address", "topic, partition and offset of the customer asked for")
     wanted = customers()[_WANTED].customer_id
     match given:
         case (str(topic), int(p), int(offset)):
@@ -272,7 +264,7 @@ def _stopped_and_back(sight: Sight) -> None:
 
 
 def _status_pair(sight: Sight, name: str) -> tuple[int, int]:
-    match _answer(sight, name, "(LeaderId, LeaderEpoch) as kafka-metadata-quorum said"):
+    match any_answer(sight, name, "(LeaderId, LeaderEpoch) as kafka-metadata-quorum said"):
         case (int(leader), int(epoch)):
             return leader, epoch
     raise Unmet(f"{name} is a pair of two numbers: LeaderId and LeaderEpoch.")
@@ -300,7 +292,7 @@ def _another_elected(sight: Sight) -> None:
 
 
 def _majority_understood(sight: Sight) -> None:
-    given = _answer(sight, "may_die", "a dictionary, number of voters → how many of them may die")
+    given = any_answer(sight, "may_die", "a dictionary, number of voters → how many of them may die")
     if not isinstance(given, Mapping) or set(given) != {1, 3, 4, 5}:
         raise Unmet("The dictionary has an entry for 1, 3, 4 and 5 voters.")
     wrong = [voters for voters, dead in sorted(given.items()) if dead != (voters - 1) // 2]
@@ -347,7 +339,7 @@ def class_placement() -> dict[int, list[int]]:
 
 
 def _placement(sight: Sight) -> dict[int, list[int]]:
-    given = _answer(sight, "placement", "a dictionary, partition → list of brokers, leader first")
+    given = any_answer(sight, "placement", "a dictionary, partition → list of brokers, leader first")
     if not isinstance(given, Mapping) or not all(isinstance(brokers, Sequence) for brokers in given.values()):
         raise Unmet("The placement is a dictionary: partition → list of brokers, leader first.")
     return {p: list(brokers) for p, brokers in given.items()}
@@ -432,7 +424,7 @@ def _two_followers_down(sight: Sight) -> None:
 
 
 def _refused(sight: Sight) -> None:
-    given = _answer(sight, "refused", "the name of the error with which the third order was refused")
+    given = any_answer(sight, "refused", "the name of the error with which the third order was refused")
     if given in ("_MSG_TIMED_OUT", "_TIMED_OUT"):
         raise Unmet("That is the client giving up after many retries. How does one see the broker's own first answer?")
     if given != "NOT_ENOUGH_REPLICAS":
@@ -490,7 +482,7 @@ def _isolated_and_healed(sight: Sight) -> None:
 
 
 def _letter_answers(sight: Sight, name: str, what: str) -> list[str]:
-    given = _answer(sight, name, what)
+    given = any_answer(sight, name, what)
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise Unmet(f"{name} is a list of values.")
     return [str(value) for value in given]
@@ -513,7 +505,7 @@ def _nothing_acknowledged_lost(sight: Sight) -> None:
 
 
 def _outcome(sight: Sight, name: str) -> object:
-    return _answer(sight, name, "what the delivery report said: the error's name, or 'acknowledged'")
+    return any_answer(sight, name, "what the delivery report said: the error's name, or 'acknowledged'")
 
 
 def _all_refused(sight: Sight) -> None:

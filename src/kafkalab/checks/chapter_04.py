@@ -10,7 +10,7 @@ from pathlib import Path
 
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 
-from kafkalab.checks.common import Place, answer, counted, each_once, existing
+from kafkalab.checks.common import Place, answer, behind, counted, each_once, existing
 from kafkalab.checks.lab import Lab, Requirement, Unmet
 from kafkalab.checks.sight import Sight
 from kafkalab.cluster import GroupView
@@ -34,20 +34,16 @@ def _places(sight: Sight, topic: str) -> list[Place]:
 
 
 def _read_to_the_end(sight: Sight, group: str, topic: str) -> None:
-    lag = {p: n for (name, p), n in _group(sight, group).lag.items() if name == topic}
-    for partition, end in sight.end_offsets(topic).items():
-        if not end:
-            continue
-        if partition not in lag:
+    _group(sight, group)
+    for partition, end, lag in behind(sight, group, topic):
+        if lag is None:
             raise Unmet(
                 f"{group} has committed nothing in partition {partition}, where {counted(end, 'record')} stand. Were they read, and "
                 "who tells Kafka that they were?"
             )
-        if lag[partition]:
-            raise Unmet(
-                f"In partition {partition} {group} is {counted(lag[partition], 'record')} behind the end. Committed is the *next* "
-                "offset to read."
-            )
+        raise Unmet(
+            f"In partition {partition} {group} is {counted(lag, 'record')} behind the end. Committed is the *next* offset to read."
+        )
 
 
 def _committed_to_the_end(group: str, topic: str) -> Callable[[Sight], None]:

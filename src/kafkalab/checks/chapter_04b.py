@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-from kafkalab.checks.common import Place, answer, counted, each_once
+from kafkalab.checks.common import Place, answer, behind, counted, each_once
 from kafkalab.checks.lab import Lab, Requirement, Unmet
 from kafkalab.checks.sight import Sight
 
@@ -30,12 +30,10 @@ def _members(sight: Sight, group: str) -> list[int]:
 def _committed_to_the_end(group: str, topic: str) -> Callable[[Sight], None]:
     def probe(sight: Sight) -> None:
         _places(sight, topic)
-        lag = {p: n for (name, p), n in sight.committed(group).items() if name == topic}
-        for partition, end in sight.end_offsets(topic).items():
-            if end and partition not in lag:
+        for partition, end, lag in behind(sight, group, topic):
+            if lag is None:
                 raise Unmet(f"{group} has committed nothing in partition {partition}, where {counted(end, 'record')} stand.")
-            if end and lag[partition]:
-                raise Unmet(f"In partition {partition} {group} is {counted(lag[partition], 'record')} behind the end.")
+            raise Unmet(f"In partition {partition} {group} is {counted(lag, 'record')} behind the end.")
 
     return probe
 

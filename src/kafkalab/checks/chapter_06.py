@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from confluent_kafka import Message
 
-from kafkalab.checks.common import answer, counted, existing
+from kafkalab.checks.common import answer, behind, counted, existing
 from kafkalab.checks.lab import Lab, Requirement, Unmet
 from kafkalab.checks.schemas import ask, avro_value, client_of, framed, message_payload, subject_versions
 from kafkalab.checks.sight import Sight
 
 if TYPE_CHECKING:
-    from confluent_kafka.schema_registry import Schema
+    from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 
 __all__ = ["LABS"]
 
@@ -40,12 +40,10 @@ def _names(schema_text: str) -> list[str]:
 def _committed(group: str, topic: str) -> Callable[[Sight], None]:
     def probe(sight: Sight) -> None:
         _records(sight, topic)
-        lag = {p: n for (name, p), n in sight.committed(group).items() if name == topic}
-        for partition, end in sight.end_offsets(topic).items():
-            if end and partition not in lag:
+        for _, _, lag in behind(sight, group, topic):
+            if lag is None:
                 raise Unmet(f"The group {group} has committed nothing in {topic}.")
-            if end and lag[partition]:
-                raise Unmet(f"The group {group} is {counted(lag[partition], 'record')} behind the end of {topic}.")
+            raise Unmet(f"The group {group} is {counted(lag, 'record')} behind the end of {topic}.")
 
     return probe
 
@@ -274,8 +272,8 @@ _MESSAGES, _ORDERS = "protobuf-topic", "orders"
 _STRING, _INT32, _INT64, _MESSAGE = 9, 5, 3, 11
 
 
-def _decode(payload: bytes, message: str) -> object:
-    """A message of the package, read with the fields that the text names."""
+def _decode(client: SchemaRegistryClient, record: Message, message: str) -> object:
+    """A record's message, read with the fields that the text names."""
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
     from google.protobuf.message import DecodeError
 
@@ -298,7 +296,7 @@ def _decode(payload: bytes, message: str) -> object:
     pool = descriptor_pool.DescriptorPool()
     pool.Add(descriptor_pb2.FileDescriptorProto(name="check.proto", package="check", syntax="proto3", message_type=messages))
     try:
-        return message_factory.GetMessageClass(pool.FindMessageTypeByName(f"check.{message}")).FromString(payload)
+        return message_factory.GetMessageClass(pool.FindMessageTypeByName(f"check.{message}")).FromString(message_payload(framed(client, record)[2]))
     except DecodeError as error:
         raise Unmet(f"A record is no {message}. Are the fields' numbers those of the text?") from error
 
@@ -314,10 +312,11 @@ def _says_hello(sight: Sight) -> None:
     record = _hello(sight)
     if record.key() is not None:
         raise Unmet("The record has a key; none is asked for.")
-    schema, _, rest = framed(client_of(sight), record)
+    client = client_of(sight)
+    schema, _, _ = framed(client, record)
     if schema.schema_type != "PROTOBUF":
         raise Unmet(f"The record's schema is of type {schema.schema_type}.")
-    message = _decode(message_payload(rest), "SimpleMessage")
+    message = _decode(client, record, "SimpleMessage")
     if message.content != "Hello world":  # type: ignore[attr-defined]
         raise Unmet(f"The content is {message.content!r}.")  # type: ignore[attr-defined]
     if "T" not in message.date_time:  # type: ignore[attr-defined]
@@ -326,7 +325,7 @@ def _says_hello(sight: Sight) -> None:
 
 def _seen_generic(sight: Sight) -> None:
     seen = answer(sight, "seen", "the fields that your generic consumer saw: {name: value}")
-    message = _decode(message_payload(framed(client_of(sight), _hello(sight))[2]), "SimpleMessage")
+    message = _decode(client_of(sight), _hello(sight), "SimpleMessage")
     wanted = {"content": message.content, "date_time": message.date_time}  # type: ignore[attr-defined]
     if seen != wanted:
         raise Unmet(f"It saw {seen}; the record says {wanted}. Do the names come from the schema?")
@@ -335,7 +334,7 @@ def _seen_generic(sight: Sight) -> None:
 def _orders(sight: Sight) -> None:
     client, counts = client_of(sight), []
     for record in _records(sight, _ORDERS):
-        order = _decode(message_payload(framed(client, record)[2]), "Order")
+        order = _decode(client, record, "Order")
         counts.append(len(order.product))  # type: ignore[attr-defined]
         if any(not product.name for product in order.product):  # type: ignore[attr-defined]
             raise Unmet(f"A product of the order at offset {record.offset()} has no name.")
@@ -356,7 +355,7 @@ def _read_back(sight: Sight) -> None:
     read = answer(sight, "products", "how many products each order has, as read back, in order of offset")
     client = client_of(sight)
     wanted = [
-        len(_decode(message_payload(framed(client, record)[2]), "Order").product)  # type: ignore[attr-defined]
+        len(_decode(client, record, "Order").product)  # type: ignore[attr-defined]
         for record in _records(sight, _ORDERS)
     ]
     if list(read) != wanted:  # type: ignore[call-overload]

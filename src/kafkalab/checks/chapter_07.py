@@ -17,7 +17,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from kafkalab.checks.common import answer, counted, existing
+from kafkalab.checks.common import answer, behind, counted, existing
 from kafkalab.checks.doors import IN, group_rights, topic_rights, when_knocking
 from kafkalab.checks.lab import Lab, Requirement, Unmet
 from kafkalab.checks.sight import Sight
@@ -54,13 +54,11 @@ def _holds(topic: str, at_least: int) -> Callable[[Sight], None]:
 def _read_by(group: str, topic: str) -> Callable[[Sight], None]:
     def probe(sight: Sight) -> None:
         existing(sight, topic)
-        lag = {p: n for (name, p), n in sight.committed(group).items() if name == topic}
-        for partition, end in sight.end_offsets(topic).items():
-            if end and lag.get(partition, end):
-                raise Unmet(
-                    f"In partition {partition} the group {group} has not committed what stands there ({counted(end, 'record')}). "
-                    "Was all of it read, and committed?"
-                )
+        for partition, end, _ in behind(sight, group, topic):
+            raise Unmet(
+                f"In partition {partition} the group {group} has not committed what stands there ({counted(end, 'record')}). "
+                "Was all of it read, and committed?"
+            )
 
     return probe
 

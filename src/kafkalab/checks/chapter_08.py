@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
-from kafkalab.checks.common import answer, counted, existing
+from kafkalab.checks.common import answer, any_answer, behind, counted, existing
 from kafkalab.checks.lab import Lab, Requirement, Unmet
 from kafkalab.checks.sight import Sight, text_of
 from kafkalab.cluster import Cluster
@@ -44,19 +44,10 @@ def _values(name: str, sight: Sight, topic: str) -> Counter[str]:
 
 
 def _read_to_the_end(name: str, sight: Sight, group: str, topic: str) -> None:
-    lag = {p: n for (of, p), n in sight.committed(group).items() if of == topic}
-    for partition, end in sight.end_offsets(topic).items():
-        if end and partition not in lag:
+    for partition, end, lag in behind(sight, group, topic):
+        if lag is None:
             raise Unmet(f"In {name} the group {group} has committed nothing in partition {partition} of {topic}, where {counted(end, 'record')} stand.")
-        if end and lag[partition]:
-            raise Unmet(f"In {name} {group} is {counted(lag[partition], 'record')} behind the end of partition {partition} of {topic}.")
-
-
-def _given(sight: Sight, name: str, what: str) -> Collection:
-    """An answer that may be empty, but must be there."""
-    if sight.answers.get(name) is None:
-        raise Unmet(f"Give check() your answer as {name}=…: {what}.")
-    return sight.answers[name]  # type: ignore[return-value]
+        raise Unmet(f"In {name} {group} is {counted(lag, 'record')} behind the end of partition {partition} of {topic}.")
 
 
 def _missing(wanted: Iterable[str], there: Iterable[str]) -> str | None:
@@ -163,11 +154,15 @@ def _copies_are_marked(sight: Sight) -> None:
 def _no_echo(sight: Sight) -> None:
     for name, (each, other, _) in _two(sight).items():
         _in(name, each, f"{other}.{_ORDERS}")
-        if back := [topic for topic in each.view().topics if topic.count(".") > 1 and topic.endswith(_ORDERS)]:
-            raise Unmet(f"In {name} there is a copy of a copy: {back[0]!r}.")
+        _no_copy_of_a_copy(name, each.view().topics)
         values = _values(name, each, _ORDERS)
         if foreign := [value for value in values if not value.startswith(f"{name} ")]:
             raise Unmet(f"In {name} the topic {_ORDERS} holds {foreign[0]!r}, which was not ordered there.")
+
+
+def _no_copy_of_a_copy(name: str, topics: Iterable[str]) -> None:
+    if back := [topic for topic in topics if topic.count(".") > 1 and topic.endswith(_ORDERS)]:
+        raise Unmet(f"In {name} there is a copy of a copy: {back[0]!r}.")
 
 
 def _everything_read(sight: Sight) -> None:
@@ -245,7 +240,7 @@ _LOOP = Lab(
 
 # -- a disaster, and the way back -----------------------------------------------------------------------------------
 
-_BILLING, _COPY, _OWN = "billing", "main.orders", "orders"
+_BILLING, _COPY, _OWN = "billing", "main.orders", _ORDERS
 
 
 def _in_backup(sight: Sight) -> Counter[str]:
@@ -293,18 +288,18 @@ def _acknowledged(sight: Sight) -> set[str]:
 
 def _lost(sight: Sight) -> None:
     lost = _acknowledged(sight) - _in_backup(sight).keys()
-    told = set(_given(sight, "lost", "the orders that were acknowledged and are not in the backup cluster"))
+    told = set(any_answer(sight, "lost", "the orders that were acknowledged and are not in the backup cluster"))
     if told != lost:
         raise Unmet(f"You name {counted(len(told), 'order')} as lost, which are not those in the ledger that the backup cluster has not.")
 
 
 def _twice(sight: Sight) -> None:
-    read = _given(sight, "read", "the values that billing read in the backup cluster")
-    before = _given(sight, "before", "the values that billing read in the main cluster")
+    read = any_answer(sight, "read", "the values that billing read in the backup cluster")
+    before = any_answer(sight, "before", "the values that billing read in the main cluster")
     if not read:
         raise Unmet("Billing has read nothing in the backup cluster yet.")
     twice = {value for value, count in (Counter(before) + Counter(read)).items() if count > 1}
-    told = set(_given(sight, "twice", "the orders that billing has read more than once"))
+    told = set(any_answer(sight, "twice", "the orders that billing has read more than once"))
     if told != twice:
         raise Unmet(f"You name {counted(len(told), 'order')} as read twice, which are not those that billing has read more than once in all.")
 
@@ -343,8 +338,7 @@ def _no_circle(sight: Sight) -> None:
         topics = each.view().topics
         if not any(topic.endswith(f".{_OWN}") for topic in topics):
             raise Unmet(f"There are no copies in {name} yet.")
-        if back := [topic for topic in topics if topic.count(".") > 1 and topic.endswith(_OWN)]:
-            raise Unmet(f"In {name} there is a copy of a copy: {back[0]!r}.")
+        _no_copy_of_a_copy(name, topics)
 
 
 def _nothing_unread(sight: Sight) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from kafkalab.checks.lab import Unmet
 from kafkalab.checks.sight import Sight
 from kafkalab.cluster import PartitionView
 
-__all__ = ["Place", "answer", "counted", "each_once", "existing", "has_shape", "listed_brokers", "shaped"]
+__all__ = ["Place", "answer", "any_answer", "behind", "counted", "each_once", "existing", "has_shape", "listed_brokers", "shaped"]
 
 Place = tuple[int, int]
 """Partition and offset."""
@@ -50,8 +50,27 @@ def answer(sight: Sight, name: str, what: str) -> object:
     """What the learner gave to `check` under this name, which must not be empty."""
     given = sight.answers.get(name)
     if not given:
-        raise Unmet(f"Give check() your answer as {name}=…: {what}.")
+        raise _not_given(name, what)
     return given
+
+
+def any_answer(sight: Sight, name: str, what: str) -> object:
+    """As `answer`, but it may be empty."""
+    if sight.answers.get(name) is None:
+        raise _not_given(name, what)
+    return sight.answers[name]
+
+
+def _not_given(name: str, what: str) -> Unmet:
+    return Unmet(f"Give check() your answer as {name}=…: {what}.")
+
+
+def behind(sight: Sight, group: str, topic: str) -> Iterator[tuple[int, int, int | None]]:
+    """Partitions where a group has not committed all: number, end offset, and how many records behind (None: it committed nothing)."""
+    lag = {p: n for (of, p), n in sight.committed(group).items() if of == topic}
+    for partition, end in sight.end_offsets(topic).items():
+        if end and lag.get(partition) != 0:
+            yield partition, end, lag.get(partition)
 
 
 def each_once(read: Iterable[Place], wanted: Iterable[Place], who: str) -> None:

@@ -12,10 +12,11 @@ from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
 from kafkalab.cluster import Cluster, ClusterView, PartitionView
+from kafkalab.cluster.offsets import watermarks
 from kafkalab.errors import KafkaLabError, WaitTimeout
 from kafkalab.waiting import wait_until
 
-__all__ = ["Sight", "text_of", "watermarks"]
+__all__ = ["Sight", "text_of"]
 
 _TIMEOUT = 10.0
 _READ_TIMEOUT = 60.0
@@ -117,24 +118,6 @@ class Sight:
             }
         finally:
             shutil.rmtree(copy, ignore_errors=True)
-
-
-def watermarks(cluster: Cluster, topic: str) -> dict[int, tuple[int, int]]:
-    """First offset and the one after the last, by partition; of all partitions that there are."""
-    partitions = [p.partition for p in cluster.describe(groups=False).topics.get(topic, [])]
-    if not partitions:
-        return {}
-    consumer = Consumer(cluster.client_config(group_id="check"))
-
-    def ends() -> dict[int, tuple[int, int]]:
-        consumer.list_topics(topic, timeout=_TIMEOUT)  # else what was heard while nobody led would be believed for long
-        return {p: consumer.get_watermark_offsets(TopicPartition(topic, p), timeout=_TIMEOUT) for p in partitions}
-
-    try:
-        # A leader that has just changed, or come back, may not know yet that it leads.
-        return wait_until(ends, _TIMEOUT, f"the offsets of {topic}", ignore=(KafkaException,))
-    finally:
-        consumer.close()
 
 
 def text_of(message: Message) -> str:

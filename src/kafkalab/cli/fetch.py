@@ -56,9 +56,15 @@ class Step:
     make: Callable[[Report], object]
 
 
+def _jars(title: str, group: str) -> Step:
+    from kafkalab.distribution import ensure_jars, faulty_jars
+
+    return Step(title, "MB", lambda: not faulty_jars(group), lambda report: ensure_jars(group, report))
+
+
 def steps() -> list[Step]:
     """All steps, in the order in which they build on each other."""
-    from kafkalab.distribution import archive_path, ensure_jars, faulty_jars, install_tools
+    from kafkalab.distribution import archive_path, install_tools
 
     def spark_is_archived() -> bool:
         from kafkalab.spark.archive import archive_path as spark_archive_path
@@ -76,8 +82,8 @@ def steps() -> list[Step]:
         train_archive(report)
 
     return [
-        Step("Kafka's jars", "MB", lambda: not faulty_jars("kafka"), lambda report: ensure_jars("kafka", report)),
-        Step("Spark's Kafka connector", "MB", lambda: not faulty_jars("spark"), lambda report: ensure_jars("spark", report)),
+        _jars("Kafka's jars", "kafka"),
+        _jars("Spark's Kafka connector", "spark"),
         Step("Kafka's class-data archive", "steps", lambda: archive_path().exists(), train),
         # A few small scripts; those that are right already are left alone.
         Step("command-line tools", "steps", lambda: False, lambda report: install_tools()),
@@ -87,17 +93,13 @@ def steps() -> list[Step]:
 
 def more_steps() -> list[Step]:
     """Steps for what single chapters need."""
-    from kafkalab.distribution import ensure_jars, faulty_jars
     from kafkalab.services.apicurio import is_prepared, prepare
-
-    def jars(title: str, group: str) -> Step:
-        return Step(title, "MB", lambda: not faulty_jars(group), lambda report: ensure_jars(group, report))
 
     return [
         Step("schema registry", "MB", is_prepared, prepare),
-        jars("Kerberos: a key distribution centre", "kdc"),
-        jars("Kerberos: Java's part", "gssapi"),
-        jars("MirrorMaker", "mirror"),
+        _jars("Kerberos: a key distribution centre", "kdc"),
+        _jars("Kerberos: Java's part", "gssapi"),
+        _jars("MirrorMaker", "mirror"),
     ]
 
 

@@ -47,12 +47,12 @@ NODE_LOG_SETTINGS = Path(__file__).with_name("node-log4j2.properties")
 """Log settings of a node; the system property ``kafkalab.log`` names the file."""
 
 
-def mirror_classpath() -> str:
+def mirror_classpath(report: Report | None = None) -> str:
     """The class path of MirrorMaker; its jars are verified, and downloaded on first use.
 
     It begins with that of brokers and tools, so that their class-data archive is valid for it.
     """
-    return os.pathsep.join([classpath(), *map(str, ensure_jars("mirror"))])
+    return os.pathsep.join([classpath(), *map(str, ensure_jars("mirror", report))])
 
 
 def spark_jars() -> list[Path]:

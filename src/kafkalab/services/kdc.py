@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kafkalab.cluster.ports import HOST, reserve_port
-from kafkalab.distribution import JVM_OPTIONS, Report, ensure_jars, gssapi_support, java_command
+from kafkalab.distribution import JVM_OPTIONS, ensure_jars, gssapi_support, java_command
 from kafkalab.errors import KdcFailed
 from kafkalab.lifeline import Run, reap
 from kafkalab.security import login_line, split_keytab
 from kafkalab.security.files import private_folder
+from kafkalab.services.announcing import announce
 from kafkalab.waiting import wait_until
 
 __all__ = ["MiniKdc"]
@@ -33,8 +34,6 @@ class MiniKdc:
     ----------
     principals
         Users and services that it knows, without the realm: ``"alice"``, ``"kafka/localhost"``.
-    report
-        Told of progress while what it needs is downloaded, on first use.
 
     Raises
     ------
@@ -49,12 +48,11 @@ class MiniKdc:
 
     realm = f"{_ORGANISATION}.{_DOMAIN}"
 
-    def __init__(self, principals: Sequence[str], report: Report | None = None) -> None:
+    def __init__(self, principals: Sequence[str]) -> None:
         self.principals = tuple(principals)
         for name in self.principals:
             if not _NAME.fullmatch(name):
                 raise KdcFailed(f"{name!r} is no name for a principal: letters, digits and any of -_./ (the realm is added)")
-        self._report = report
         self._run: Run | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._port = 0
@@ -81,7 +79,7 @@ class MiniKdc:
         """
         if self._process is not None:
             return self
-        jars = ensure_jars("kdc", self._report)
+        jars = ensure_jars("kdc", announce)
         self._run = Run.create("kdc")
         try:
             self._launch(jars)

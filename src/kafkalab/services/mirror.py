@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 from collections.abc import Mapping
 from typing import Self
 
@@ -19,13 +18,13 @@ from kafkalab.distribution import (
     JVM_OPTIONS,
     NODE_LOG_SETTINGS,
     archive_options,
-    ensure_jars,
-    faulty_jars,
     java_command,
     mirror_classpath,
 )
 from kafkalab.errors import MirrorFailed
 from kafkalab.lifeline import Run, reap
+from kafkalab.security.files import write_private
+from kafkalab.services.announcing import announce
 from kafkalab.services.mirror_status import Flow, StatusReader
 from kafkalab.waiting import wait_until
 
@@ -111,7 +110,6 @@ class MirrorMaker:
         for alias, cluster in self.clusters.items():
             _require_answer(alias, cluster)
         require_memory(_MEMORY, "MirrorMaker")
-        _fetch_jars()
         self._run = self._run or Run.create("mirror")
         self._close_status()
         self._status = StatusReader(self.clusters, self.flows)  # before the start: from here on what it says is new
@@ -222,15 +220,13 @@ class MirrorMaker:
         return {**properties, **self.settings}
 
     def _spawn(self, run: Run) -> None:
-        file = run.directory / "mm2.properties"
-        file.touch(mode=0o600)  # it may hold a password
-        file.write_text(format_properties(self._properties()))
+        file = write_private(run.directory / "mm2.properties", format_properties(self._properties()))  # it may hold a password
         log, output = self._log_files(run)
         with output.open("ab") as stream:
             self._process = subprocess.Popen(
                 [str(java_command()), f"-Xmx{self._heap}", *JVM_OPTIONS, *archive_options(),
                  f"-Dlog4j2.configurationFile={NODE_LOG_SETTINGS}", f"-Dkafkalab.log={log}",
-                 "-cp", mirror_classpath(), "org.apache.kafka.connect.mirror.MirrorMaker", str(file)],
+                 "-cp", mirror_classpath(announce), "org.apache.kafka.connect.mirror.MirrorMaker", str(file)],
                 stdin=subprocess.DEVNULL, stdout=stream, stderr=subprocess.STDOUT,
                 env=run.environment(), start_new_session=True, cwd=run.directory,
             )  # fmt: skip
@@ -289,13 +285,3 @@ def _require_answer(alias: str, cluster: Cluster) -> None:
         raise MirrorFailed(
             f"the cluster {alias!r} does not answer at {address} ({error.args[0].name()}): MirrorMaker needs both sides to start"
         ) from error
-
-
-def _fetch_jars() -> None:
-    if faulty_jars("mirror"):
-        ensure_jars("mirror", _tell_progress)
-
-
-def _tell_progress(_what: str, done: int, total: int) -> None:
-    end = "\n" if done == total else ""
-    print(f"\rfetching MirrorMaker: {done / 1e6:.1f} of {total / 1e6:.1f} MB", end=end, file=sys.stderr, flush=True)

@@ -9,10 +9,10 @@ import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
+from confluent_kafka import Consumer, Message, TopicPartition
 
 from kafkalab.cluster import Cluster
-from kafkalab.waiting import wait_until
+from kafkalab.cluster.offsets import watermarks
 
 __all__ = ["CONNECTORS", "Flow", "StatusReader"]
 
@@ -20,7 +20,6 @@ CONNECTORS = ("MirrorSourceConnector", "MirrorCheckpointConnector", "MirrorHeart
 """What MirrorMaker runs for each flow."""
 
 _KEY = re.compile(r"status-(connector|task)-(\w+?)(?:-(\d+))?")
-_ANSWER_SECONDS = 10.0
 _PATIENCE = 0.05  # seconds for what a broker has ready
 
 
@@ -56,7 +55,7 @@ class StatusReader:
     def __init__(self, clusters: Mapping[str, Cluster], flows: Iterable[Flow]) -> None:
         self._flows = {flow: clusters[flow.target] for flow in flows}
         self._consumers: dict[Flow, Consumer] = {}
-        self._begin = {flow: _ends(cluster, flow.status_topic) for flow, cluster in self._flows.items()}
+        self._begin = {flow: {p: end for p, (_, end) in watermarks(cluster, flow.status_topic).items()} for flow, cluster in self._flows.items()}
         self._said: dict[str, tuple[str, str]] = {}  # name → state, trace
         self._reading = threading.Lock()
 
@@ -87,7 +86,7 @@ class StatusReader:
                     self._take_in(flow, message)
 
     def _connect(self, flow: Flow, cluster: Cluster) -> Consumer | None:
-        partitions = _partitions(cluster, flow.status_topic)
+        partitions = [p.partition for p in cluster.describe(groups=False, internal=True).topics.get(flow.status_topic, ())]
         if not partitions:
             return None  # Connect has not made it yet
         # A group id is required, but no group is joined and nothing is committed.
@@ -106,28 +105,6 @@ class StatusReader:
         else:
             state = json.loads(message.value())
             self._said[name] = state["state"], state.get("trace") or ""
-
-
-def _partitions(cluster: Cluster, topic: str) -> list[int]:
-    """Its partitions; empty if there is no such topic."""
-    return [p.partition for p in cluster.describe(groups=False, internal=True).topics.get(topic, ())]
-
-
-def _ends(cluster: Cluster, topic: str) -> dict[int, int]:
-    """End offset by partition; empty if there is no such topic."""
-    partitions = _partitions(cluster, topic)
-    if not partitions:
-        return {}
-    consumer = Consumer(cluster.client_config(group_id="status"))
-
-    def ends() -> dict[int, int]:
-        return {p: consumer.get_watermark_offsets(TopicPartition(topic, p), timeout=_ANSWER_SECONDS)[1] for p in partitions}
-
-    try:
-        # A broker that has just come back may not know yet that it leads.
-        return wait_until(ends, _ANSWER_SECONDS, f"the offsets of {topic}", ignore=(KafkaException,))
-    finally:
-        consumer.close()
 
 
 def _reason(trace: str) -> str:
