@@ -225,13 +225,14 @@ def test_archive_follows_the_jars(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
 
 @pytest.mark.cluster
 @pytest.mark.soak
-def test_an_archive_that_java_takes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(archive, "cache_dir", lambda: tmp_path)
-    built = train_archive()
-    assert built == archive.archive_path()
+def test_an_archive_that_java_takes() -> None:
+    """As a rule the one that `kafkalab fetch` built, just before all tests: building another takes a minute and a half."""
+    built = archive.archive_path()
+    if not built.exists():
+        assert train_archive() == built
     check = [str(java_command()), f"-XX:SharedArchiveFile={built}", "-Xshare:on", "-cp", archive.classpath(), "-version"]
     assert subprocess.run(check, check=False, capture_output=True).returncode == 0
-    assert [path.name for path in built.parent.iterdir()] == [built.name]
+    assert [path.name for path in built.parent.glob(f"{built.stem}.*")] == [built.name]
 
 
 def test_page_of_progress() -> None:
