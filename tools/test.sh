@@ -41,7 +41,6 @@ prepare_docker() {
     leave_out "tests on Docker: no Docker engine answers, and only root can install one, with apt"
     return 1
   fi
-  docker info >/dev/null 2>&1 || stop_engine=true # one that was there before is left running
   local jars java
   jars=$("$BIN/python" -c 'from kafkalab.distribution import jars_dir; print(jars_dir("kafka"))')
   java=$("$BIN/python" -c 'from kafkalab.distribution import java_home; print(java_home())')
@@ -53,10 +52,14 @@ prepare_docker() {
 
 find_chromium() { command -v chromium || command -v chromium-browser || command -v google-chrome; }
 
-prepare_browser() {
+install_browser() {
   if ! find_chromium >/dev/null && can_install; then
-    install chromium fonts-dejavu-core || true # without a font a page has no text
+    install chromium fonts-dejavu-core # without a font a page has no text
   fi
+}
+
+prepare_browser() {
+  install_browser || true
   if ! KAFKALAB_CHROMIUM=$(find_chromium); then
     leave_out "browser tests: there is no Chromium; on Debian and Ubuntu: apt-get install chromium"
     return 1
@@ -76,12 +79,19 @@ stop_engine=false
 KAFKALAB_PROGRESS=$(mktemp -d) # the solutions solve every lab, but not for the learner
 export KAFKALAB_PROGRESS
 end() {
+  wait # nothing is installed any more
   rm -rf "$KAFKALAB_PROGRESS"
   ! $stop_engine || docker/engine.sh stop >/dev/null # quietly: the report's summary comes last
 }
 trap end EXIT
 
+docker info >/dev/null 2>&1 || stop_engine=true # one that was there before is left running
+# Packages wait for the network, archives of classes for a processor. What fails here is tried again below, where it says why.
+if can_install; then
+  { docker/engine.sh start && { [ "$WHAT" = docker ] || install_browser; }; } >/dev/null 2>&1 &
+fi
 "$BIN/kafkalab" fetch --all
+wait
 tools=$("$BIN/python" -c 'from kafkalab.distribution import tools_dir; print(tools_dir())')
 export PATH="$tools:$PATH"
 

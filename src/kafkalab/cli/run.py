@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -67,7 +68,9 @@ def _command(args: argparse.Namespace) -> int:
     if args.backend:
         os.environ["KAFKALAB_BACKEND"] = args.backend  # the kernels inherit it
 
-    from kafkalab.cli.execution import run_notebooks  # with nbclient, which takes a second to load
+    # nbformat loads jsonschema, which would compile dozens of grammars for IRIs if it could: two seconds, for what no notebook has.
+    sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type] - as if it were not installed
+    from kafkalab.cli.execution import run_notebooks  # with nbclient, which takes half a second to load
     from kafkalab.distribution import put_tools_on_path
 
     put_tools_on_path()
