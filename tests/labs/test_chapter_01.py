@@ -30,7 +30,8 @@ STEPS = [
 
 @pytest.fixture(scope="module")
 def one_broker() -> Iterator[Cluster]:
-    with Cluster(brokers=1, backend="local") as cluster:
+    # Else the files of deleted topics would stay for a minute, and be copied whenever a check looks at files.
+    with Cluster(brokers=1, backend="local", settings={"log.segment.delete.delay.ms": 0}) as cluster:
         yield cluster
 
 
