@@ -25,7 +25,7 @@ def client_of(sight: Sight) -> SchemaRegistryClient:
     from confluent_kafka.schema_registry import SchemaRegistryClient  # loads an HTTP client, which few labs need
 
     registry = answer(sight, "registry", "your registry")
-    return SchemaRegistryClient({"url": registry.url})  # type: ignore[attr-defined]
+    return SchemaRegistryClient({"url": registry.url, "timeout": 10})  # type: ignore[attr-defined]
 
 
 def ask(question: Callable[..., T], *given: object) -> T | None:
