@@ -34,8 +34,7 @@ def _places(sight: Sight, topic: str) -> list[Place]:
 
 
 def _read_to_the_end(sight: Sight, group: str, topic: str) -> None:
-    _group(sight, group)
-    for partition, end, lag in behind(sight, group, topic):
+    for partition, end, lag in behind(sight, _group(sight, group).lag, topic):
         if lag is None:
             raise Unmet(
                 f"{group} has committed nothing in partition {partition}, where {counted(end, 'record')} stand. Were they read, and "

@@ -30,7 +30,7 @@ def _members(sight: Sight, group: str) -> list[int]:
 def _committed_to_the_end(group: str, topic: str) -> Callable[[Sight], None]:
     def probe(sight: Sight) -> None:
         _places(sight, topic)
-        for partition, end, lag in behind(sight, group, topic):
+        for partition, end, lag in behind(sight, sight.committed(group), topic):
             if lag is None:
                 raise Unmet(f"{group} has committed nothing in partition {partition}, where {counted(end, 'record')} stand.")
             raise Unmet(f"In partition {partition} {group} is {counted(lag, 'record')} behind the end.")

@@ -40,7 +40,7 @@ def _names(schema_text: str) -> list[str]:
 def _committed(group: str, topic: str) -> Callable[[Sight], None]:
     def probe(sight: Sight) -> None:
         _records(sight, topic)
-        for _, _, lag in behind(sight, group, topic):
+        for _, _, lag in behind(sight, sight.committed(group), topic):
             if lag is None:
                 raise Unmet(f"The group {group} has committed nothing in {topic}.")
             raise Unmet(f"The group {group} is {counted(lag, 'record')} behind the end of {topic}.")
@@ -277,6 +277,7 @@ def _decode(client: SchemaRegistryClient, record: Message, message: str) -> obje
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
     from google.protobuf.message import DecodeError
 
+    payload = message_payload(framed(client, record)[2])
     field = descriptor_pb2.FieldDescriptorProto
     described = {
         "SimpleMessage": [("content", 1, _STRING, 1), ("date_time", 2, _STRING, 1)],
@@ -296,7 +297,7 @@ def _decode(client: SchemaRegistryClient, record: Message, message: str) -> obje
     pool = descriptor_pool.DescriptorPool()
     pool.Add(descriptor_pb2.FileDescriptorProto(name="check.proto", package="check", syntax="proto3", message_type=messages))
     try:
-        return message_factory.GetMessageClass(pool.FindMessageTypeByName(f"check.{message}")).FromString(message_payload(framed(client, record)[2]))
+        return message_factory.GetMessageClass(pool.FindMessageTypeByName(f"check.{message}")).FromString(payload)
     except DecodeError as error:
         raise Unmet(f"A record is no {message}. Are the fields' numbers those of the text?") from error
 

@@ -54,7 +54,7 @@ def _holds(topic: str, at_least: int) -> Callable[[Sight], None]:
 def _read_by(group: str, topic: str) -> Callable[[Sight], None]:
     def probe(sight: Sight) -> None:
         existing(sight, topic)
-        for partition, end, _ in behind(sight, group, topic):
+        for partition, end, _ in behind(sight, sight.committed(group), topic):
             raise Unmet(
                 f"In partition {partition} the group {group} has not committed what stands there ({counted(end, 'record')}). "
                 "Was all of it read, and committed?"

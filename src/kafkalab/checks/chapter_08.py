@@ -44,7 +44,7 @@ def _values(name: str, sight: Sight, topic: str) -> Counter[str]:
 
 
 def _read_to_the_end(name: str, sight: Sight, group: str, topic: str) -> None:
-    for partition, end, lag in behind(sight, group, topic):
+    for partition, end, lag in behind(sight, sight.committed(group), topic):
         if lag is None:
             raise Unmet(f"In {name} the group {group} has committed nothing in partition {partition} of {topic}, where {counted(end, 'record')} stand.")
         raise Unmet(f"In {name} {group} is {counted(lag, 'record')} behind the end of partition {partition} of {topic}.")
@@ -240,7 +240,7 @@ _LOOP = Lab(
 
 # -- a disaster, and the way back -----------------------------------------------------------------------------------
 
-_BILLING, _COPY, _OWN = "billing", "main.orders", _ORDERS
+_BILLING, _COPY = "billing", "main.orders"
 
 
 def _in_backup(sight: Sight) -> Counter[str]:
@@ -326,17 +326,17 @@ def _home(sight: Sight) -> dict[str, Sight]:
 def _reconciled(sight: Sight) -> None:
     home = _home(sight)
     for (name, each), (other, theirs) in (tuple(home.items()), tuple(home.items())[::-1]):
-        wanted = _values(name, each, _OWN)
+        wanted = _values(name, each, _ORDERS)
         if not wanted:
             raise Unmet(f"There are no orders of its own in {name}.")
-        if missing := _missing(wanted, _values(other, theirs, f"{name}.{_OWN}")):
-            raise Unmet(f"{name}.{_OWN} in {other} lacks {missing}. Is there a flow from {name} to {other}, and was it given time?")
+        if missing := _missing(wanted, _values(other, theirs, f"{name}.{_ORDERS}")):
+            raise Unmet(f"{name}.{_ORDERS} in {other} lacks {missing}. Is there a flow from {name} to {other}, and was it given time?")
 
 
 def _no_circle(sight: Sight) -> None:
     for name, each in _home(sight).items():
         topics = each.view().topics
-        if not any(topic.endswith(f".{_OWN}") for topic in topics):
+        if not any(topic.endswith(f".{_ORDERS}") for topic in topics):
             raise Unmet(f"There are no copies in {name} yet.")
         _no_copy_of_a_copy(name, topics)
 
@@ -345,12 +345,12 @@ def _nothing_unread(sight: Sight) -> None:
     read = answer(sight, "read", "a dictionary with all values that billing has read of each cluster's orders, in either cluster")
     for name, each in _home(sight).items():
         told = read.get(name, ()) if isinstance(read, Mapping) else ()
-        if missing := _missing(_values(name, each, _OWN), told):
+        if missing := _missing(_values(name, each, _ORDERS), told):
             raise Unmet(f"Billing has never read {missing} of the orders of {name}.")
 
 
 def _billing_at_home(sight: Sight) -> None:
-    for topic in (_OWN, f"backup.{_OWN}"):
+    for topic in (_ORDERS, f"backup.{_ORDERS}"):
         _in("main", sight, topic)
         _read_to_the_end("main", sight, _BILLING, topic)
 

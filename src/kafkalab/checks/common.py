@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from kafkalab.checks.lab import Unmet
 from kafkalab.checks.sight import Sight
@@ -65,12 +65,11 @@ def _not_given(name: str, what: str) -> Unmet:
     return Unmet(f"Give check() your answer as {name}=…: {what}.")
 
 
-def behind(sight: Sight, group: str, topic: str) -> Iterator[tuple[int, int, int | None]]:
-    """Partitions where a group has not committed all: number, end offset, and how many records behind (None: it committed nothing)."""
-    lag = {p: n for (of, p), n in sight.committed(group).items() if of == topic}
+def behind(sight: Sight, lag: Mapping[tuple[str, int], int], topic: str) -> Iterator[tuple[int, int, int | None]]:
+    """Partitions where not all is committed, by a group's lag: number, end offset, and the lag (None: nothing is committed there)."""
     for partition, end in sight.end_offsets(topic).items():
-        if end and lag.get(partition) != 0:
-            yield partition, end, lag.get(partition)
+        if end and lag.get((topic, partition)) != 0:
+            yield partition, end, lag.get((topic, partition))
 
 
 def each_once(read: Iterable[Place], wanted: Iterable[Place], who: str) -> None:

@@ -12,7 +12,7 @@ from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
 from kafkalab.cluster import Cluster, ClusterView, PartitionView
-from kafkalab.cluster.offsets import watermarks
+from kafkalab.cluster.offsets import end_offsets, watermarks
 from kafkalab.errors import KafkaLabError, WaitTimeout
 from kafkalab.waiting import wait_until
 
@@ -56,7 +56,7 @@ class Sight:
 
     def end_offsets(self, topic: str) -> dict[int, int]:
         """End offset of each partition: how many records it was ever given (aborted transactions count, too)."""
-        return {p: end for p, (_, end) in watermarks(self.cluster, topic).items()}
+        return end_offsets(self.cluster, topic)
 
     def records(self, topic: str) -> list[Message]:
         """All records of a topic, partition by partition, each in order of offset."""

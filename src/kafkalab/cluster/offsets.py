@@ -7,7 +7,7 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 from kafkalab.cluster.cluster import Cluster
 from kafkalab.waiting import wait_until
 
-__all__ = ["watermarks"]
+__all__ = ["end_offsets", "watermarks"]
 
 _TIMEOUT = 10.0
 
@@ -34,3 +34,8 @@ def watermarks(cluster: Cluster, topic: str) -> dict[int, tuple[int, int]]:
         return wait_until(marks, _TIMEOUT, f"the offsets of {topic}", ignore=(KafkaException,))
     finally:
         consumer.close()
+
+
+def end_offsets(cluster: Cluster, topic: str) -> dict[int, int]:
+    """The second half of `watermarks`."""
+    return {p: end for p, (_, end) in watermarks(cluster, topic).items()}

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from confluent_kafka import Consumer, Message, TopicPartition
 
 from kafkalab.cluster import Cluster
-from kafkalab.cluster.offsets import watermarks
+from kafkalab.cluster.offsets import end_offsets
 
 __all__ = ["CONNECTORS", "Flow", "StatusReader"]
 
@@ -55,7 +55,7 @@ class StatusReader:
     def __init__(self, clusters: Mapping[str, Cluster], flows: Iterable[Flow]) -> None:
         self._flows = {flow: clusters[flow.target] for flow in flows}
         self._consumers: dict[Flow, Consumer] = {}
-        self._begin = {flow: {p: end for p, (_, end) in watermarks(cluster, flow.status_topic).items()} for flow, cluster in self._flows.items()}
+        self._begin = {flow: end_offsets(cluster, flow.status_topic) for flow, cluster in self._flows.items()}
         self._said: dict[str, tuple[str, str]] = {}  # name → state, trace
         self._reading = threading.Lock()
 
