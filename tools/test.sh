@@ -14,6 +14,7 @@ WHAT=${1:-all}
 BIN=$PWD/.venv/bin
 CI=${CI:-false}
 LEFT_OUT="" # one line for each
+unset PYTHONDONTWRITEBYTECODE # containers set it: each kernel would compile pandas and matplotlib anew, for two seconds
 
 say() { printf 'test: %s\n' "$*"; }
 
