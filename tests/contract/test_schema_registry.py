@@ -82,6 +82,9 @@ def test_a_killed_registry_comes_back_with_its_schemas(registry: SchemaRegistry,
     assert [anew.get_latest_version(f"kept-{n}").schema_id for n in range(5)] == ids
     assert anew.get_compatibility("kept-0") == "FULL"
     assert anew.register_schema("kept-5", avro("f5")) not in ids
+    registry.kill()
+    assert registry.start() is registry and registry.running and registry.url == address
+    assert anew.get_latest_version("kept-5").version == 1
 
 
 def test_its_schemas_are_in_the_cluster(registry: SchemaRegistry, client: SchemaRegistryClient, shared: Cluster) -> None:

@@ -223,6 +223,8 @@ def test_tickets_and_the_kdc_gone(tmp_path: Path) -> None:
             assert refused.returncode != 0
             assert "LoginException" in refused.stderr + refused.stdout or "Connection refused" in refused.stderr + refused.stdout
             assert cluster.states()[0] == "up"
+            with pytest.raises(KdcFailed, match=r"call stop\(\) first"):
+                kdc.start()
 
 
 def test_the_python_client_says_that_it_has_no_kerberos() -> None:

@@ -68,17 +68,19 @@ class MiniKdc:
             return f"kafka/{HOST}"
 
     def start(self) -> MiniKdc:
-        """Start it. On return it accepts connections, and every principal has a key table.
+        """Start it. On return it accepts connections, and every principal has a key table. One that runs is left as it is.
 
         Raises
         ------
         KdcFailed
-            When it ends before that; the message holds its own reason.
+            When it ends before that; the message holds its own reason. When it was killed: its keys are gone with it.
         DownloadError
             When what it needs is not here and cannot be downloaded.
         """
-        if self._process is not None:
+        if self.running:
             return self
+        if self._process is not None:
+            raise KdcFailed("the KDC has ended, and its keys with it; call stop() first: the next start makes new ones")
         jars = ensure_jars("kdc", announce)
         self._run = Run.create("kdc")
         try:

@@ -56,7 +56,9 @@ class SchemaRegistry:
     # -- life ---------------------------------------------------------------------------------------------------
 
     def start(self) -> SchemaRegistry:
-        """Start it. On return it answers; what it asks of new schemas is BACKWARD. One that runs is left as it is.
+        """Start it; also again, after it was killed. One that runs is left as it is.
+
+        On return it answers. What it asks of new schemas is BACKWARD, unless it was told otherwise before.
 
         Raises
         ------
@@ -70,6 +72,8 @@ class SchemaRegistry:
             When it runs but does not answer in time; the message ends with its log.
         """
         if self._server is not None:
+            if not self._server.running:
+                self._server.revive()
             return self
         folder = self._cluster.run.directory / f"registry-{uuid.uuid4().hex[:6]}"
         server = _kind(self._cluster)(self._cluster, self._port, folder, announce)
