@@ -143,6 +143,13 @@ def test_a_producer_with_an_incompatible_schema_sends_nothing(cluster: Cluster, 
     assert "strict" not in cluster.describe(groups=False).topics
 
 
+def test_an_answer_is_left_alone_once_it_is_on_its_way(registry: SchemaRegistry) -> None:
+    """Else two threads meet at its headers now and then, and it never comes."""
+    with httpx2.Client(timeout=10) as client:
+        answers = [client.get(f"{registry.url}/associations/resources/-/nobody-{n}") for n in range(50)]
+    assert {(answer.status_code, answer.headers.get("Content-Encoding")) for answer in answers} == {(404, "identity")}
+
+
 # -- the registry itself --------------------------------------------------------------------------------------------
 
 

@@ -7,6 +7,7 @@ import os
 import shutil
 import tarfile
 import tempfile
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +22,15 @@ __all__ = ["REGISTRY_MAIN", "ensure_registry", "has_registry", "preparing", "reg
 REGISTRY_MAIN = "io.quarkus.runner.GeneratedMain"
 """The server's main class."""
 
+# A path that the server does not know is answered by its Undertow, of Quarkus 3.33. That takes a header, "Content-Encoding:
+# identity", out of the answer once it is on its way. When another thread is writing the headers at that moment, it fails, and
+# the answer never comes. Mended in Quarkus 3.36, https://github.com/quarkusio/quarkus/pull/53646. confluent_kafka asks for
+# such a path, "associations", before each new subject, and hung now and then beside a server that had just started.
+# The method that comes too late does nothing here, and the header stays.
+_TOO_LATE = "io/quarkus/undertow/runtime/UndertowDeploymentRecorder$4$1.class"
+_TOO_LATE_CODE = bytes.fromhex("2bb9001101009900112ab400072ab40001b40017b8001db1")  # if (result.succeeded()) …
+_NOTHING = bytes(len(_TOO_LATE_CODE) - 1) + _TOO_LATE_CODE[-1:]  # `nop` up to the `return`
+
 
 def _locked() -> Jar:
     [archive] = locked_jars("registry")
@@ -28,8 +38,8 @@ def _locked() -> Jar:
 
 
 def _folder() -> Path:
-    # Named after the content: what was unpacked from another archive is not taken for this one.
-    return cache_dir() / f"registry-{_locked().sha256[:12]}"
+    # Named after the content: what was made from another archive, or mended otherwise, is not taken for this one.
+    return cache_dir() / f"registry-{hashlib.sha256(_locked().sha256.encode() + _NOTHING).hexdigest()[:12]}"
 
 
 @contextmanager
@@ -75,9 +85,23 @@ def ensure_registry(report: Report | None = None) -> Path:
             report("unpacking the schema registry", 0, 1)
         with tarfile.open(archive) as packed:
             unpack(packed, Path(scratch, "whole"))
+        _mend(Path(scratch, "whole"))
         Path(scratch, "whole").replace(folder)
     shutil.rmtree(archive.parent)  # its content is here now
     return folder
+
+
+def _mended_jar(folder: Path) -> Path:
+    return folder / "quarkus/mended-bytecode.jar"
+
+
+def _mend(folder: Path) -> None:
+    """Lay the mended class beside the unpacked server."""
+    [jar] = folder.glob("lib/main/io.quarkus.quarkus-undertow-3*.jar")
+    with zipfile.ZipFile(jar) as original, zipfile.ZipFile(_mended_jar(folder), "w") as mended:
+        code = original.read(_TOO_LATE)
+        assert code.count(_TOO_LATE_CODE) == 1, f"{jar.name} is not the one that is mended here"
+        mended.writestr(_TOO_LATE, code.replace(_TOO_LATE_CODE, _NOTHING))
 
 
 def registry_classpath(folder: Path) -> str:
@@ -86,7 +110,7 @@ def registry_classpath(folder: Path) -> str:
     The server's own launcher has a class loader of its own, whose classes no class-data archive can hold; started like
     this it is ready in a third of the time.
     """
-    first = [folder / "quarkus/transformed-bytecode.jar", folder / "quarkus/generated-bytecode.jar"]
+    first = [_mended_jar(folder), folder / "quarkus/transformed-bytecode.jar", folder / "quarkus/generated-bytecode.jar"]
     return os.pathsep.join(map(str, [*first, *sorted(folder.glob("app/*.jar")), *sorted(folder.glob("lib/*/*.jar"))]))
 
 
