@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import socket
 import threading
 import uuid
 
@@ -13,6 +14,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from kafkalab import Cluster, wait_until
 from kafkalab.checks.sight import watermarks
+from kafkalab.cluster import Listener
+from kafkalab.cluster.ports import reserve_port
 from kafkalab.cluster.wire import BrokerConnection, Metadata
 from kafkalab.errors import BrokerFailed, BrokerNotRunning, ClusterNotRunning, FaultsUnsupported, PortInUse, UnknownBroker
 
@@ -341,13 +344,32 @@ def test_a_stopped_cluster(make_cluster) -> None:
 
 
 def test_fixed_ports(make_cluster) -> None:
-    from kafkalab.cluster.ports import reserve_port
-
     with reserve_port() as held:
         port = held.getsockname()[1]
     assert make_cluster(1, ports=[port]).start().bootstrap_servers == f"127.0.0.1:{port}"
     with pytest.raises(PortInUse, match=str(port)):
         make_cluster(1, ports=[port]).start()
+
+
+def neighbouring_ports() -> tuple[int, socket.socket]:
+    """A free port, and the next one, reserved."""
+    while True:
+        with reserve_port() as free:
+            port = free.getsockname()[1]
+        try:
+            return port, reserve_port(port + 1)
+        except PortInUse:
+            continue
+
+
+def test_usual_ports_where_they_are_free(make_cluster) -> None:
+    """Of two neighbouring ports the first is free: broker 0 has it, and broker 1 another than the second, which is taken."""
+    first, taken = neighbouring_ports()
+    with taken:
+        cluster = make_cluster(2, listeners=[Listener(), Listener("MORE", port=first)]).start()
+        ports = [int(address.rpartition(":")[2]) for address in cluster.servers("MORE").split(",")]
+    assert ports[0] == first and ports[1] != first + 1
+    AdminClient({"bootstrap.servers": f"127.0.0.1:{ports[1]}"}).list_topics(timeout=10)
 
 
 def test_a_setting_that_kafka_refuses(make_cluster) -> None:

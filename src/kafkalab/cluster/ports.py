@@ -18,7 +18,7 @@ HOST = "127.0.0.1"
 _LOWEST, _HIGHEST = 12_000, 32_000
 
 
-def reserve_port(port: int = 0) -> socket.socket:
+def reserve_port(port: int = 0, *, insist: bool = True) -> socket.socket:
     """Bind a port on loopback without listening, and so keep it from everybody but a server that reuses addresses.
 
     Kafka's listeners do reuse addresses, so a broker can listen on the port while the reservation is held, and again
@@ -29,14 +29,20 @@ def reserve_port(port: int = 0) -> socket.socket:
     ----------
     port
         The port wanted; 0 for any free one.
+    insist
+        Whether no other will do. Else any free one is reserved when that one is taken.
 
     Raises
     ------
     PortInUse
-        When the port asked for is taken.
+        When the port that is insisted on is taken.
     """
     if port:
-        return _bind(port)
+        try:
+            return _bind(port)
+        except PortInUse:
+            if insist:
+                raise
     for candidate in random.sample(range(_LOWEST, _highest()), 500):
         try:
             return _bind(candidate)

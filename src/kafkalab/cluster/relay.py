@@ -66,7 +66,7 @@ class Relay:
                 advertised = {name: await self._listen(node, name) for name in relayed}
                 bound = {name: self._reserve(0) for name in relayed}
                 self.targets |= {(node, name): port for name, port in bound.items()}
-                bound |= {name: self._reserve(port) for name, port in direct.items()}
+                bound |= {name: self._reserve(port, insist=insist) for name, (port, insist) in direct.items()}
                 return {"advertised": advertised, "bound": bound}
             case {"do": "move", "node": node, "listener": name}:
                 port = self._reserve(0)
@@ -82,9 +82,9 @@ class Relay:
                 return {}
         return {"error": f"unknown command {command}"}
 
-    def _reserve(self, port: int) -> int:
-        reservation = reserve_port(port)
-        number = port or reservation.getsockname()[1]
+    def _reserve(self, port: int, *, insist: bool = True) -> int:
+        reservation = reserve_port(port, insist=insist)
+        number = reservation.getsockname()[1]
         self.held[number] = reservation
         return number
 

@@ -39,12 +39,15 @@ class Listener:
         Broker settings of this listener, without their ``listener.name.<name>.`` prefix.
     client
         librdkafka settings with which a client connects to it.
+    port
+        Its port at broker 0; at broker 1 it is the next one, and so on. Where that one is taken, and with 0, any free one.
     """
 
     name: str = "PLAINTEXT"
     protocol: Protocol = "PLAINTEXT"
     settings: Mapping[str, object] = field(default_factory=dict, hash=False)
     client: Mapping[str, object] = field(default_factory=dict, hash=False)
+    port: int = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "settings", _frozen(self.settings))
@@ -75,7 +78,7 @@ class ClusterSpec:
     racks
         Rack of each broker, in order of id; repeated when there are fewer racks than brokers.
     ports
-        Ports of the first listener in order of broker id. Without them any free ports are used.
+        Ports of the first listener in order of broker id; no others will do. Without them it is each `Listener` that says.
     listeners
         Listeners for clients; `Cluster.bootstrap_servers` names the first one's addresses.
     settings
@@ -148,6 +151,14 @@ class ClusterSpec:
     def opened(self) -> tuple[str, ...]:
         """Names of the listeners that a broker opens to this machine, those for clients first."""
         return (*[x.name for x in self.listeners], *([SIGHT_LISTENER] if self.security else []))
+
+    def wanted_ports(self, node_id: int) -> dict[str, tuple[int, bool]]:
+        """The port, or 0, that each opened listener of a broker is to have, and whether no other will do."""
+        first = {x.name: x.port for x in self.listeners}
+        wanted = {name: (first[name] + node_id if first.get(name) else 0, False) for name in self.opened()}
+        if node_id < len(self.ports):
+            wanted[self.listeners[0].name] = self.ports[node_id], True
+        return wanted
 
     def broker(self, node_id: int, *, controller: bool = False) -> Node:
         """The broker with that id, which may be one that is added later."""

@@ -280,13 +280,10 @@ class DockerBackend(Backend):
         member.release_ports()
         if not member.node.broker:
             return
-        for i, listener in enumerate(self.spec.opened()):
-            reservation = reserve_port(self._fixed_port(member.node) if i == 0 else 0)
+        for listener, (port, insist) in self.spec.wanted_ports(member.node.id).items():
+            reservation = reserve_port(port, insist=insist)
             member.ports[listener] = reservation.getsockname()[1]
             member.held.append(reservation)
-
-    def _fixed_port(self, node: Node) -> int:
-        return self.spec.ports[node.id] if node.id < len(self.spec.ports) else 0
 
     def _start(self, member: _Member) -> None:
         if self._by_file():
@@ -299,7 +296,7 @@ class DockerBackend(Backend):
                 break
             except APIError as error:
                 failure = self._start_failed(member, error)
-                if not isinstance(failure, PortInUse) or self._fixed_port(member.node) or attempt == _PORT_ATTEMPTS:
+                if not isinstance(failure, PortInUse) or member.node.id < len(self.spec.ports) or attempt == _PORT_ATTEMPTS:
                     raise failure from error
                 _remove(blueprint.get_wrapped_container())
                 self._take_ports(member)  # lost between choosing and publishing: others will do

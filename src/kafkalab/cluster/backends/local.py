@@ -281,11 +281,10 @@ class LocalBackend(Backend):
 
     def _prepare(self, node: Node) -> None:
         """Ports, folder and storage of a node."""
-        direct: dict[str, int] = {}
+        direct: dict[str, tuple[int, bool]] = {}
         relayed = [CONTROLLER] if node.controller else []
         if node.broker:
-            fixed = self.spec.ports[node.id] if node.id < len(self.spec.ports) else 0
-            direct = {name: fixed if i == 0 else 0 for i, name in enumerate(self.spec.opened())}
+            direct = self.spec.wanted_ports(node.id)
             relayed = [INTERNAL, *relayed]
         ports = self._ask_relay(do="add", node=node.id, relayed=relayed, direct=direct)
         advertised = {**ports["advertised"], **{name: ports["bound"][name] for name in direct}}
