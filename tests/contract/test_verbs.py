@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import socket
 import threading
 import uuid
 
@@ -15,7 +14,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from kafkalab import Cluster, wait_until
 from kafkalab.checks.sight import watermarks
 from kafkalab.cluster import Listener
-from kafkalab.cluster.ports import reserve_port
+from kafkalab.cluster.ports import Reservation, reserve_port
 from kafkalab.cluster.wire import BrokerConnection, Metadata
 from kafkalab.errors import BrokerFailed, BrokerNotRunning, ClusterNotRunning, FaultsUnsupported, PortInUse, UnknownBroker
 
@@ -345,19 +344,19 @@ def test_a_stopped_cluster(make_cluster) -> None:
 
 def test_fixed_ports(make_cluster) -> None:
     with reserve_port() as held:
-        port = held.getsockname()[1]
+        port = held.port
     assert make_cluster(1, ports=[port]).start().bootstrap_servers == f"127.0.0.1:{port}"
     with pytest.raises(PortInUse, match=str(port)):
         make_cluster(1, ports=[port]).start()
 
 
-def neighbouring_ports() -> tuple[int, socket.socket]:
+def neighbouring_ports() -> tuple[int, Reservation]:
     """A free port, and the next one, reserved."""
     while True:
         with reserve_port() as free:
-            port = free.getsockname()[1]
+            pass
         try:
-            return port, reserve_port(port + 1)
+            return free.port, reserve_port(free.port + 1)
         except PortInUse:
             continue
 

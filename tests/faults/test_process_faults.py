@@ -161,7 +161,7 @@ def test_a_port_taken_between_choosing_and_binding(monkeypatch: pytest.MonkeyPat
     squatters.pop().close()
 
     with reserve_port() as held:
-        port = held.getsockname()[1]
+        port = held.port
     with pytest.raises(PortInUse, match=f"port {port}, which was asked for broker 0"):
         Cluster(1, backend="local", ports=[port]).start()
     squatters.pop().close()

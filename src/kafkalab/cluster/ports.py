@@ -5,11 +5,13 @@ from __future__ import annotations
 import random
 import socket
 import sys
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from kafkalab.errors import PortInUse
 
-__all__ = ["HOST", "reserve_port"]
+__all__ = ["HOST", "Reservation", "reserve_port"]
 
 HOST = "127.0.0.1"
 
@@ -18,7 +20,25 @@ HOST = "127.0.0.1"
 _LOWEST, _HIGHEST = 12_000, 32_000
 
 
-def reserve_port(port: int = 0, *, insist: bool = True) -> socket.socket:
+@dataclass(frozen=True)
+class Reservation:
+    """A port on loopback that is kept from others, until `close` or the end of its block lets go of it."""
+
+    port: int
+    _held: socket.socket
+
+    def close(self) -> None:
+        """Let go of it. One that was closed is left as it is."""
+        self._held.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+
+def reserve_port(port: int = 0, *, insist: bool = True) -> Reservation:
     """Bind a port on loopback without listening, and so keep it from everybody but a server that reuses addresses.
 
     Kafka's listeners do reuse addresses, so a broker can listen on the port while the reservation is held, and again
@@ -59,7 +79,7 @@ def _highest() -> int:
     return max(_LOWEST + 1000, min(_HIGHEST, first_ephemeral))
 
 
-def _bind(port: int) -> socket.socket:
+def _bind(port: int) -> Reservation:
     # Another reservation would tolerate ours and a listener would not: so first look for a listener or a
     # reservation with a plain bind, then bind for sharing.
     with socket.socket() as probe:
@@ -77,4 +97,4 @@ def _bind(port: int) -> socket.socket:
         raise PortInUse(f"port {port} on {HOST} was taken a moment ago") from error
     if sys.platform != "linux":
         held.close()
-    return held
+    return Reservation(port, held)

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 import psutil
 
-from kafkalab.cluster.ports import HOST, reserve_port
+from kafkalab.cluster.ports import HOST, Reservation, reserve_port
 from kafkalab.errors import PortInUse
 
 CHUNK = 1 << 18
@@ -52,7 +52,7 @@ class Relay:
 
     def __init__(self) -> None:
         self.targets: dict[tuple[int, str], int] = {}  # (node, listener) → port on which the node itself listens
-        self.held: dict[int, socket.socket] = {}
+        self.held: list[Reservation] = []  # for as long as this process lives
         self.isolated: set[int] = set()
         self.pids: dict[int, int] = {}
         self.links: set[Link] = set()
@@ -83,21 +83,17 @@ class Relay:
         return {"error": f"unknown command {command}"}
 
     def _reserve(self, port: int, *, insist: bool = True) -> int:
-        reservation = reserve_port(port, insist=insist)
-        number = reservation.getsockname()[1]
-        self.held[number] = reservation
-        return number
+        self.held.append(reserve_port(port, insist=insist))
+        return self.held[-1].port
 
     async def _listen(self, node: int, listener: str) -> int:
-        held = reserve_port()
-        port = held.getsockname()[1]
+        port = self._reserve(0)
 
         async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             link = Link(node, (writer.get_extra_info("peername")[1], port))
             await self._relay(link, listener, reader, writer)
 
         await asyncio.start_server(accept, HOST, port, limit=CHUNK, backlog=256)
-        self.held[port] = held
         return port
 
     async def _relay(self, link: Link, listener: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -172,10 +168,9 @@ async def main() -> None:
             await writer.drain()
         writer.close()
 
-    held = reserve_port()
-    port = held.getsockname()[1]
-    server = await asyncio.start_server(control, HOST, port)
-    print(port, flush=True)
+    reservation = reserve_port()
+    server = await asyncio.start_server(control, HOST, reservation.port)
+    print(reservation.port, flush=True)
     sys.stdout.close()
     async with server:
         await server.serve_forever()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import signal
-import socket
 import subprocess
 from pathlib import Path
 
@@ -54,8 +53,8 @@ class ApicurioServer:
     def __init__(self, cluster: Cluster, port: int, folder: Path, report: Report) -> None:
         self._cluster, self._folder, self._report = cluster, folder, report
         # Held as long as this server is: after a crash it listens there again.
-        self._held: list[socket.socket] = [reserve_port(port), reserve_port()]
-        self._port, self._management_port = (held.getsockname()[1] for held in self._held)
+        self._held = [reserve_port(port), reserve_port()]
+        self._port, self._management_port = (held.port for held in self._held)
         self._process: subprocess.Popen | None = None
 
     @property

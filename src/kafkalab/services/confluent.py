@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import socket
 from pathlib import Path
 
 import docker
@@ -58,8 +57,8 @@ class ConfluentServer:
     def __init__(self, cluster: Cluster, port: int, folder: Path, report: Report) -> None:
         self._cluster, self._report = cluster, report
         self._client = docker.from_env()
-        self._held: socket.socket = reserve_port(port)
-        self._port = self._held.getsockname()[1]
+        self._held = reserve_port(port)
+        self._port = self._held.port
         self._container: Container | None = None
 
     @property

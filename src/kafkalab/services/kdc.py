@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from kafkalab.cluster.ports import HOST, reserve_port
+from kafkalab.cluster.ports import HOST, Reservation, reserve_port
 from kafkalab.distribution import JVM_OPTIONS, ensure_jars, gssapi_support, java_command
 from kafkalab.errors import KdcFailed
 from kafkalab.lifeline import Run, reap
@@ -56,7 +56,7 @@ class MiniKdc:
         self._run: Run | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._port = 0
-        self._reservation: socket.socket | None = None
+        self._reservation: Reservation | None = None
         self._keytabs: dict[str, Path] = {}
 
     @staticmethod
@@ -94,7 +94,7 @@ class MiniKdc:
         assert self._run is not None
         folder = private_folder(self._run.directory / "kdc")
         self._reservation = reserve_port()
-        self._port = self._reservation.getsockname()[1]
+        self._port = self._reservation.port
         told = {"org.name": _ORGANISATION, "org.domain": _DOMAIN, "kdc.bind.address": HOST, "kdc.port": self._port, "transport": "TCP",
                 "instance": "kafkalab", "max.ticket.lifetime": 86_400_000, "max.renewable.lifetime": 604_800_000, "debug": "false"}  # fmt: skip
         (folder / "kdc.properties").write_text("".join(f"{name}={value}\n" for name, value in told.items()))

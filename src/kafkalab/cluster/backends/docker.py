@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import io
 import re
-import socket
 import tarfile
 import tempfile
 import threading
@@ -31,7 +30,7 @@ from testcontainers.core.container import DockerContainer
 from kafkalab.cluster.backends.base import Backend
 from kafkalab.cluster.backends.docker_engine import IMAGE, ensure_image, require_resources, why_unusable
 from kafkalab.cluster.backends.failure import broker_failed, node_name
-from kafkalab.cluster.ports import HOST, reserve_port
+from kafkalab.cluster.ports import HOST, Reservation, reserve_port
 from kafkalab.cluster.properties import CONTROLLER, INTERNAL, Endpoint, format_properties, node_properties
 from kafkalab.cluster.spec import ClusterSpec, Node
 from kafkalab.cluster.view import BrokerState
@@ -69,7 +68,7 @@ class _Member:
 
     node: Node
     ports: dict[str, int] = field(default_factory=dict)  # listener → port on this machine
-    held: list[socket.socket] = field(default_factory=list)  # keep the ports from others, also while the node is down
+    held: list[Reservation] = field(default_factory=list)  # keep the ports from others, also while the node is down
     container: Container | None = None
     ended_by: str = ""  # the verb that ended it, "" while it should run
     identity: Identity | None = None  # its certificate, in a secured cluster
@@ -282,7 +281,7 @@ class DockerBackend(Backend):
             return
         for listener, (port, insist) in self.spec.wanted_ports(member.node.id).items():
             reservation = reserve_port(port, insist=insist)
-            member.ports[listener] = reservation.getsockname()[1]
+            member.ports[listener] = reservation.port
             member.held.append(reservation)
 
     def _start(self, member: _Member) -> None:
