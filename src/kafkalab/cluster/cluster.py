@@ -54,7 +54,7 @@ class Cluster:
     racks
         Rack of each broker in order of id; repeated when there are fewer than brokers.
     ports
-        Ports of the brokers; without them any free ones.
+        Ports of the brokers, of which no others will do; without them each listener's usual ones, or any free ones.
     settings
         Broker settings, for example ``{"min.insync.replicas": 2}``. They win over all that kafkalab sets.
     listeners

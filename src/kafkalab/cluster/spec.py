@@ -154,8 +154,8 @@ class ClusterSpec:
 
     def wanted_ports(self, node_id: int) -> dict[str, tuple[int, bool]]:
         """The port, or 0, that each opened listener of a broker is to have, and whether no other will do."""
-        first = {x.name: x.port for x in self.listeners}
-        wanted = {name: (first[name] + node_id if first.get(name) else 0, False) for name in self.opened()}
+        wanted = {name: (0, False) for name in self.opened()}
+        wanted |= {x.name: (x.port + node_id, False) for x in self.listeners if x.port}
         if node_id < len(self.ports):
             wanted[self.listeners[0].name] = self.ports[node_id], True
         return wanted

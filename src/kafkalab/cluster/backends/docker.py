@@ -295,7 +295,8 @@ class DockerBackend(Backend):
                 break
             except APIError as error:
                 failure = self._start_failed(member, error)
-                if not isinstance(failure, PortInUse) or member.node.id < len(self.spec.ports) or attempt == _PORT_ATTEMPTS:
+                insisted = any(insist for _, insist in self.spec.wanted_ports(member.node.id).values())
+                if not isinstance(failure, PortInUse) or insisted or attempt == _PORT_ATTEMPTS:
                     raise failure from error
                 _remove(blueprint.get_wrapped_container())
                 self._take_ports(member)  # lost between choosing and publishing: others will do
