@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from kafkalab import Cluster, check
+from kafkalab.cluster.ports import Reservation, reserve_port
 from kafkalab.distribution import java_command, java_version, put_tools_on_path
 from kafkalab.lifeline import Run, reap
 
@@ -29,22 +29,19 @@ class Node:
     cluster_id: str
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 @pytest.fixture
 def start_node() -> Iterator[Callable[[int], Node]]:
     """Starts nodes with the commands of the lab; what was started ends with the test."""
     put_tools_on_path()
     runs: list[Run] = []
+    held: list[Reservation] = []
 
     def start(node_id: int) -> Node:
         run = Run.create("node")
         runs.append(run)
-        port, controller_port = free_port(), free_port()
+        ports = [reserve_port(), reserve_port()]
+        held.extend(ports)
+        port, controller_port = (reservation.port for reservation in ports)
         properties = run.directory / "server.properties"
         properties.write_text(
             f"node.id={node_id}\nprocess.roles=broker,controller\n"
@@ -69,6 +66,8 @@ def start_node() -> Iterator[Callable[[int], Node]]:
     yield start
     for run in runs:
         reap(run)
+    for reservation in held:
+        reservation.close()
 
 
 def test_environment_right(start_node: Callable[[int], Node], capsys: pytest.CaptureFixture[str]) -> None:
@@ -85,8 +84,8 @@ def test_environment_right(start_node: Callable[[int], Node], capsys: pytest.Cap
 
 
 def test_environment_untouched(capsys: pytest.CaptureFixture[str]) -> None:
-    nobody = Cluster.attached(f"127.0.0.1:{free_port()}")
-    assert not check("00_environment", nobody, java=None, cluster_id=None)
+    with reserve_port() as silent:
+        assert not check("00_environment", Cluster.attached(f"127.0.0.1:{silent.port}"), java=None, cluster_id=None)
     printed = capsys.readouterr().out
     assert "0 of 4 requirements" in printed
     assert "Nobody was reached" in printed

@@ -332,7 +332,7 @@ class LocalBackend(Backend):
         name = next((name for name, bound in process.bound.items() if bound == port), None)
         if name is None:
             return False
-        if port in self.spec.ports:
+        if self.spec.wanted_ports(process.node.id).get(name) == (port, True):
             raise PortInUse(f"port {port}, which was asked for {node_name(process.node)}, was taken before it could listen there")
         with self._lock:
             moved = self._ask_relay(do="move", node=process.node.id, listener=name)["port"]
