@@ -59,6 +59,17 @@ def test_it_listens_on_loopback_only(registry: SchemaRegistry) -> None:
             assert probe.connect_ex((address, port)) != 0, f"{address}:{port} answers"
 
 
+def test_all_that_its_process_listens_at_is_loopback(registry: SchemaRegistry) -> None:
+    """Its management port as well, which nobody but its own start asks."""
+    process = getattr(registry._server, "_process", None)
+    if process is None:
+        pytest.skip("it has no process of its own here: it runs in a container")
+    sockets = [c for c in psutil.Process(process.pid).net_connections(kind="inet") if c.status == psutil.CONN_LISTEN]
+    assert urlparse(registry.url).port in {c.laddr.port for c in sockets}
+    assert len({c.laddr.port for c in sockets}) == 2
+    assert {c.laddr.ip.removeprefix("::ffff:") for c in sockets} <= {"127.0.0.1", "::1"}
+
+
 def test_what_is_not_compatible_is_refused(client: SchemaRegistryClient) -> None:
     first = client.register_schema("refused", avro("firstName"))
     assert client.register_schema("refused", avro("firstName", AGE)) != first
