@@ -59,15 +59,19 @@ def test_it_listens_on_loopback_only(registry: SchemaRegistry) -> None:
             assert probe.connect_ex((address, port)) != 0, f"{address}:{port} answers"
 
 
-def test_all_that_its_process_listens_at_is_loopback(registry: SchemaRegistry) -> None:
-    """Its management port as well, which nobody but its own start asks."""
-    process = getattr(registry._server, "_process", None)
-    if process is None:
-        pytest.skip("it has no process of its own here: it runs in a container")
-    sockets = [c for c in psutil.Process(process.pid).net_connections(kind="inet") if c.status == psutil.CONN_LISTEN]
-    assert urlparse(registry.url).port in {c.laddr.port for c in sockets}
-    assert len({c.laddr.port for c in sockets}) == 2
-    assert {c.laddr.ip.removeprefix("::ffff:") for c in sockets} <= {"127.0.0.1", "::1"}
+def test_its_other_ports_are_on_loopback_too(registry: SchemaRegistry) -> None:
+    """Its management port, for one, which only its own start asks."""
+    assert registry._server is not None
+    if registry.product == "Confluent Schema Registry":  # in a container: what it publishes
+        container = registry._server._container  # type: ignore[attr-defined]
+        container.reload()
+        published = [binding for bindings in container.ports.values() for binding in bindings or ()]
+        assert {binding["HostIp"] for binding in published} == {"127.0.0.1"}
+        return
+    process = psutil.Process(registry._server._process.pid)  # type: ignore[attr-defined]
+    listening = [c.laddr for c in process.net_connections(kind="inet") if c.status == psutil.CONN_LISTEN]
+    assert len(listening) == 2 and urlparse(registry.url).port in {address.port for address in listening}
+    assert {address.ip.removeprefix("::ffff:") for address in listening} == {"127.0.0.1"}
 
 
 def test_what_is_not_compatible_is_refused(client: SchemaRegistryClient) -> None:
