@@ -19,6 +19,7 @@ IN = "in"
 _PATIENCE = 15.0
 # The first group of a cluster waits until the topic is made in which groups are kept.
 _NO_COORDINATOR_YET = (KafkaError.NOT_COORDINATOR, KafkaError.COORDINATOR_NOT_AVAILABLE, KafkaError.COORDINATOR_LOAD_IN_PROGRESS)
+_WITHOUT_A_WORD = ("_ALL_BROKERS_DOWN", "_TRANSPORT")
 _HANGING_UP = 8  # as often as a broker hangs up without a word before that is its answer
 
 
@@ -57,9 +58,9 @@ def _reason(errors: list[KafkaError]) -> str | None:
     for error in list(errors):
         if alert := re.search(r"alert ([a-z ]+):", error.str()):
             return f"TLS alert: {alert[1]}"
-        if error.name() not in ("_ALL_BROKERS_DOWN", "_TRANSPORT"):
+        if error.name() not in (*_WITHOUT_A_WORD, "_TIMED_OUT"):  # a slow broker has not answered yet
             return error.name()
-    return "hung up" if len(errors) >= _HANGING_UP else None
+    return "hung up" if sum(error.name() in _WITHOUT_A_WORD for error in errors) >= _HANGING_UP else None
 
 
 def topic_rights(settings: Mapping[str, object], topic: str) -> frozenset[str]:
