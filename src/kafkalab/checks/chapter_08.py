@@ -93,8 +93,8 @@ def _all_prices(sight: Sight) -> None:
         if missing := wanted - found:
             partition, key, _ = min(missing)
             raise Unmet(f"{name} lacks {counted(missing.total(), 'price')} of the first cluster, for example one of {key} in partition {partition}.")
-        if more := found - wanted:
-            raise Unmet(f"{name} has {counted(more.total(), 'record')} that the first cluster has not, or not so often. Who else wrote there?")
+        if more := found.keys() - wanted.keys():  # a copy may have a record twice
+            raise Unmet(f"{name} has {counted(len(more), 'record')} that the first cluster has not. Who else wrote there?")
 
 
 def _readers(sight: Sight) -> None:
@@ -120,7 +120,7 @@ _THREE = Lab(
     (
         Requirement("stock-prices has 3, 13 and 33 partitions", _partitions),
         Requirement("it has the same name everywhere", _same_name),
-        Requirement("the second and the third cluster have every price of the first, each once", _all_prices),
+        Requirement("the second and the third cluster have every price of the first, and nothing else", _all_prices),
         Requirement("in each cluster the group readers has read everything", _readers),
         Requirement("the last price of each stock is known for all three", _last_prices),
     ),
@@ -189,7 +189,7 @@ _BOTH_WAYS = Lab(
     (
         "Two flows, `berlin->tokyo` and `tokyo->berlin`; no replication policy is named: the default one it is.",
         'A regular expression in a subscription begins with "^": `["^(.*[.])?orders$"]`. Or name the two topics.',
-        "20 orders of one's own and 20 copies: `consume(40, 30)`, then `commit(asynchronous=False)`.",
+        "`to_the_end(consumer, 6)` reads two topics of three partitions each, where the consumer has `enable_partition_eof=True`. Then `commit(asynchronous=False)`.",
     ),
 )
 
@@ -213,13 +213,14 @@ def _calm(sight: Sight) -> None:
         values = _values(name, each, _CALM)
         if others := [topic for topic in each.view().topics if topic.endswith("." + _CALM)]:
             raise Unmet(f"In {name} there is a topic {others[0]!r}. It was to keep its name.")
-        if len(values) != _SENT or values.total() != _SENT:
+        own = name == sight.cluster.name  # a copy may have a record twice
+        if len(values) != _SENT or (own and values.total() != _SENT):
             raise Unmet(f"In {name} {_CALM} holds {counted(values.total(), 'record')}, {len(values)} of them different, and not {_SENT}. In how many directions is it copied?")
 
 
 def _same_calm(sight: Sight) -> None:
     contents = [_values(name, each, _CALM) for name, (each, _, _) in _two(sight).items()]
-    if contents[0] != contents[1]:
+    if contents[0].keys() != contents[1].keys():
         raise Unmet("The two cities do not hold the same.")
 
 
@@ -228,7 +229,7 @@ _LOOP = Lab(
     "A record that goes round and round",
     (
         Requirement("one record of echo has become ten or more in both cities", _echoes),
-        Requirement("calm has its ten records in both cities under its own name, each once", _calm),
+        Requirement("calm has its ten records in both cities under its own name", _calm),
         Requirement("calm is the same in both cities", _same_calm),
     ),
     (
@@ -260,6 +261,28 @@ def _has_gone_on(sight: Sight) -> None:
         )
 
 
+def _began(sight: Sight) -> None:
+    _in_backup(sight)
+    by_partition: dict[int, list[str]] = {p: [] for p in sight.end_offsets(_COPY)}
+    for message in sight.records(_COPY):
+        by_partition[message.partition() or 0].append(text_of(message))
+    kept = any_answer(sight, "kept", "the offsets that billing had committed in the main cluster, one for each partition")
+    began = any_answer(sight, "began", "the offsets at which billing began in the backup cluster, one for each partition")
+    if not all(isinstance(told, list) and len(told) == len(by_partition) for told in (kept, began)):
+        raise Unmet(f"There are {counted(len(by_partition), 'partition')}: kept and began are lists of as many offsets.")
+    read = answer(sight, "read", "the values that billing read in the backup cluster")
+    left = sum(map(len, by_partition.values())) - sum(began)  # type: ignore[call-overload]
+    if len(read) != left:  # type: ignore[arg-type]
+        raise Unmet(f"From {began} on {counted(left, 'order')} are to be read, and billing read {len(read)}. Note began before it reads.")  # type: ignore[arg-type]
+    for partition, values in by_partition.items():
+        repeats = len(values) - len(set(values))
+        if began[partition] > kept[partition] + repeats:  # type: ignore[index]
+            raise Unmet(
+                f"In partition {partition} billing began at offset {began[partition]}, and had committed {kept[partition]} "  # type: ignore[index]
+                "in the main cluster: it skips what it has not read."
+            )
+
+
 def _billing_in_backup(sight: Sight) -> None:
     _in_backup(sight)
     _read_to_the_end("backup", sight, _BILLING, _COPY)
@@ -270,11 +293,12 @@ _FAILOVER = Lab(
     "Readers go on in the other cluster",
     (
         Requirement("billing missed no order that was copied, and did not begin anew", _has_gone_on),
+        Requirement("billing began where its offsets had been translated to, nowhere ahead of what it had committed", _began),
         Requirement("billing has committed to the end in the backup cluster", _billing_in_backup),
     ),
     (
         "The group has the same name in the backup cluster; its offsets were committed there by MirrorMaker. Subscribe, and read.",
-        "`enable_partition_eof=True` gives a message whose `error()` is set for each partition that is read to its end. "
+        "`enable_partition_eof=True` gives a message with the error `KafkaError._PARTITION_EOF` for each partition that is read to its end. "
         "How many there are, `len(cluster.describe().topics[topic])` tells.",
         "`consumer.commit(asynchronous=False)` before `close`.",
     ),
