@@ -5,30 +5,29 @@ KAFKALAB = .venv/bin/kafkalab
 PY = .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help course setup test test-quick test-docker setup-test labs notebooks bench lock clean
+.PHONY: help course setup test test-quick test-all setup-test labs notebooks bench lock clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
 
-course: setup ## set everything up and open the course
+course: setup ## set everything up and open the course in your workspace
 	@$(KAFKALAB) lab
 
 setup: ## set everything up, into .venv and the cache
 	@PYTHON="$(PYTHON)" tools/setup.sh course
 	@$(KAFKALAB) fetch
-	@.venv/bin/jupyter trust notebooks/*.ipynb labs/*/*.ipynb solutions/*/*.ipynb >/dev/null # else stored pictures are not shown
 
 setup-test:
 	@PYTHON="$(PYTHON)" tools/setup.sh test
 
-test: setup-test ## set everything up and run all tests
+test: setup-test ## set everything up and test what a change can break
 	@tools/test.sh all
 
-test-quick: setup-test ## run the unit tests
+test-quick: setup-test ## lint, types and unit tests; starts no broker
 	@tools/test.sh quick
 
-test-docker: setup-test ## run notebooks, solutions and contract tests on Docker
-	@tools/test.sh docker
+test-all: setup-test ## test at length, on both back ends; takes hours
+	@tools/test.sh full
 
 labs: setup-test ## write labs/ anew from solutions/
 	@$(PY) tools/make_labs.py

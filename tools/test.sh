@@ -1,16 +1,20 @@
 #!/usr/bin/env bash
 # Sets up what the tests need and runs them.
 #
-#   test.sh all      everything: unit, contract, notebooks (on both back ends), browser, Binder rehearsal
-#   test.sh quick    unit tests
-#   test.sh docker   contract tests, chapters and solutions on Docker
+#   test.sh quick   lint, types and unit tests; starts no broker
+#   test.sh all     what a change can break: the above; every notebook and check once on local processes; contract tests
+#                   on both back ends, three chapters on Docker; faults, browser, Binder rehearsal
+#   test.sh full    all that, and at length: every notebook on Docker, a hundred faults, every notebook ten times with
+#                   three side by side, the Binder rehearsal from scratch
 #
 # With root and apt it sets up a Docker engine and a browser too, and stops the engine that it started. Where that is
-# not possible it says which tests are left out. With CI=true none may be left out.
+# not possible it says which tests are left out. With CI=true none may be left out but those that KAFKALAB_MAY_LEAVE_OUT
+# names ("docker", "browser"). Arguments after the first go to pytest.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 WHAT=${1:-all}
+shift || true
 BIN=$PWD/.venv/bin
 CI=${CI:-false}
 LEFT_OUT="" # one line for each
@@ -31,22 +35,23 @@ install() {
   DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null
 }
 
+# leave_out docker|browser WHY
 leave_out() {
-  [ "$CI" != true ] || fail "in CI no test may be left out, but: $1"
-  LEFT_OUT="$LEFT_OUT$1
+  [ "$CI" != true ] || [[ " ${KAFKALAB_MAY_LEAVE_OUT:-} " = *" $1 "* ]] || fail "in CI no test may be left out, but: $2"
+  LEFT_OUT="$LEFT_OUT$2
 "
 }
 
 prepare_docker() {
   if ! docker info >/dev/null 2>&1 && ! can_install; then
-    leave_out "tests on Docker: no Docker engine answers, and only root can install one, with apt"
+    leave_out docker "tests on Docker: no Docker engine answers, and only root can install one, with apt"
     return 1
   fi
   local jars java
   jars=$("$BIN/python" -c 'from kafkalab.distribution import jars_dir; print(jars_dir("kafka"))')
   java=$("$BIN/python" -c 'from kafkalab.distribution import java_home; print(java_home())')
   if ! { docker/engine.sh start && docker/build-standin-image.sh "$jars" "$java"; }; then
-    leave_out "tests on Docker: the engine or the image could not be set up (the reason is above)"
+    leave_out docker "tests on Docker: the engine or the image could not be set up (the reason is above)"
     return 1
   fi
 }
@@ -62,18 +67,28 @@ install_browser() {
 prepare_browser() {
   install_browser || true
   if ! KAFKALAB_CHROMIUM=$(find_chromium); then
-    leave_out "browser tests: there is no Chromium; on Debian and Ubuntu: apt-get install chromium"
+    leave_out browser "browser tests: there is no Chromium; on Debian and Ubuntu: apt-get install chromium"
     return 1
   fi
   export KAFKALAB_CHROMIUM
 }
 
-# Two at a time, a file's tests in order on one of them: a notebook's cells share a kernel.
-# In the order given: long tests stand first there, and would else come last, with nothing left to run beside them.
-run_pytest() { "$BIN/python" -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations 20 "$@"; }
+# Notebooks and brokers wait as often as they compute: one worker more than there are processors. tests/seconds.py says what
+# a worker runs together, and in which order.
+WORKERS=${KAFKALAB_TEST_WORKERS:-$(($("$BIN/python" -c 'import os; print(os.cpu_count() or 2)') + 1))}
+run_pytest() { "$BIN/python" -m pytest -n "$WORKERS" --dist loadscope --no-loadscope-reorder "$@"; }
+
+check_code() {
+  "$BIN/ruff" check . && "$BIN/ruff" format --check . && "$BIN/mypy"
+}
 
 if [ "$WHAT" = quick ]; then
-  exec "$BIN/python" -m pytest tests/unit
+  check_code & # beside the tests, which leave a processor free
+  code=$!
+  status=0
+  "$BIN/python" -m pytest tests/unit "$@" || status=$?
+  wait $code || status=1
+  exit $status
 fi
 
 stop_engine=false
@@ -89,40 +104,39 @@ trap end EXIT
 docker info >/dev/null 2>&1 || stop_engine=true # one that was there before is left running
 # Packages wait for the network, archives of classes for a processor. What fails here is tried again below, where it says why.
 if can_install; then
-  { docker/engine.sh start && { [ "$WHAT" = docker ] || install_browser; }; } >/dev/null 2>&1 &
+  { docker/engine.sh start && install_browser; } >/dev/null 2>&1 &
 fi
+check_code & # while archives are built and jars come
+code=$!
 "$BIN/kafkalab" fetch --all
+wait $code || fail "lint or types: the reason is above"
 wait
 tools=$("$BIN/python" -c 'from kafkalab.distribution import tools_dir; print(tools_dir())')
 export PATH="$tools:$PATH"
 
 left_out_marks=""
 status=0
-
-if prepare_docker; then
-  docker_ready=true
-else
+docker_ready=true
+if ! prepare_docker; then
   docker_ready=false
   left_out_marks="not docker"
 fi
-
-if [ "$WHAT" = docker ]; then
-  $docker_ready || fail "$LEFT_OUT"
-  KAFKALAB_BACKEND=docker run_pytest --nbval notebooks solutions || status=$?
-  KAFKALAB_BACKEND=docker run_pytest -m docker tests || status=$?
-  exit $status
-fi
-
 if ! prepare_browser; then
   left_out_marks="${left_out_marks:+$left_out_marks and }not browser"
 fi
-
-if $docker_ready; then
-  say "chapters on Docker"
-  mapfile -t chapters < <(ls -r notebooks/*.ipynb) # the later ones are longer
-  KAFKALAB_BACKEND=docker run_pytest --nbval "${chapters[@]}" || status=$?
-  say "everything else, notebooks on local processes"
-fi
 export KAFKALAB_LEFT_OUT="$LEFT_OUT" # said before the summary line
-KAFKALAB_BACKEND=local run_pytest --nbval ${left_out_marks:+-m "$left_out_marks"} tests notebooks solutions || status=$?
+
+if [ "$WHAT" = full ]; then
+  export KAFKALAB_ROUNDS=100 KAFKALAB_BINDER=scratch
+  if $docker_ready; then
+    say "every notebook on Docker"
+    KAFKALAB_BACKEND=docker run_pytest --nbval notebooks solutions "$@" || status=$?
+  fi
+  for round in $(seq 10); do
+    say "every notebook, three side by side, round $round of 10"
+    WORKERS=3 KAFKALAB_BACKEND=local run_pytest --nbval notebooks solutions "$@" || status=$?
+  done
+  say "everything else"
+fi
+KAFKALAB_TEST_REPORT=1 KAFKALAB_BACKEND=local run_pytest --nbval ${left_out_marks:+-m "$left_out_marks"} tests notebooks solutions "$@" || status=$?
 exit $status

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 import datetime
 import functools
 import random
-from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-__all__ = ["CUSTOMERS", "Customer", "customers", "customers_csv", "customers_partition"]
+__all__ = ["CUSTOMERS", "Customer", "customers", "customers_partition"]
 
 T = TypeVar("T")
 
@@ -83,30 +81,6 @@ def _all_customers() -> tuple[Customer, ...]:
 def customers() -> list[Customer]:
     """All 12,434 customers, in order of their ids."""
     return list(_all_customers())
-
-
-def customers_csv(path: Path | str, *, header: bool = False) -> Path:
-    """Write the customers into a file, a line each.
-
-    Parameters
-    ----------
-    path
-        The file; replaced if it is there.
-    header
-        Begin with the names of the fields. Not done by default: a console producer would send them as a record.
-
-    Returns
-    -------
-    Path
-        The file.
-    """
-    path = Path(path)
-    with open(path, "w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        if header:
-            writer.writerow(Customer._fields)
-        writer.writerows(_all_customers())
-    return path
 
 
 def customers_partition(index: int) -> int:

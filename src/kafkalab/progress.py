@@ -1,4 +1,4 @@
-"""What a learner has done: labs that passed, quizzes that were answered. Kept in a file of their own."""
+"""What a learner has done: labs that passed, quizzes that were answered, predictions. Kept in a file of their own."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from kafkalab.paths import progress_dir
 
-__all__ = ["LabProgress", "ProgressRecord", "QuizProgress", "load", "record_lab", "record_quiz"]
+__all__ = ["LabProgress", "ProgressRecord", "QuizProgress", "load", "record_lab", "record_prediction", "record_quiz"]
 
 _VERSION = 1
 
@@ -49,10 +49,11 @@ class QuizProgress:
 
 @dataclass(frozen=True)
 class ProgressRecord:
-    """All progress: labs and quizzes by name."""
+    """All progress: labs and quizzes by name, predictions by their question."""
 
     labs: dict[str, LabProgress] = field(default_factory=dict)
     quizzes: dict[str, QuizProgress] = field(default_factory=dict)
+    predictions: dict[str, str] = field(default_factory=dict)
 
 
 def load() -> ProgressRecord:
@@ -83,6 +84,12 @@ def record_quiz(quiz: str, right: int, questions: int) -> None:
             record.quizzes[quiz] = QuizProgress(right, questions, _now())
 
 
+def record_prediction(question: str, guess: str) -> None:
+    """Keep what the learner predicted; the last prediction counts."""
+    with _changing() as record:
+        record.predictions[question] = guess
+
+
 def _path() -> Path:
     return progress_dir() / "progress.json"
 
@@ -98,6 +105,7 @@ def _parse(content: str) -> ProgressRecord:
     return ProgressRecord(
         {name: LabProgress(**lab) for name, lab in data["labs"].items()},
         {name: QuizProgress(**quiz) for name, quiz in data["quizzes"].items()},
+        {str(question): str(guess) for question, guess in data.get("predictions", {}).items()},  # files of before have none
     )
 
 

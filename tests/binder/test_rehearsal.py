@@ -1,4 +1,8 @@
-"""What Binder will do, here: build as an ordinary user without Docker, start, and run chapter 02 within 2 GB."""
+"""What Binder will do, here: build as an ordinary user without Docker, start, and run chapter 02 within 2 GB.
+
+The build finds packages and jars where it would put them, as files shared with this environment, and downloads nothing. With
+``KAFKALAB_BINDER=scratch`` (`make test-all`) it starts with nothing, as on Binder.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +11,19 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import urllib.request
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from kafkalab.paths import cache_dir
 from kafkalab.waiting import wait_until
-
-from .memory import MemoryWatch, memory_limit
+from memory_watch import MemoryWatch, memory_limit
 
 pytestmark = [pytest.mark.network, pytest.mark.cluster, pytest.mark.timeout(1200)]
 
@@ -29,11 +35,22 @@ CHAPTER = "notebooks/02_cluster_failover.ipynb"
 USER, GROUP = "nobody", "nogroup"
 AS_USER = ("setpriv", f"--reuid={USER}", f"--regid={GROUP}", "--clear-groups", "--no-new-privs")
 
-NOT_COPIED = (".git", ".venv", "__pycache__", "*.egg-info", ".pytest_cache", ".ipynb_checkpoints")
+NOT_COPIED = (".git", ".venv", "__pycache__", "*.egg-info", ".pytest_cache", ".ipynb_checkpoints", "workspace")
 
 # Neither Docker nor a Java of the machine may be found, nor settings of the course that hold here.
 NOT_ON_PATH = ("docker", "dockerd", "containerd", "java", "python", "python3")
-NOT_IN_ENVIRONMENT = ("KAFKALAB_", "JUPYTER_", "XDG_", "PYTEST_", "PYTHON", "PYSPARK_", "VIRTUAL_ENV", "TMPDIR", "DOCKER_", "JAVA_HOME")
+NOT_IN_ENVIRONMENT = (
+    "KAFKALAB_",
+    "JUPYTER_",
+    "XDG_",
+    "PYTEST_",
+    "PYTHON",
+    "PYSPARK_",
+    "VIRTUAL_ENV",
+    "TMPDIR",
+    "DOCKER_",
+    "JAVA_HOME",
+)
 
 
 def as_user(command: Sequence[str | Path]) -> list[str]:
@@ -86,6 +103,8 @@ def session() -> Iterator[Session]:
         if os.geteuid() == 0:
             subprocess.run(["chown", "-R", f"{USER}:{GROUP}", home], check=True)
         _make_environment(session)
+        if os.environ.get("KAFKALAB_BINDER") != "scratch":
+            _share_downloads(session)
         built = session.run("binder/postBuild")
         assert built.returncode == 0, built.stdout[-4000:]
         yield session
@@ -104,13 +123,51 @@ def _make_environment(session: Session) -> None:
     pytest.fail("no Python here can be used by an ordinary user; on Debian: apt-get install python3-venv. " + "; ".join(said))
 
 
+def _share_downloads(session: Session) -> None:
+    """Put this environment's packages and this cache's entries where the build of the session would put them."""
+    bin_here, bin_there = Path(sys.executable).parent, session.home / "env/bin"
+    site_there = session.run(
+        bin_there / "python", "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"
+    ).stdout.strip()
+    site_here = sysconfig.get_path("purelib")
+    if Path(site_here).parent.name != Path(site_there).parent.name:
+        return  # another version of Python: its packages are others
+    _share(Path(site_here), Path(site_there), ignore=shutil.ignore_patterns("__editable__*", "kafkalab-*", "pip", "pip-*"))
+    for script in bin_here.iterdir():
+        if script.name.startswith(("python", "pip", "activate", "kafkalab")) or (bin_there / script.name).exists():
+            continue
+        content = script.read_bytes()
+        if content.startswith(b"#!") and bytes(bin_here) in content:
+            (bin_there / script.name).write_bytes(content.replace(bytes(bin_here), bytes(bin_there)))
+            (bin_there / script.name).chmod(0o755)
+        else:
+            os.link(script, bin_there / script.name)
+    for folder in ("archives", "jars", "registries"):
+        if (cache_dir() / folder).exists():
+            _share(cache_dir() / folder, session.home / ".cache/kafkalab" / folder)
+    if os.geteuid() == 0:  # folders only: the files are this environment's
+        for folder in (session.home / "env", session.home / ".cache"):
+            subprocess.run(["find", folder, "-type", "d", "-exec", "chown", f"{USER}:{GROUP}", "{}", "+"], check=True)
+
+
+def _share(source: Path, target: Path, **options: Any) -> None:
+    def link(file: str, copy: str) -> None:
+        if not os.path.exists(copy):
+            try:
+                os.link(file, copy)
+            except OSError:  # on another disk
+                shutil.copy2(file, copy)
+
+    shutil.copytree(source, target, copy_function=link, dirs_exist_ok=True, symlinks=True, **options)
+
+
 def test_build_needs_neither_docker_nor_java(session: Session) -> None:
     assert session.run("bash", "-c", "command -v docker java").stdout == ""
     doctor = session.run("binder/start", "kafkalab", "doctor")
     assert doctor.returncode == 0, doctor.stdout
 
 
-def test_start_has_the_tools_the_backend_and_the_workspace(session: Session) -> None:
+def test_start_has_the_tools_the_backend_and_the_first_chapter(session: Session) -> None:
     shown = session.run("binder/start", "bash", "-c", 'echo "$KAFKALAB_BACKEND"; command -v kafka-topics.sh')
     assert shown.returncode == 0, shown.stdout
     assert "local" in shown.stdout.splitlines()
@@ -118,6 +175,13 @@ def test_start_has_the_tools_the_backend_and_the_workspace(session: Session) -> 
     exported = session.run("jupyter", "lab", "workspaces", "export", "default")
     wanted = json.loads((ROOT / "binder/workspace.json").read_text())
     assert json.loads(exported.stdout.splitlines()[-1])["data"] == wanted["data"]
+
+
+def test_start_works_in_the_learners_workspace(session: Session) -> None:
+    shown = session.run("binder/start", "pwd").stdout.splitlines()[-1]
+    assert shown == str(session.course / "workspace")
+    assert (session.course / "workspace" / CHAPTER).exists()
+    assert not (session.course / "workspace/solutions").exists()
 
 
 def test_chapter_within_two_gigabytes(session: Session, measured) -> None:

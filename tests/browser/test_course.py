@@ -1,4 +1,4 @@
-"""The course as a learner sees it: JupyterLab in a browser, the map, and its Kill button.
+"""The course as a learner sees it: JupyterLab in a browser, the cluster panel and its buttons, predictions, a lab's card.
 
 Writes the picture that the README shows: ``docs/cluster-map.png`` (when ``KAFKALAB_WRITE_PICTURE`` is set), so the
 picture is of the thing itself.
@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import nbformat
@@ -22,110 +23,304 @@ from kafkalab import wait_until
 
 ROOT = Path(__file__).parents[2]
 CHAPTER = "notebooks/02_cluster_failover.ipynb"
+LAB = "labs/02_cluster_failover/02_failsafe.ipynb"
+NOT_YET = "No cluster yet. Run the first cell."
 # Quiet: no sandbox (the tests may run as root), no calls home.
-CHROMIUM_OPTIONS = (
-    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync"
-).split()
+CHROMIUM_OPTIONS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 SETTINGS = {
     "@jupyterlab/notebook-extension/tracker.jupyterlab-settings": '{"windowingMode": "none"}',  # all cells stay in the page
     "@jupyterlab/apputils-extension/notification.jupyterlab-settings": '{"fetchNews": "false", "checkForUpdates": false}',
 }
 
-
-def code_cells(notebook: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
-    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(400)]
 
 
-@pytest.fixture
-def course(tmp_path: Path) -> Iterator[str]:
-    """JupyterLab on chapter 02 of a copy of the notebooks, without outputs, as ``kafkalab lab 02`` starts it; yields its address."""
-    shutil.copytree(ROOT / "notebooks", tmp_path / "notebooks", ignore=shutil.ignore_patterns(".*"))
-    notebook = nbformat.read(tmp_path / CHAPTER, nbformat.NO_CONVERT)
-    for cell in code_cells(notebook):
-        cell.outputs, cell.execution_count = [], None  # a number in the prompt tells that the cell was run now
-    nbformat.write(notebook, tmp_path / CHAPTER)
+@dataclass(frozen=True)
+class Course:
+    """A JupyterLab on a learner's workspace."""
+
+    server: str
+    token: str
+    workspace: Path
+
+    def address(self, notebook: str, layout: str) -> str:
+        """Where a notebook opens in an arrangement of windows of its own."""
+        return f"{self.server}/lab/workspaces/{layout}/tree/{notebook}?token={self.token}"
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Course]:
+    """JupyterLab as ``kafkalab lab`` starts it, on a workspace of its own."""
+    folder = tmp_path_factory.mktemp("course")
     for name, text in SETTINGS.items():
-        path = tmp_path / "settings" / name
+        path = folder / "settings" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     environment = {
         **os.environ,
-        "JUPYTERLAB_SETTINGS_DIR": str(tmp_path / "settings"),
+        "JUPYTERLAB_SETTINGS_DIR": str(folder / "settings"),
+        "JUPYTERLAB_WORKSPACES_DIR": str(folder / "layouts"),
         "JUPYTER_ALLOW_ROOT": "1",
         "KAFKALAB_BACKEND": "local",
+        "KAFKALAB_PROGRESS": str(folder / "progress"),
     }
-    log = tmp_path / "lab.log"
+    log = folder / "lab.log"
+    command = [Path(sys.executable).with_name("kafkalab"), "lab", "--no-browser", "--workspace", folder / "work", "02"]
     with log.open("w") as output:
         lab = subprocess.Popen(
-            [str(Path(sys.executable).with_name("kafkalab")), "lab", "--no-browser", "02"],
-            cwd=tmp_path, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
-        )  # fmt: skip
+            command,
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
     try:
-        found = wait_until(lambda: re.search(r"http://127\.0\.0\.1:\d+/\S+", log.read_text()), 60, "JupyterLab's address", last_seen=log.read_text)
-        yield found[0]
+        address = r"(http://127\.0\.0\.1:\d+)/\S+token=(\w+)"
+        found = wait_until(lambda: re.search(address, log.read_text()), 60, "JupyterLab's address", last_seen=log.read_text)
+        yield Course(found[1], found[2], folder / "work")
     finally:
         lab.terminate()  # not SIGINT: what a shell starts in the background ignores that
         lab.wait(60)
 
 
 @pytest.fixture
-def page() -> Iterator[Page]:
+def errors() -> list[Error]:
+    """What went wrong in the page, unnoticed: a test ends with none."""
+    return []
+
+
+@pytest.fixture
+def page(course: Course, errors: list[Error]) -> Iterator[Page]:
     executable = os.environ.get("KAFKALAB_CHROMIUM") or shutil.which("chromium")
     if not executable:
         pytest.skip("there is no Chromium")
     with sync_playwright() as play:
         browser = play.chromium.launch(executable_path=executable, args=CHROMIUM_OPTIONS)
-        yield browser.new_page(viewport={"width": 1280, "height": 1000})
+        page = browser.new_page(viewport={"width": 1280, "height": 1000})
+        page.set_extra_http_headers({"Authorization": f"token {course.token}"})
+        page.on("pageerror", lambda error: errors.append(error))
+        yield page
+        assert not errors
+        for kernel in kernels(page, course):
+            page.request.delete(f"{course.server}/api/kernels/{kernel}")
         browser.close()
 
 
-def opened(page: Page, address: str) -> bool:
-    try:
-        page.goto(address)
-    except Error as error:
-        if "ERR_NETWORK_CHANGED" in error.message:  # Chromium's word for an interface that came or went: Docker's, say
-            return False
-        raise
-    return True
+def kernels(page: Page, course: Course) -> list[str]:
+    return [kernel["id"] for kernel in page.request.get(f"{course.server}/api/kernels").json()]
 
 
-def run_cell(page: Page, cells: Locator, number: int) -> Locator:
-    """Run a code cell and wait until it has run."""
-    cell = cells.nth(number)
+def open_notebook(page: Page, address: str) -> None:
+    """Open a notebook and wait until its kernel is ready."""
+
+    def opened() -> bool:
+        try:
+            page.goto(address)
+        except Error as error:
+            if "ERR_NETWORK_CHANGED" in error.message:  # Chromium's word for an interface that came or went: Docker's, say
+                return False
+            raise
+        return True
+
+    wait_until(opened, 30, "the page to load")
+    wait_until_ready(page)
+
+
+def wait_until_ready(page: Page) -> None:
+    # Not the indicator beside the kernel's name, which says so before there is a kernel: JupyterLab would start a second
+    # one for a cell that is run then, or ask which, and forget the cell.
+    expect(page.locator("#jp-main-statusbar")).to_contain_text("| Idle", timeout=90_000)
+
+
+def run_cell(page: Page, number: int, *, fails: bool = False) -> Locator:
+    """Run a code cell of the notebook that is shown and wait until it has run, or failed."""
+    cell = page.locator(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-CodeCell").nth(number)
     cell.scroll_into_view_if_needed()
+    if (folded := cell.locator(".jp-InputPlaceholder")).count():  # the source of an explanation
+        folded.click()
     cell.locator(".cm-content").first.click()
     page.keyboard.press("Shift+Enter")
     expect(cell.locator(".jp-InputPrompt")).to_have_text(re.compile(r"\[\d+\]:"), timeout=90_000)
+    expect(cell.locator(".jp-OutputArea-output[data-mime-type='application/vnd.jupyter.stderr']")).to_have_count(int(fails))
     return cell
 
 
-@pytest.mark.browser
-@pytest.mark.timeout(400)
-def test_kill_a_broker_with_the_button(course: str, page: Page) -> None:
-    sources = [cell.source for cell in code_cells(nbformat.read(ROOT / CHAPTER, nbformat.NO_CONVERT))]
-    wait_until(lambda: opened(page, course), 30, "the page to load")
-    cells = page.locator(".jp-Notebook .jp-CodeCell")
-    expect(cells).to_have_count(len(sources), timeout=60_000)
-    # Not the indicator beside the kernel's name, which says so before there is a kernel: JupyterLab would start a second one for
-    # a cell that is run then, or ask which, and forget the cell.
-    expect(page.locator("#jp-main-statusbar")).to_contain_text("| Idle", timeout=90_000)
+def panel_of(page: Page, name: str) -> Locator:
+    return page.get_by_role("tabpanel", name=f"Cluster · {name}", include_hidden=True)
 
-    map_cell = next(number for number, source in enumerate(sources) if "cluster_map = ClusterMap" in source)
+
+def tab(page: Page, label: str) -> Locator:
+    return page.locator(".lm-DockPanel-tabBar .lm-TabBar-tab").filter(has_text=label)
+
+
+def smallest_text(panel: Locator) -> float:
+    """Height of the smallest letters of a map, in pixels of the screen."""
+    return panel.evaluate(
+        """panel => Math.min(...[...panel.querySelectorAll('svg text')].map(text => {
+            const svg = text.ownerSVGElement;
+            return parseFloat(text.getAttribute('font-size')) * svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
+        }))"""
+    )
+
+
+def code_cells(notebook: str) -> list[str]:
+    return [cell.source for cell in nbformat.read(ROOT / notebook, nbformat.NO_CONVERT).cells if cell.cell_type == "code"]
+
+
+def test_the_panel_shows_the_cluster_of_a_chapter_beside_it(course: Course, page: Page, errors: list[Error]) -> None:
+    open_notebook(page, course.address(CHAPTER, "chapter"))
+    panel = panel_of(page, "02_cluster_failover")
+    expect(panel.get_by_text(NOT_YET)).to_be_visible(timeout=60_000)
+    expect(tab(page, "Cluster · 02_cluster_failover")).to_have_count(1)
+    notebook = page.locator(".jp-NotebookPanel").bounding_box()
+    beside = panel.bounding_box()
+    assert notebook and beside
+    assert beside["x"] >= notebook["x"] + notebook["width"] and beside["width"] >= 360
+
+    map_cell = next(number for number, source in enumerate(code_cells(CHAPTER)) if "cluster_map = ClusterMap" in source)
     for number in range(map_cell + 1):
-        cell = run_cell(page, cells, number)
-        expect(cell.locator(".jp-OutputArea-output[data-mime-type='application/vnd.jupyter.stderr']")).to_have_count(0)
-    words = cell.locator(".jp-OutputArea svg text")
+        cell = run_cell(page, number)
+    expect(cell).to_contain_text("The live map is in the panel beside this notebook.")
+    expect(panel.get_by_text(NOT_YET)).to_be_hidden()
+    words = panel.locator("svg text")
     for broker in range(3):
-        expect(words.filter(has_text=f"broker {broker}").first).to_be_visible(timeout=20_000)
+        expect(words.filter(has_text=f"broker {broker}")).to_be_visible(timeout=20_000)
     expect(words.filter(has_text=re.compile(r"^up$"))).to_have_count(3, timeout=20_000)
 
-    cell.get_by_role("button", name="Kill").first.click()
+    assert smallest_text(panel) >= 12
+    page.set_viewport_size({"width": 1000, "height": 1000})
+    narrow = panel.bounding_box()
+    assert narrow and 360 <= narrow["width"] < 380
+    assert smallest_text(panel) >= 12
+    assert panel.evaluate("panel => panel.scrollWidth <= panel.clientWidth"), "the map is wider than the panel"
+    page.set_viewport_size({"width": 1280, "height": 1000})
+
+    panel.get_by_role("button", name="Kill 0").click()
     expect(words.filter(has_text=re.compile(r"^dead$"))).to_have_count(1, timeout=10_000)
-    expect(cell.get_by_text(re.compile(r"now led by|leader 0 →")).first).to_be_visible(timeout=30_000)
+    expect(panel.get_by_text(re.compile(r"now led by|leader 0 →")).first).to_be_visible(timeout=30_000)
     if os.environ.get("KAFKALAB_WRITE_PICTURE"):
         (ROOT / "docs").mkdir(exist_ok=True)
-        cell.screenshot(path=str(ROOT / "docs/cluster-map.png"))
-
-    cell.get_by_role("button", name="Restart").first.click()
+        panel.screenshot(path=str(ROOT / "docs/cluster-map.png"))
+    panel.get_by_role("button", name="Restart 0").click()
     expect(words.filter(has_text=re.compile(r"^dead$"))).to_have_count(0, timeout=60_000)
+
+    assert not errors
+    page.reload()
+    expect(words.filter(has_text=re.compile(r"^up$"))).to_have_count(3, timeout=90_000)
+    errors[:] = [error for error in errors if "Failed to fetch" not in error.message]  # under way when the page was left
+    panel.get_by_role("button", name="Pause 1").focus()
+
+    # Another notebook has a panel of its own; each is shown with its notebook. It opens beside the first
+    # notebook, though the panel has the focus.
+    page.locator(".jp-DirListing-item").filter(has_text="00_start_here").dblclick()
+    other = panel_of(page, "00_start_here")
+    expect(other.get_by_text(NOT_YET)).to_be_visible(timeout=60_000)
+    expect(panel).to_be_hidden()
+    areas = page.locator(".lm-DockPanel-tabBar").filter(has_text="00_start_here.ipynb")
+    expect(areas.filter(has_text="02_cluster_failover.ipynb")).to_have_count(1)
+    tab(page, "02_cluster_failover.ipynb").click()
+    expect(panel).to_be_visible()
+    expect(other).to_be_hidden()
+    wait_until_ready(page)
+    assert len(kernels(page, course)) == 2
+
+    tab(page, "02_cluster_failover.ipynb").locator(".lm-TabBar-tabCloseIcon").click()
+    page.locator(".jp-Dialog").get_by_role("button", name="Discard").click()
+    expect(panel).to_have_count(0)
+    expect(tab(page, "Cluster · 02_cluster_failover")).to_have_count(0)
+    expect(other).to_be_visible()
+
+
+def test_a_restarted_kernel_has_no_cluster_yet(course: Course, page: Page) -> None:
+    open_notebook(page, course.address(LAB, "lab"))
+    panel = panel_of(page, "02_failsafe")
+    expect(panel.get_by_text(NOT_YET)).to_be_visible(timeout=60_000)
+    start = write(course, "restart", "from kafkalab import Cluster\n\ncluster = Cluster(brokers=1).start()", "cluster.stop()")
+    open_notebook(page, course.address(start, "restart"))
+    panel = panel_of(page, "restart")
+    up = panel.locator("svg text").filter(has_text=re.compile(r"^up$"))
+    run_cell(page, 0)
+    expect(up).to_have_count(1, timeout=20_000)
+    page.get_by_role("button", name="Restart the kernel", exact=True).click()
+    page.locator(".jp-Dialog").get_by_role("button", name="Confirm Kernel Restart").click()
+    expect(panel.get_by_text(NOT_YET)).to_be_visible(timeout=60_000)
+    wait_until_ready(page)
+    run_cell(page, 0)
+    expect(up).to_have_count(1, timeout=20_000)
+    run_cell(page, 1)
+    expect(panel.get_by_text("The cluster has stopped.")).to_be_visible(timeout=20_000)
+
+
+def test_a_prediction_is_shown_again_beside_what_was_measured(course: Course, page: Page) -> None:
+    notebook = write(
+        course,
+        "predict",
+        'from kafkalab import Predict\n\ngap = Predict("How much longer?", options=["as long", "2×", "more than 100×"])\ngap',
+        'gap.explain("The first one *waits*.", measured="676×")',
+        'speed = Predict("How long?", unit="s")\nspeed',
+        'speed.explain("It is quick.", measured="1.9 s")',
+    )
+    open_notebook(page, course.address(notebook, "predict"))
+    question, explanation, *_ = (run_cell(page, number) for number in range(4))
+    expect(explanation).not_to_contain_text("Measured:")
+    question.get_by_text("2×", exact=True).click()
+    question.get_by_role("button", name="Predict").click()
+    expect(explanation.locator(".jp-OutputArea")).to_contain_text("You said 2×. Measured: 676×. The first one waits.")
+    expect(explanation.locator(".jp-OutputArea em")).to_have_text("waits")
+    expect(question.get_by_role("button", name="Predict")).to_be_disabled()
+
+    late = page.locator(".jp-CodeCell").nth(3)
+    late.get_by_role("button", name="Show me").click()
+    expect(late.locator(".jp-OutputArea")).to_contain_text("Measured: 1.9 s. It is quick.")
+
+
+def test_the_card_of_a_lab_checks_and_helps(course: Course, page: Page) -> None:
+    notebook = write(
+        course,
+        "card",
+        'from kafkalab import Cluster, LabCard\n\nLabCard("00_first_record")',
+        "cluster = Cluster(brokers=1).start()",
+        "cluster.kill(9)",
+    )
+    open_notebook(page, course.address(notebook, "card"))
+    panel = panel_of(page, "card")
+    expect(run_cell(page, 0)).to_contain_text("The lab card is in the panel beside this notebook.")
+    panel.get_by_role("button", name="Check").click()
+    expect(panel.get_by_text("There's no cluster yet.")).to_be_visible()
+    run_cell(page, 1)
+    panel.get_by_role("button", name="Check").click()
+    expect(panel.get_by_label("not met", exact=True).first).to_be_visible(timeout=30_000)
+    panel.get_by_role("button", name="Next hint").click()
+    panel.get_by_role("button", name="Next hint").click()
+    expect(panel.get_by_text("Hint 1 of")).to_be_visible()
+    expect(panel.get_by_text("Hint 2 of")).to_be_visible()
+    panel.get_by_role("button", name="Solution").click()
+    expect(panel.get_by_text("Show the solution?")).to_be_visible()
+    panel.get_by_role("button", name="Yes").click()
+    panel.get_by_role("link", name="00_first_record.ipynb").click()
+    expect(tab(page, "00_first_record.ipynb")).to_have_count(1, timeout=30_000)
+
+    tab(page, "card.ipynb").click()
+    error = run_cell(page, 2, fails=True).locator(".jp-OutputArea")
+    expect(error).to_contain_text("UnknownBroker")
+    expect(error.locator("details")).to_have_count(1)
+    assert error.evaluate("area => area.innerText.trim().split('\\n').length") < 6
+
+
+def write(course: Course, name: str, *cells: str) -> str:
+    """A notebook in the learner's folder of chapter 00's labs; its path for JupyterLab."""
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in cells])
+    notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    path = f"labs/00_start_here/{name}.ipynb"
+    nbformat.write(notebook, course.workspace / path)
+    return path

@@ -13,20 +13,11 @@ from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, To
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from kafkalab import Cluster, wait_until
-from kafkalab.checks import Sight
+from kafkalab.checks import CheckContext
 from kafkalab.errors import MirrorFailed
 from kafkalab.paths import runs_dir
 from kafkalab.services import MirrorMaker
 
-ONE_COPY = {
-    "replication.factor": 1,
-    "offset-syncs.topic.replication.factor": 1,
-    "checkpoints.topic.replication.factor": 1,
-    "heartbeats.topic.replication.factor": 1,
-    "config.storage.replication.factor": 1,
-    "offset.storage.replication.factor": 1,
-    "status.storage.replication.factor": 1,
-}
 QUICK = {
     "refresh.topics.interval.seconds": 1,
     "refresh.groups.interval.seconds": 1,
@@ -56,7 +47,7 @@ def pair(backend: str) -> Iterator[tuple[Cluster, Cluster]]:
 def mirror(pair: tuple[Cluster, Cluster]) -> Iterator[MirrorMaker]:
     """From the first to the second one."""
     first, second = pair
-    with MirrorMaker({"first": first, "second": second}, {**ONE_COPY, **QUICK, **FLOW}) as mirror:
+    with MirrorMaker({"first": first, "second": second}, {**QUICK, **FLOW}) as mirror:
         yield mirror
 
 
@@ -69,7 +60,10 @@ def send(cluster: Cluster, numbers: range) -> None:
 
 def content(cluster: Cluster, topic: str) -> Counter:
     """What is kept of a record: all but its offset."""
-    return Counter((m.partition(), m.key(), m.value(), m.timestamp(), tuple(m.headers() or ())) for m in Sight(cluster).records(topic))
+    return Counter(
+        (m.partition(), m.key(), m.value(), m.timestamp(), tuple(m.headers() or ()))
+        for m in CheckContext(cluster).records(topic)
+    )
 
 
 def copied(cluster: Cluster, topic: str, count: int) -> None:
@@ -103,7 +97,33 @@ def test_it_listens_nowhere_and_its_settings_are_its_owners(mirror: MirrorMaker)
     process = psutil.Process(mirror.pid)
     assert not [c for c in process.net_connections() if c.status == psutil.CONN_LISTEN]
     file = Path(process.cmdline()[-1])
-    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    private = (file, file.with_name("mirror.log"), file.with_name("output.log"))
+    assert {stat.S_IMODE(path.stat().st_mode) for path in private} == {0o600}
+
+
+def test_native_libraries_are_unpacked_into_its_folder(mirror: MirrorMaker) -> None:
+    """Else they stay in the folder for temporary data when it's killed."""
+    process = psutil.Process(mirror.pid)
+    assert f"-Djava.io.tmpdir={process.cwd()}" in process.cmdline()
+
+
+def test_there_are_as_many_copies_as_brokers(pair: tuple[Cluster, Cluster], mirror: MirrorMaker) -> None:
+    """The fixture sets none of the seven replication factors; Kafka's own are 2 and 3."""
+    topics = pair[1].describe(groups=False, internal=True).topics
+    assert {"first.prices", "heartbeats", "first.checkpoints.internal", "mm2-offsets.first.internal"} <= topics.keys()
+    assert {len(partition.replicas) for partitions in topics.values() for partition in partitions} == {1}
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [("replication.factor", "2"), ("first->second.replication.factor", "2"), ("second.status.storage.replication.factor", "3")],
+)
+def test_a_replication_factor_of_ones_own_wins(pair: tuple[Cluster, Cluster], setting: str, value: str) -> None:
+    first, second = pair
+    properties = MirrorMaker({"first": first, "second": second}, {**FLOW, setting: value})._properties()
+    assert properties[setting] == value
+    if setting == "replication.factor":  # one for this flow would count more
+        assert "first->second.replication.factor" not in properties
 
 
 def test_a_group_goes_on_in_the_other_cluster(pair: tuple[Cluster, Cluster], mirror: MirrorMaker) -> None:

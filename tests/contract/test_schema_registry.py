@@ -6,6 +6,7 @@ import json
 import socket
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from urllib.parse import urlparse
 
 import psutil
@@ -15,6 +16,7 @@ from confluent_kafka.schema_registry.error import SchemaRegistryError
 
 from kafkalab import Cluster, SchemaRegistry
 from kafkalab.errors import ClusterNotRunning, PortInUse, RegistryFailed
+from kafkalab.lifeline import marked_processes
 
 MOST_MEMORY = 300 << 20
 
@@ -50,9 +52,21 @@ def test_start_returns_a_registry_that_answers(registry: SchemaRegistry, client:
     measured(f"{registry.product}: {registry.memory() >> 20} MB")
 
 
+def test_native_libraries_are_unpacked_into_its_folder(shared: Cluster, registry: SchemaRegistry) -> None:
+    """Else they stay in the folder for temporary data when it's killed."""
+    if registry.product != "Apicurio Registry":
+        pytest.skip("in a container they go with it")
+    [command] = [p.cmdline() for p in marked_processes(shared.run.id) if "io.quarkus.runner.GeneratedMain" in p.cmdline()]
+    [folder] = [word.partition("=")[2] for word in command if word.startswith("-Djava.io.tmpdir=")]
+    assert Path(folder).parent == shared.run.directory
+    assert list(Path(folder).glob("**/*.so")), "it has compressed an answer by now"
+
+
 def test_it_listens_on_loopback_only(registry: SchemaRegistry) -> None:
     port = urlparse(registry.url).port
-    others = {a.address for found in psutil.net_if_addrs().values() for a in found if a.family == socket.AF_INET} - {"127.0.0.1"}
+    others = {a.address for found in psutil.net_if_addrs().values() for a in found if a.family == socket.AF_INET} - {
+        "127.0.0.1"
+    }
     for address in others:
         with socket.socket() as probe:
             probe.settimeout(2)
@@ -84,14 +98,18 @@ def test_what_is_not_compatible_is_refused(client: SchemaRegistryClient) -> None
     assert client.get_versions("refused") == [1, 2]
 
 
-def test_a_killed_registry_comes_back_with_its_schemas(registry: SchemaRegistry, client: SchemaRegistryClient, measured) -> None:
+def test_a_killed_registry_comes_back_with_its_schemas(
+    registry: SchemaRegistry, client: SchemaRegistryClient, measured
+) -> None:
     address, ids = registry.url, [client.register_schema(f"kept-{n}", avro(f"f{n}")) for n in range(5)]
     client.set_compatibility("kept-0", "FULL")
     registry.kill()
     assert not registry.running
     began = time.monotonic()
     registry.restart()
-    measured(f"{registry.product}: {time.monotonic() - began:.1f} s to a restarted one that answers (8 s are allowed on an idle machine)")
+    measured(
+        f"{registry.product}: {time.monotonic() - began:.1f} s to a restarted one that answers (8 s are allowed on an idle machine)"
+    )
     assert registry.running and registry.url == address
     anew = SchemaRegistryClient({"url": registry.url})
     assert [anew.get_latest_version(f"kept-{n}").schema_id for n in range(5)] == ids

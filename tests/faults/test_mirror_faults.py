@@ -23,22 +23,13 @@ from confluent_kafka.admin import (
 )
 
 from kafkalab import Cluster, wait_until
-from kafkalab.checks import Sight
+from kafkalab.checks import CheckContext
 from kafkalab.cluster import Listener
 from kafkalab.errors import MirrorFailed
 from kafkalab.lifeline import marked_processes
 from kafkalab.paths import runs_dir
 from kafkalab.services import MirrorMaker
 
-ONE_COPY = {
-    "replication.factor": 1,
-    "offset-syncs.topic.replication.factor": 1,
-    "checkpoints.topic.replication.factor": 1,
-    "heartbeats.topic.replication.factor": 1,
-    "config.storage.replication.factor": 1,
-    "offset.storage.replication.factor": 1,
-    "status.storage.replication.factor": 1,
-}
 TOPICS = ("prices", "few", "many", "guarded")
 FLOW = {
     "first->second.enabled": True,
@@ -53,7 +44,9 @@ GUARDED = {
     "super.users": "User:ANONYMOUS",
 }
 USERS = Listener(
-    "USERS", "SASL_PLAINTEXT", settings={"sasl.enabled.mechanisms": "PLAIN", "plain.sasl.jaas.config": f'{JAAS} user_mirror="m-1";'}
+    "USERS",
+    "SASL_PLAINTEXT",
+    settings={"sasl.enabled.mechanisms": "PLAIN", "plain.sasl.jaas.config": f'{JAAS} user_mirror="m-1";'},
 )
 
 
@@ -75,7 +68,9 @@ def first() -> Iterator[Cluster]:
 @pytest.fixture(scope="module")
 def second() -> Iterator[Cluster]:
     """The target, which knows users."""
-    with Cluster(1, backend="local", settings={"auto.create.topics.enable": False, **GUARDED}, listeners=(Listener(), USERS)) as cluster:
+    with Cluster(
+        1, backend="local", settings={"auto.create.topics.enable": False, **GUARDED}, listeners=(Listener(), USERS)
+    ) as cluster:
         yield cluster
 
 
@@ -83,10 +78,10 @@ def copied(cluster: Cluster, topic: str) -> list[int]:
     """Waits for all 30 records, and says in which partitions they lie."""
 
     def there() -> list[int] | None:
-        records = Sight(cluster).records(topic)
+        records = CheckContext(cluster).records(topic)
         return sorted({m.partition() for m in records}) if len({m.value() for m in records}) == 30 else None
 
-    return wait_until(there, 60, f"30 records in {topic}", last_seen=lambda: len(Sight(cluster).records(topic)))
+    return wait_until(there, 60, f"30 records in {topic}", last_seen=lambda: len(CheckContext(cluster).records(topic)))
 
 
 @pytest.mark.parametrize(
@@ -105,7 +100,7 @@ def test_a_topic_that_exists_with_other_partitions(first: Cluster, second: Clust
     admin = AdminClient(second.client_config())
     for created in admin.create_topics([NewTopic("first.few", 1, 1), NewTopic("first.many", 5, 1)]).values():
         created.result()
-    with MirrorMaker({"first": first, "second": second}, {**ONE_COPY, **FLOW}):
+    with MirrorMaker({"first": first, "second": second}, FLOW):
         # Records keep their partition: where there are too few MirrorMaker adds some, where there are more they stay empty.
         assert copied(second, "first.few") == copied(second, "first.many") == [0, 1, 2]
         topics = second.describe(groups=False).topics
@@ -124,12 +119,12 @@ def test_missing_acl_on_the_target(first: Cluster, second: Cluster) -> None:
     for prefix in ("mm2-", "heartbeats", "first.checkpoints"):
         allow(ResourceType.TOPIC, prefix, ResourcePatternType.PREFIXED)
     as_user = {
-        "second.bootstrap.servers": second._running().address(0, "USERS"),
+        "second.bootstrap.servers": second._running()[0].address(0, "USERS"),
         "second.security.protocol": "SASL_PLAINTEXT",
         "second.sasl.mechanism": "PLAIN",
         "second.sasl.jaas.config": f'{JAAS} username="mirror" password="m-1";',
     }
-    with MirrorMaker({"first": first, "second": second}, {**ONE_COPY, **FLOW, **as_user, "first->second.topics": "guarded"}) as mirror:
+    with MirrorMaker({"first": first, "second": second}, {**FLOW, **as_user, "first->second.topics": "guarded"}) as mirror:
         failures = wait_until(mirror.failures, 60, "the task to fail", last_seen=mirror.states)
         assert list(failures) == ["first->second MirrorSourceConnector task 0"]
         assert "TopicAuthorizationException: Not authorized to access topics: [first.guarded]" in failures.popitem()[1]
@@ -142,7 +137,7 @@ def test_missing_acl_on_the_target(first: Cluster, second: Cluster) -> None:
 
 
 def test_a_cluster_that_is_not_there(first: Cluster, second: Cluster) -> None:
-    mirror = MirrorMaker({"first": first, "second": second}, {**ONE_COPY, **FLOW})
+    mirror = MirrorMaker({"first": first, "second": second}, FLOW)
     for alias, cluster in mirror.clusters.items():
         cluster.kill(0)
         with pytest.raises(MirrorFailed, match=f"the cluster '{alias}' does not answer at 127.0.0.1:.*needs both sides"):
@@ -151,12 +146,12 @@ def test_a_cluster_that_is_not_there(first: Cluster, second: Cluster) -> None:
         cluster.restart(0)
 
 
-OWNER = f"""
+OWNER = """
     import sys
     from kafkalab import Cluster
     from kafkalab.services import MirrorMaker
     first, second = (Cluster(1, backend="local").start() for _ in range(2))
-    mirror = MirrorMaker({{"first": first, "second": second}}, {{"first->second.enabled": True, **{ONE_COPY}}}).start()
+    mirror = MirrorMaker({"first": first, "second": second}, {"first->second.enabled": True}).start()
     print(mirror._run.id, flush=True)
     sys.stdin.read()
 """
@@ -173,5 +168,7 @@ def test_it_dies_with_its_owner(tmp_path: Path) -> None:
     assert run, errors.read_text()
     assert len(marked_processes(run)) == 1
     owner.kill()
-    wait_until(lambda: not marked_processes(run) and not (runs_dir() / run).exists(), 10, "MirrorMaker and its folder to be gone")
+    wait_until(
+        lambda: not marked_processes(run) and not (runs_dir() / run).exists(), 10, "MirrorMaker and its folder to be gone"
+    )
     owner.wait()

@@ -197,7 +197,11 @@ def test_a_run_whose_owner_crashed_before_its_reaper_is_found(tmp_path: Path, mo
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     owner = run_owner(OWNER.format(brokers=1, backend="local", workers=False), tmp_path, TMPDIR=str(tmp_path))
     run, _ = owner.stdout.readline().split()
-    reapers = [p for p in psutil.process_iter(["cmdline"]) if {str(owner.pid), "kafkalab.lifeline.reaper"} <= {*(p.info["cmdline"] or ())}]
+    reapers = [
+        p
+        for p in psutil.process_iter(["cmdline"])
+        if {str(owner.pid), "kafkalab.lifeline.reaper"} <= {*(p.info["cmdline"] or ())}
+    ]
     assert len(reapers) == 1
     reapers[0].kill()  # ours: started by the owner above
     owner.kill()
@@ -206,3 +210,49 @@ def test_a_run_whose_owner_crashed_before_its_reaper_is_found(tmp_path: Path, mo
     assert len(found) == 1 and marked_processes(run)
     reap(found[0])
     assert not marked_processes(run) and not found[0].directory.exists()
+
+
+FORKING = """
+    import os, sys
+    from kafkalab import Cluster
+    with Cluster(1, backend="local") as cluster:
+        child = os.fork()
+        if child == 0:
+            sys.exit(0)  # leaves the block, and then Python, as a worker of multiprocessing does
+        os.waitpid(child, 0)
+        print(cluster.describe().brokers[0].state, flush=True)
+"""
+
+
+def test_a_forked_child_leaves_its_parents_cluster_alone(tmp_path: Path) -> None:
+    parent = run_owner(FORKING, tmp_path)
+    out, _ = parent.communicate(timeout=120)
+    assert out == "up\n", (tmp_path / "stderr").read_text()
+
+
+NATIVE = """
+    import os
+    from confluent_kafka import Producer
+    from confluent_kafka.admin import AdminClient, NewTopic
+    from kafkalab import Cluster
+    cluster = Cluster(1, backend="local").start()
+    codecs = ("lz4", "snappy", "zstd", "gzip")
+    admin = AdminClient(cluster.client_config())
+    for made in admin.create_topics([NewTopic(codec, 1, 1, config={"compression.type": codec}) for codec in codecs]).values():
+        made.result()
+    producer = Producer(cluster.client_config())
+    for codec in codecs:
+        producer.produce(codec, b"x" * 1000)  # the broker compresses it
+    assert producer.flush(30) == 0
+    print(sorted(path.name for path in (cluster.run.directory / "node-0/tmp").iterdir()), flush=True)
+    cluster.stop()
+"""
+
+
+def test_brokers_leave_nothing_in_the_folder_for_temporary_data(tmp_path: Path) -> None:
+    temporary = tmp_path / "tëmporary"  # a path that is not ASCII has to do, also in the locale "C"
+    temporary.mkdir()
+    owner = run_owner(NATIVE, tmp_path, TMPDIR=str(temporary), LC_ALL="C")
+    out, _ = owner.communicate(timeout=120)
+    assert "snappy" in out, (tmp_path / "stderr").read_text()
+    assert [path.name for path in temporary.iterdir()] == [f"kafkalab-{os.getuid()}"]

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import os
 import re
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from kafkalab import Cluster
-from kafkalab.checks.sight import watermarks
+from kafkalab.cluster.offsets import watermarks
 from kafkalab.errors import WaitTimeout
 from kafkalab.waiting import wait_until
+from stocks import MalformedStockPrice, StockPrice, UnknownTopic, deserialize, partition_count
 
-pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("application")]
+pytestmark = pytest.mark.cluster
 
-SOLUTIONS = Path(__file__).parents[2] / "solutions"
 QUIET = {"log_level": 0, "error_cb": lambda _: None}
 
 
@@ -39,7 +37,7 @@ def topic(broker: Cluster, request: pytest.FixtureRequest) -> str:
     """A topic of the test's own with three partitions."""
     name = re.sub(r"\W+", "-", request.node.name)
     admin = AdminClient(broker.client_config())
-    # What waited while a broker slept goes out in large batches. A broker's limit is one on batches, and librdkafka splits none.
+    # What waited while a broker slept goes out in large batches. The limit is on batches, and librdkafka splits none.
     usual = {"max.message.bytes": "1048588"} if "app" in request.fixturenames else {}
     admin.create_topics([NewTopic(name, 3, 1, config=usual)])[name].result()
     broker.wait_for(lambda v: None not in v.leaders(name).values() if name in v.topics else False, name)
@@ -72,16 +70,13 @@ def start_app(cluster: Cluster, topic: str, **how: object) -> subprocess.Popen:
     """The application as a process of its own."""
     command = [sys.executable, "-m", "stocks.producer_app"]
     command += ["--bootstrap-servers", cluster.bootstrap_servers, "--topic", topic]
-    environment = {**os.environ, "PYTHONPATH": str(SOLUTIONS)}
-    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True, **how)  # type: ignore[call-overload]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, **how)  # type: ignore[call-overload]
 
 
 # -- addresses ------------------------------------------------------------------------------------------------------
 
 
 def test_one_right_address_is_enough(broker: Cluster, topic: str) -> None:
-    from stocks import partition_count
-
     servers = f"127.0.0.1:1,{broker.bootstrap(0)}"
     assert told(broker, topic, bootstrap_servers=servers) == "delivered"
     assert partition_count(Producer({"bootstrap.servers": servers, **QUIET}), topic) == 3
@@ -97,8 +92,6 @@ def test_wrong_addresses_only_are_told_when_the_time_for_delivery_is_over(broker
 
 
 def test_a_topic_that_does_not_exist_is_told_and_not_made(broker: Cluster) -> None:
-    from stocks import UnknownTopic, partition_count
-
     assert told(broker, "stock-pries", topic_metadata_propagation_max_ms=500) == "UNKNOWN_TOPIC_OR_PART"
     with pytest.raises(UnknownTopic, match="no topic 'stock-pries'"):
         partition_count(Producer({**broker.client_config(), **QUIET}), "stock-pries")
@@ -140,8 +133,6 @@ def test_what_is_missing_stays_missing(broker: Cluster, topic: str, key: bytes |
 
 
 def test_a_price_with_negative_cents_never_gets_as_far_as_the_producer(broker: Cluster, topic: str) -> None:
-    from stocks import MalformedStockPrice, StockPrice, deserialize
-
     with pytest.raises(ValueError, match="cents are a whole number from 0, not -9"):
         StockPrice("IBM", 100, -9)
     # Someone else's producer may send one all the same: whoever reads it is told.

@@ -22,7 +22,7 @@ from confluent_kafka.serialization import MessageField, SerializationContext, Se
 
 import kafkalab.distribution.jars as jars_module
 from kafkalab import Cluster, SchemaRegistry, wait_until
-from kafkalab.checks.sight import watermarks
+from kafkalab.cluster.offsets import watermarks
 from kafkalab.distribution.registry import ensure_registry
 from kafkalab.errors import DownloadError, HashMismatch, RegistryFailed
 
@@ -30,6 +30,13 @@ pytestmark = pytest.mark.cluster
 
 SCHEMA = json.dumps({"type": "record", "name": "Employee", "fields": [{"name": "firstName", "type": "string"}]})
 IN_FAULTS = SerializationContext("faults", MessageField.VALUE)
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    """One of its own: the consumers of a registry that was killed stay members of their groups for 45 s."""
+    with Cluster(3, backend="local") as cluster:
+        yield cluster
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +60,9 @@ def test_killed_in_mid_run(cluster: Cluster, registry: SchemaRegistry, client: S
     def run() -> None:
         number = 0
         while not (killed.is_set() and number % 100 == 0 and enough.is_set()):
-            producer.produce("mid-run", value={"firstName": f"Bob {number}"}, on_delivery=lambda error, _: outcomes.append(error))
+            producer.produce(
+                "mid-run", value={"firstName": f"Bob {number}"}, on_delivery=lambda error, _: outcomes.append(error)
+            )
             producer.poll(0.001)
             number += 1
 
@@ -91,7 +100,7 @@ def test_unknown_id(client: SchemaRegistryClient) -> None:
     assert unknown.value.http_status_code == 404
 
 
-@pytest.mark.parametrize("value", [b"\7\0\0\0\1\x06Bob", b"Bob", b"{\"firstName\": \"Bob\"}"])
+@pytest.mark.parametrize("value", [b"\7\0\0\0\1\x06Bob", b"Bob", b'{"firstName": "Bob"}'])
 def test_wrong_magic_byte(client: SchemaRegistryClient, value: bytes) -> None:
     with pytest.raises(SerializationError):
         AvroDeserializer(client, SCHEMA)(value, IN_FAULTS)
@@ -103,7 +112,7 @@ def test_a_record_that_is_cut_off(client: SchemaRegistryClient) -> None:
         AvroDeserializer(client, SCHEMA)(whole[:-1], IN_FAULTS)
 
 
-@pytest.mark.parametrize("text", ["this is no schema", "{\"type\": \"recrod\"}", "", "{"])
+@pytest.mark.parametrize("text", ["this is no schema", '{"type": "recrod"}', "", "{"])
 def test_text_that_is_no_schema(client: SchemaRegistryClient, text: str) -> None:
     with pytest.raises(SchemaRegistryError) as refused:
         client.register_schema("nonsense", Schema(text, "AVRO"))
@@ -162,7 +171,7 @@ def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_not_in_the_cache_and_no_network(empty_cache: Path, no_network: None) -> None:
     with pytest.raises(DownloadError, match=r"apicurio-registry-app.*Is there a network\?"):
         ensure_registry()
-    assert not list(empty_cache.glob("registry-[0-9a-f]*"))
+    assert not list(empty_cache.glob("registries/*"))
 
 
 def test_an_archive_that_is_not_the_locked_one(empty_cache: Path, no_network: None) -> None:
@@ -174,15 +183,18 @@ def test_an_archive_that_is_not_the_locked_one(empty_cache: Path, no_network: No
         archive.add(__file__, "quarkus-run.jar")
     with pytest.raises((DownloadError, HashMismatch)):
         ensure_registry()
-    assert not list(empty_cache.glob("registry-[0-9a-f]*"))
+    assert not list(empty_cache.glob("registries/*"))
 
 
-def test_what_is_damaged_in_the_cache_is_an_error_with_its_log(cluster: Cluster, empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_damaged_in_the_cache_is_an_error_with_its_log(
+    cluster: Cluster, empty_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("KAFKALAB_CACHE")
     whole = ensure_registry()
     monkeypatch.setenv("KAFKALAB_CACHE", str(empty_cache))
-    shutil.copytree(whole, empty_cache / whole.name, copy_function=lambda a, b: Path(b).symlink_to(a))
-    (empty_cache / whole.name / "quarkus/generated-bytecode.jar").unlink()
+    copy = empty_cache / "registries" / whole.name
+    shutil.copytree(whole, copy, copy_function=lambda a, b: Path(b).symlink_to(a))
+    (copy / "quarkus/generated-bytecode.jar").unlink()
     before = {p.pid for p in psutil.Process().children(recursive=True)}
     with pytest.raises(RegistryFailed, match=r"(?s)ended by itself; its log ends:.*GeneratedMain"):
         SchemaRegistry(cluster).start()

@@ -19,7 +19,7 @@ from confluent_kafka.admin import (
 )
 
 from kafkalab import Cluster, wait_until
-from kafkalab.checks.doors import IN, when_knocking
+from kafkalab.checks.access import CONNECTED, try_connect
 from kafkalab.cluster import Listener
 from kafkalab.errors import BrokerFailed, KdcFailed
 from kafkalab.lifeline import marked_processes
@@ -55,29 +55,33 @@ def doors(authority: CertificateAuthority) -> Iterator[Cluster]:
         yield cluster
 
 
-def client(cluster: Cluster, name: str, authority: CertificateAuthority, identity: Identity, **more: object) -> dict[str, object]:
+def client(
+    cluster: Cluster, name: str, authority: CertificateAuthority, identity: Identity, **more: object
+) -> dict[str, object]:
     trust = {"ssl.ca.location": str(authority.certificate)}
     return {"bootstrap.servers": cluster.servers(name), "security.protocol": "SSL", **identity.client(), **trust, **more}
 
 
 def test_a_host_name_that_does_not_match(doors: Cluster, authority: CertificateAuthority) -> None:
     me = authority.issue("me")
-    assert when_knocking(client(doors, "GOOD", authority, me)) == IN
-    assert when_knocking(client(doors, "MISNAMED", authority, me)) == "_SSL"
+    assert try_connect(client(doors, "GOOD", authority, me)) == CONNECTED
+    assert try_connect(client(doors, "MISNAMED", authority, me)) == "_SSL"
     unchecked = client(doors, "MISNAMED", authority, me, **{"ssl.endpoint.identification.algorithm": "none"})
-    assert when_knocking(unchecked) == IN  # which is why nobody should switch it off
+    assert try_connect(unchecked) == CONNECTED  # which is why nobody should switch it off
 
 
 @pytest.mark.parametrize("name", ["EXPIRED", "EARLY"])
-def test_a_broker_before_and_after_its_certificates_validity(doors: Cluster, authority: CertificateAuthority, name: str) -> None:
-    assert when_knocking(client(doors, name, authority, authority.issue("me"))) == "_SSL"
+def test_a_broker_before_and_after_its_certificates_validity(
+    doors: Cluster, authority: CertificateAuthority, name: str
+) -> None:
+    assert try_connect(client(doors, name, authority, authority.issue("me"))) == "_SSL"
 
 
 @pytest.mark.parametrize(("begins", "ends"), [(NOW - 9 * DAY, NOW - DAY), (NOW + DAY, NOW + 9 * DAY)])
 def test_a_client_before_and_after_its_certificates_validity(
     doors: Cluster, authority: CertificateAuthority, begins: datetime.datetime, ends: datetime.datetime
 ) -> None:
-    told = when_knocking(client(doors, "GOOD", authority, authority.issue("me", begins=begins, ends=ends)))
+    told = try_connect(client(doors, "GOOD", authority, authority.issue("me", begins=begins, ends=ends)))
     assert told.startswith("TLS alert: certificate"), told
 
 
@@ -85,20 +89,22 @@ def test_a_broken_pem_file(doors: Cluster, authority: CertificateAuthority, tmp_
     broken = tmp_path / "broken.pem"
     me = authority.issue("me")
     broken.write_bytes(me.certificate.read_bytes()[:200])
-    told = when_knocking(client(doors, "GOOD", authority, me, **{"ssl.certificate.location": str(broken)}))
-    assert told.startswith("settings that librdkafka refuses") and "ssl.certificate.location" in told
+    told = try_connect(client(doors, "GOOD", authority, me, **{"ssl.certificate.location": str(broken)}))
+    assert told.startswith("settings that librdkafka rejects") and "ssl.certificate.location" in told
 
 
 def test_a_key_store_with_a_wrong_password(authority: CertificateAuthority) -> None:
     identity = authority.issue("broker", ["127.0.0.1"])
-    with pytest.raises(BrokerFailed, match="(?i)password was incorrect"):
-        Cluster(1, backend="local", listeners=[Listener(), listener("SSL", identity, **{"ssl.keystore.password": "wrong"})]).start()
+    with pytest.raises(BrokerFailed, match=r"(?i)password was incorrect"):
+        Cluster(
+            1, backend="local", listeners=[Listener(), listener("SSL", identity, **{"ssl.keystore.password": "wrong"})]
+        ).start()
 
 
 def test_a_key_store_that_is_not_there(authority: CertificateAuthority, tmp_path: Path) -> None:
     identity = authority.issue("broker", ["127.0.0.1"])
     missing = {"ssl.keystore.location": str(tmp_path / "none.p12")}
-    with pytest.raises(BrokerFailed, match="none.p12"):
+    with pytest.raises(BrokerFailed, match=r"none.p12"):
         Cluster(1, backend="local", listeners=[Listener(), listener("SSL", identity, **missing)]).start()
 
 
@@ -127,12 +133,12 @@ def test_a_user_that_is_removed_while_connected() -> None:
 
         alter(UserScramCredentialUpsertion("alice", ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096), b"secret"))
         config = cluster.client_config("alice")
-        wait_until(lambda: when_knocking(config) == IN, 30, "the user to be known")
+        wait_until(lambda: try_connect(config) == CONNECTED, 30, "the user to be known")
         connected = Producer(config)
         connected.produce("t", "1")
         assert connected.flush(20) == 0
         alter(UserScramCredentialDeletion("alice", ScramMechanism.SCRAM_SHA_512))
-        wait_until(lambda: when_knocking(config) == "_AUTHENTICATION", 30, "the user to be refused")
+        wait_until(lambda: try_connect(config) == "_AUTHENTICATION", 30, "the user to be refused")
         told: list[object] = []
         connected.produce("t", "2", on_delivery=lambda error, _: told.append(error))
         assert connected.flush(20) == 0 and told == [None]  # it stays in until its connection ends
@@ -142,27 +148,37 @@ def test_certificates_are_replaced_on_running_brokers() -> None:
     import socket
     import ssl
 
-    from cryptography import x509
     from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
+    from cryptography import x509
 
     with Cluster(2, backend="local", listeners=[Listener("SSL", "SSL")], security=Security(authorizer=False)) as cluster:
 
         def serial(broker: int) -> int:
             host, port = cluster.bootstrap(broker).split(":")
-            context = ssl.create_default_context(cafile=str(cluster.authority.certificate))
-            with socket.create_connection((host, int(port)), 5) as plain, context.wrap_socket(plain, server_hostname=host) as secure:
+            context = ssl.create_default_context(cafile=str(cluster.security.authority.certificate))
+            with (
+                socket.create_connection((host, int(port)), 5) as plain,
+                context.wrap_socket(plain, server_hostname=host) as secure,
+            ):
                 return x509.load_der_x509_certificate(secure.getpeercert(binary_form=True)).serial_number
 
         admin = AdminClient(cluster.client_config())
         before = {broker: serial(broker) for broker in (0, 1)}
         assert before[0] != before[1]
         for broker in (0, 1):
-            store = cluster.renew_certificate(broker)
+            store = cluster.security.renew_certificate(broker)
             assert serial(broker) == before[broker]
-            entry = ConfigEntry("listener.name.ssl.ssl.keystore.location", str(store), incremental_operation=AlterConfigOpType.SET)
+            entry = ConfigEntry(
+                "listener.name.ssl.ssl.keystore.location", str(store), incremental_operation=AlterConfigOpType.SET
+            )
             resource = ConfigResource(ResourceType.BROKER, str(broker), incremental_configs=[entry])
             admin.incremental_alter_configs([resource])[resource].result()
-            wait_until(lambda b=broker: serial(b) != before[b], 20, "the new certificate", last_seen=lambda b=broker: cluster.logs(b)[-3000:])
+            wait_until(
+                lambda b=broker: serial(b) != before[b],
+                20,
+                "the new certificate",
+                last_seen=lambda b=broker: cluster.logs(b)[-3000:],
+            )
         cluster.restart(1)
         assert serial(1) != before[1]
 
@@ -210,7 +226,14 @@ def test_tickets_and_the_kdc_gone(tmp_path: Path) -> None:
         with Cluster(1, backend="local", listeners=[kerberos], security=security, java_options=realm) as cluster:
 
             def topics() -> subprocess.CompletedProcess[str]:
-                command = ["kafka-topics.sh", "--bootstrap-server", cluster.servers("KERBEROS"), "--command-config", str(config), "--list"]
+                command = [
+                    "kafka-topics.sh",
+                    "--bootstrap-server",
+                    cluster.servers("KERBEROS"),
+                    "--command-config",
+                    str(config),
+                    "--list",
+                ]
                 return subprocess.run(command, env=kdc.environment(), capture_output=True, text=True, timeout=120)
 
             admin = AdminClient(cluster.client_config())
@@ -221,7 +244,9 @@ def test_tickets_and_the_kdc_gone(tmp_path: Path) -> None:
             kdc.kill()
             refused = topics()
             assert refused.returncode != 0
-            assert "LoginException" in refused.stderr + refused.stdout or "Connection refused" in refused.stderr + refused.stdout
+            assert (
+                "LoginException" in refused.stderr + refused.stdout or "Connection refused" in refused.stderr + refused.stdout
+            )
             assert cluster.states()[0] == "up"
             with pytest.raises(KdcFailed, match=r"call stop\(\) first"):
                 kdc.start()

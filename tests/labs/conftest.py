@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from kafkalab import Cluster
-
-from .support import Verdict, empty
+from support import Verdict, empty, renew
 
 
 @pytest.fixture(autouse=True)
@@ -29,3 +28,11 @@ def clean(cluster: Cluster) -> Iterator[Cluster]:
     """Three brokers that are up, without topics and groups of earlier tests."""
     yield cluster
     empty(cluster)
+
+
+@pytest.fixture
+def breakable(cluster: Cluster) -> Iterator[Cluster]:
+    """The same three brokers, for a test that ends some of them."""
+    cluster.faults.clear()
+    yield cluster
+    renew(cluster)

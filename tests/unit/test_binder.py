@@ -1,40 +1,46 @@
-"""The arrangement of windows with which a Binder session opens fits the notebooks."""
+"""A Binder session opens the first chapter of a workspace."""
 
 from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
-import nbformat
+from kafkalab.course import find_content
+from kafkalab.course.content import FIRST
 
 ROOT = Path(__file__).parents[2]
 WORKSPACE = json.loads((ROOT / "binder/workspace.json").read_text())["data"]
 
 
-def tabs() -> list[str]:
-    """The names of all tabs of the main area."""
-    areas = WORKSPACE["layout-restorer:data"]["main"]["dock"]["children"]
-    return [widget for area in areas for widget in area["widgets"]]
+def test_the_first_chapter_opens() -> None:
+    tab = f"notebook:{FIRST}"
+    main = WORKSPACE["layout-restorer:data"]["main"]
+    assert main["current"] == tab
+    assert main["dock"]["widgets"] == [tab]
+    assert WORKSPACE[tab]["data"]["path"] == FIRST
+    assert FIRST in find_content().files()
 
 
-def test_every_tab_can_be_restored() -> None:
-    for tab in tabs():
-        restored = WORKSPACE[tab]["data"]
-        kind, path, *index = tab.split(":")
-        assert restored["path"] == path
-        assert [str(restored["index"])] == index if kind == "cloned-outputs" else not index
-        assert (ROOT / path).exists()
-
-
-def test_the_live_views_show_cluster_maps() -> None:
-    """A cell was added above the map? Then its number in binder/workspace.json has changed."""
-    views = [tab.split(":")[1:] for tab in tabs() if tab.startswith("cloned-outputs:")]
-    assert views
-    for path, index in views:
-        cell = nbformat.read(ROOT / path, as_version=4).cells[int(index)]
-        assert cell.cell_type == "code"
-        assert "ClusterMap(" in cell.source, f"cell {index} of {path} shows no map: {cell.source!r}"
+def test_start_makes_the_workspace_and_works_in_it(tmp_path: Path) -> None:
+    """Its tools are stand-ins that fetch nothing and know no JupyterLab."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    python = f'case "$2" in *tools_dir*) echo /tools ;; *) exec "{sys.executable}" "$@" ;; esac'
+    for name, does in {"python": python, "jupyter": "exit 1"}.items():
+        (programs / name).write_text(f"#!/bin/sh\n{does}\n")
+        (programs / name).chmod(0o755)
+    folder = tmp_path / "learner"
+    started = subprocess.run(
+        [ROOT / "binder/start", "sh", "-c", 'pwd; echo "$KAFKALAB_BACKEND $KAFKALAB_WORKSPACE"; echo "$PATH" | cut -d : -f 1'],
+        env={**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "KAFKALAB_WORKSPACE": str(folder)},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert started.stdout.splitlines() == [str(folder), f"local {folder}", "/tools"]
+    assert "won't open by itself" in started.stderr
+    assert (folder / FIRST).exists()
 
 
 def test_the_scripts_can_be_run() -> None:

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import nbformat
@@ -16,18 +17,19 @@ from nbformat.v4 import new_code_cell, new_notebook, new_output
 from rich.console import Console
 
 from kafkalab.cli import build_parser, findings, main
-from kafkalab.cli.course import chapter
 from kafkalab.cli.doctor import examine
 from kafkalab.cli.fetch import Step, fetch
 from kafkalab.cli.findings import Finding
-from kafkalab.cli.lab import server_options
+from kafkalab.cli.lab import describe, server_options
 from kafkalab.cli.storing import LIVE_WIDGET, leaks, machine_marks, strip
-from kafkalab.errors import DownloadError, KafkaLabError
+from kafkalab.cluster.backends import choose
+from kafkalab.course import Content, Update, open_workspace
+from kafkalab.errors import BackendUnavailable, DownloadError
 from kafkalab.lifeline import RUN_VARIABLE
 from kafkalab.paths import runs_dir
 from kafkalab.waiting import wait_until
 
-COMMANDS = ("lab", "doctor", "fetch", "run", "clean")
+COMMANDS = ("lab", "reset", "solution", "doctor", "fetch", "run", "clean")
 
 
 @pytest.fixture
@@ -194,7 +196,7 @@ def test_fetch_skips_what_is_there_and_stops_at_the_first_error(console: Console
     assert "later: ✓" not in shown
 
 
-def test_fetch_all_has_more_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fetch_all_has_more_steps(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[list[str]] = []
     monkeypatch.setattr("kafkalab.cli.fetch.fetch", lambda console, todo: asked.append([step.title for step in todo]))
     assert main(["fetch"]) == main(["fetch", "--all"]) == 0
@@ -206,47 +208,162 @@ def test_fetch_all_has_more_steps(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def course(tmp_path: Path) -> Path:
-    (tmp_path / "notebooks").mkdir()
-    for stem in ("00_start_here", "01_single_node", "02_cluster_failover", "03_producer"):
-        nbformat.write(new_notebook(), tmp_path / f"notebooks/{stem}.ipynb")
-    return tmp_path
+def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A course of two chapters and a lab with its solution; yields the workspace that the commands use for it."""
+    content = Content(tmp_path / "course")
+    for name in ("notebooks/00_start_here", "notebooks/02_cluster_failover", "labs/02_cluster_failover/02_failsafe"):
+        (content.root / name).parent.mkdir(parents=True, exist_ok=True)
+        notebook_file(content.root / f"{name}.ipynb", "cluster.start()")
+    (content.root / "solutions/02_cluster_failover").mkdir(parents=True)
+    notebook_file(content.root / "solutions/02_cluster_failover/02_failsafe.ipynb", "cluster.kill_broker(0)")
+    monkeypatch.setattr("kafkalab.course.workspace.find_content", lambda: content)
+    monkeypatch.setenv("KAFKALAB_WORKSPACE", str(tmp_path / "mine"))
+    return tmp_path / "mine"
+
+
+@pytest.fixture
+def served(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The options of each JupyterLab that would have been started."""
+    options: list[list[str]] = []
+    monkeypatch.setattr("kafkalab.distribution.put_tools_on_path", lambda: None)
+    monkeypatch.setattr("kafkalab.cli.fetch.steps", lambda: [Step("Kafka", "MB", lambda: True, lambda report: None)])
+    monkeypatch.setattr("kafkalab.cli.lab._serve", lambda given, **_: options.append(given))
+    monkeypatch.setenv("JUPYTER_CONFIG_PATH", "")
+    return options
 
 
 @pytest.mark.parametrize(
-    ("name", "stem"),
+    ("arguments", "opened"),
     [
-        (None, "00_start_here"),
-        ("2", "02_cluster_failover"),
-        ("02", "02_cluster_failover"),
-        ("02_cl", "02_cluster_failover"),
-        ("cluster", "02_cluster_failover"),
-        ("01_single_node.ipynb", "01_single_node"),
+        ([], "notebooks/00_start_here.ipynb"),
+        (["2"], "notebooks/02_cluster_failover.ipynb"),
+        (["02_failsafe"], "labs/02_cluster_failover/02_failsafe.ipynb"),
     ],
 )
-def test_lab_finds_the_chapter(course: Path, name: str | None, stem: str) -> None:
-    assert chapter(name, course).stem == stem
+def test_lab_opens_the_workspace(course: Path, served: list[list[str]], arguments: list[str], opened: str) -> None:
+    assert main(["lab", "--no-browser", "--no-standby", *arguments]) == 0
+    [options] = served
+    assert f"--ServerApp.root_dir={course}" in options
+    assert f"--LabApp.workspaces_dir={course}/.kafkalab/layout" in options
+    assert f"--LabApp.default_url=/lab/tree/{opened}" in options
+    assert (course / opened).exists()
 
 
-@pytest.mark.parametrize(("name", "said"), [("7", "there is no chapter '7'"), ("s", "'s' may mean several")])
-def test_lab_says_which_chapters_there_are(course: Path, name: str, said: str) -> None:
-    with pytest.raises(KafkaLabError, match=said) as error:
-        chapter(name, course)
-    assert "01_single_node" in str(error.value)
-
-
-def test_lab_outside_of_the_course(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_lab_opens_a_workspace_elsewhere(
+    course: Path, served: list[list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("kafkalab.__file__", str(tmp_path / "a/b/c/__init__.py"))
+    assert main(["lab", "--no-browser", "--no-standby", "--workspace", "other"]) == 0
+    assert f"--ServerApp.root_dir={tmp_path / 'other'}" in served[0]
+    assert os.environ["KAFKALAB_WORKSPACE"] == str(tmp_path / "other")
+    assert capsys.readouterr().out == (
+        f"Your workspace is {tmp_path / 'other'}. Change anything in it: updates never overwrite your work.\n"
+    )
+    assert not course.exists()
+
+
+def test_lab_is_brief_when_nothing_changed(course: Path, served: list[list[str]], capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["lab", "--no-browser", "--no-standby"]
+    assert main(command) == 0
+    capsys.readouterr()
+    assert main(command) == 0
+    assert capsys.readouterr().out == f"Your workspace is {course}.\n"
+
+
+def test_lab_fetches_first_where_nobody_did(course: Path, served: list[list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
+    there: set[str] = set()
+
+    def step(name: str) -> Step:
+        return Step(name, "MB", lambda: name in there, lambda report: there.add(name))
+
+    monkeypatch.setattr("kafkalab.cli.fetch.steps", lambda: [step("Kafka"), step("Spark")])
+    assert main(["lab", "--no-browser", "--no-standby"]) == 0
+    assert there == {"Kafka", "Spark"}
+    there.remove("Spark")
+    assert main(["lab", "--no-browser", "--no-standby"]) == 0
+    assert there == {"Kafka"}
+    assert len(served) == 2
+
+
+def test_lab_says_what_an_update_did() -> None:
+    update = Update(
+        added=["labs/a.ipynb"],
+        updated=[f"notebooks/{number}.ipynb" for number in range(9)],
+        kept={"notebooks/1.ipynb": Path("/mine/notebooks/1.2026-01-02.ipynb")},
+        left={"labs/b.ipynb": "you changed it"},
+    )
+    assert list(describe(update, Path("/mine"))) == [
+        "Your workspace is /mine.",
+        "New in the course: labs/a.ipynb.",
+        "Updated, because the course changed: 9 files.",
+        "Your run of notebooks/1.ipynb is kept in 1.2026-01-02.ipynb.",
+        "Left alone, though the course changed: labs/b.ipynb (you changed it).",
+        "`kafkalab reset NAME` gives you the course's version and keeps yours beside it.",
+    ]
+
+
+def test_lab_of_an_unknown_name(course: Path, served: list[list[str]], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["lab", "02_failsave"]) == 1
+    assert capsys.readouterr().err == "kafkalab: there is no chapter or lab '02_failsave'; did you mean 02_failsafe?\n"
+    assert not served
+
+
+def test_lab_without_a_course(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("kafkalab.course.content.clone_dir", lambda: None)
+    monkeypatch.setattr("kafkalab.course.content.PACKAGED", tmp_path)
     assert main(["lab"]) == 1
-    assert "change into the folder that was cloned" in capsys.readouterr().err
+    assert "the course's notebooks are missing" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("port", ["abc", "0", "-1", "99999", "8888.5", ""])
+def test_lab_explains_a_wrong_port(port: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as done:
+        main(["lab", f"--port={port}"])
+    assert done.value.code == 2
+    assert f"argument --port: {port!r} is no port; a port is a number from 1 to 65535" in capsys.readouterr().err
 
 
 def test_lab_listens_on_this_machine_only(course: Path) -> None:
-    options = server_options(chapter(None, course), course, browser=False, port=None)
+    options = server_options(open_workspace().open(), course, browser=False, port=None)
     assert "--ServerApp.ip=127.0.0.1" in options
-    assert f"--ServerApp.root_dir={course}" in options
     assert "--ServerApp.open_browser=False" in options
+
+
+# -- reset and solution -----------------------------------------------------------------------------------------------
+
+LAB = "02_cluster_failover/02_failsafe.ipynb"
+
+
+def test_reset_keeps_yours(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reset", "02_failsafe"]) == 0
+    assert capsys.readouterr().out == f"{course}/labs/{LAB} is fresh.\n"
+    (course / "labs" / LAB).write_text("mine")
+    assert main(["reset", "02_failsafe"]) == 0
+    [kept] = (course / "labs" / LAB).parent.glob("02_failsafe.*-*.ipynb")
+    assert capsys.readouterr().out == f"{course}/labs/{LAB} is fresh.\nYours is kept in {kept.name}, beside it.\n"
+    assert kept.read_text() == "mine"
+
+
+@pytest.mark.parametrize(("typed", "shown"), [("y\n", True), ("n\n", False), ("\n", False), ("", False)])
+def test_solution_asks_first(
+    course: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], typed: str, shown: bool
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(typed))
+    assert main(["solution", "failsafe"]) == (0 if shown else 1)
+    answer = f"The solution is {course}/solutions/{LAB}.\n" if shown else "Not shown.\n"
+    assert capsys.readouterr().out == f"Show the solution of 02_failsafe? [y/N] {answer}"
+    assert (course / "solutions" / LAB).exists() == shown
+
+
+def test_solution_without_being_asked(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["solution", "--yes", "02_failsafe"]) == 0
+    assert capsys.readouterr().out == f"The solution is {course}/solutions/{LAB}.\n"
+
+
+def test_solution_of_a_chapter(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["solution", "2"]) == 1
+    said = "kafkalab: 02_cluster_failover is a chapter, and only labs have solutions; its labs: 02_failsafe\n"
+    assert capsys.readouterr() == ("", said)
 
 
 # -- run --------------------------------------------------------------------------------------------------------------
@@ -401,7 +518,9 @@ def test_clean_ends_what_a_crash_left(machine: Path, capsys: pytest.CaptureFixtu
         left.wait()
 
 
-def test_clean_keeps_what_has_containers_on_an_engine_that_does_not_answer(machine: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_clean_keeps_what_has_containers_on_an_engine_that_does_not_answer(
+    machine: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     owner = runs_dir() / "owners/999999-1"  # no such process
     owner.mkdir(parents=True)
     for run_id in ("cluster-a", "cluster-b", "cluster-c"):
@@ -416,6 +535,20 @@ def test_clean_keeps_what_has_containers_on_an_engine_that_does_not_answer(machi
     (runs_dir() / "cluster-b/docker").unlink()  # as the message says, where Docker is gone for good
     assert main(["clean"]) == 0
     assert not (runs_dir() / "cluster-b").exists()
+
+
+def test_clean_and_fetch_sweep_what_nobody_uses(
+    machine: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("kafkalab.cli.fetch.fetch", lambda console, todo: None)
+    for command in ("clean", "fetch"):
+        unused = machine / f"cache/archives/unused-{command}"
+        unused.mkdir(parents=True)
+        (unused / "classes.jsa").write_bytes(bytes(2_000_000))
+        os.utime(unused, (1, 1))
+        assert main([command]) == 0
+        assert not unused.exists()
+    assert "Freed 2 MB that nobody had used for 30 days." in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("answer", "kept"), [("n", True), ("", True), ("y", False)])
@@ -447,3 +580,73 @@ def test_clean_spares_the_cache_of_a_running_cluster(machine: Path, capsys: pyte
     assert main(["clean", "--cache", "--yes"]) == 1
     assert "cluster-alive" in capsys.readouterr().err
     assert (machine / "cache").exists()
+
+
+# -- what cannot work is said in one sentence -------------------------------------------------------------------------------
+
+
+def sentence_of(capsys: pytest.CaptureFixture[str]) -> str:
+    said = capsys.readouterr()
+    assert "Traceback" not in said.err + said.out
+    [line] = said.err.splitlines()
+    return line
+
+
+@pytest.mark.parametrize(
+    "content", ["# A heading", "", "[]", "{}", '{"cells": 5}', '{"cells": [1], "nbformat": 4}', "\x00\x01"]
+)
+def test_run_refuses_what_is_no_notebook(
+    content: str, tmp_path: Path, no_tools: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    odd = tmp_path / "odd.ipynb"
+    odd.write_text(content)
+    assert main(["run", str(odd)]) == 1
+    assert "odd.ipynb is no notebook: it" in sentence_of(capsys)
+
+
+def test_run_refuses_a_folder_that_cannot_be_made(tmp_path: Path, no_tools: None, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").touch()
+    good = notebook_file(tmp_path / "good.ipynb", "1")
+    assert main(["run", "--out", str(tmp_path / "file/out"), str(good)]) == 1
+    assert re.search(r"the folder \S*file/out can't be made: Not a directory", sentence_of(capsys))
+
+
+@pytest.mark.parametrize("variable", ["KAFKALAB_CACHE", "HOME"])
+def test_fetch_without_a_cache(
+    variable: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """/dev/null stands for all that no folder can be made in, even by root."""
+    for other in ("KAFKALAB_CACHE", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(other, raising=False)
+    monkeypatch.setenv(variable, "/dev/null")
+    assert main(["fetch"]) == 1
+    assert re.search(r"the cache folder /dev/null\S* can't be written \(.*export KAFKALAB_CACHE=", sentence_of(capsys))
+    assert main(["doctor"]) == 1
+
+
+def test_a_cell_has_its_time_limit(tmp_path: Path, no_tools: None, capsys: pytest.CaptureFixture[str]) -> None:
+    slow = notebook_file(tmp_path / "slow.ipynb", "1", "import threading; threading.Event().wait(60)")
+    assert main(["run", "--timeout", "1", str(slow)]) == 1
+    assert re.search(r"✗ \S*slow.ipynb .*In \[2\]: took longer than 1 s\n", capsys.readouterr().out)
+
+
+def test_the_time_limit_does_not_count_preparing(tmp_path: Path, no_tools: None, capsys: pytest.CaptureFixture[str]) -> None:
+    prepare = """
+        import os, threading, pathlib
+        note = pathlib.Path(os.environ["KAFKALAB_PREPARING"], "note")
+        note.write_text("the jars")
+        threading.Event().wait(3)
+        note.unlink()"""
+    waiting = notebook_file(tmp_path / "waiting.ipynb", textwrap.dedent(prepare))
+    assert main(["run", "--timeout", "2", str(waiting)]) == 0
+    slow = notebook_file(tmp_path / "slow.ipynb", textwrap.dedent(prepare) + "\nthreading.Event().wait(60)")
+    assert main(["run", "--timeout", "2", str(slow)]) == 1
+    assert "In [1]: took longer than 2 s, not counting the time for preparing the jars\n" in capsys.readouterr().out
+
+
+def test_client_settings_that_are_no_json_object(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KAFKALAB_BOOTSTRAP_SERVERS", "127.0.0.1:1")
+    for broken, said in (("{", "isn't JSON"), ("[1]", "must be a JSON object")):
+        monkeypatch.setenv("KAFKALAB_CLIENT_SETTINGS", broken)
+        with pytest.raises(BackendUnavailable, match=f"KAFKALAB_CLIENT_SETTINGS {said}"):
+            choose("attached")

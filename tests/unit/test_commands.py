@@ -1,13 +1,16 @@
-"""What commands print in a cell is there, also when the machine is slow."""
+"""Kafka's tools are there, and what commands print in a cell is there, also when the machine is slow."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
+
+from kafkalab.distribution import CONNECT_TOOLS, TOOLS, ensure_jars, faulty_jars, install_tools
 
 # A process that is slow between two looks of pexpect: it looks for output, and while it waits for its next turn the command,
 # which was told to go on, prints and ends.
@@ -52,3 +55,41 @@ def test_outside_of_ipython_nothing_is_loaded_for_it() -> None:
     ask = "import sys; from kafkalab.distribution import keep_all_output; keep_all_output(); print('pexpect' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout == "False\n"
+
+
+def test_every_tool_is_in_its_jars() -> None:
+    def classes(group: str) -> set[str]:
+        return {name for jar in ensure_jars(group) for name in zipfile.ZipFile(jar).namelist()}
+
+    kafka = classes("kafka")
+    assert [main for main in TOOLS.values() if f"{main.replace('.', '/')}.class" not in kafka] == []
+    if not faulty_jars("mirror"):  # else they are fetched when one of these is first called
+        both = kafka | classes("mirror")
+        assert [main for main in CONNECT_TOOLS.values() if f"{main.replace('.', '/')}.class" not in both] == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "kafka-delegation-tokens",
+        "kafka-jmx",
+        "kafka-share-consumer-perf-test",
+        "kafka-streams-application-reset",
+        "kafka-streams-groups",
+        "kafka-verifiable-share-consumer",
+    ],
+)
+def test_a_tool_that_needs_no_broker_for_its_help(name: str) -> None:
+    done = subprocess.run([install_tools() / f"{name}.sh", "--help"], check=False, capture_output=True, text=True, timeout=120)
+    assert "--bootstrap-server" in done.stdout + done.stderr or "--jmx-url" in done.stdout + done.stderr
+    assert "NoClassDefFoundError" not in done.stderr
+
+
+@pytest.mark.network
+def test_the_tools_of_connect_fetch_their_jars_on_first_use() -> None:
+    plugins = ensure_jars("mirror")
+    done = subprocess.run(
+        [install_tools() / "connect-plugin-path.sh", "list", "--plugin-location", plugins[0].parent],
+        check=False, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert "org.apache.kafka.connect.mirror.MirrorSourceConnector" in done.stdout, done.stderr[-500:]

@@ -13,7 +13,9 @@ from kafkalab.errors import WaitTimeout
 class Stubborn:
     """A container that the engine pauses after it has refused so many times."""
 
-    def __init__(self, refusals: int, status: int = 500, reason: str = "OCI runtime pause failed: unable to freeze: unknown") -> None:
+    def __init__(
+        self, refusals: int, status: int = 500, reason: str = "OCI runtime pause failed: unable to freeze: unknown"
+    ) -> None:
         self.refusals, self.asked = refusals, 0
         self._error = APIError("refused", Response(), reason)
         self._error.response.status_code = status

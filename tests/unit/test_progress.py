@@ -75,7 +75,7 @@ def test_an_unreadable_file_is_set_aside(folder, content):
 def test_nothing_but_the_file_and_its_lock_is_left(folder):
     progress.record_lab("01_my_topic", True)
     assert sorted(entry.name for entry in folder.iterdir()) == ["lock", "progress.json"]
-    assert set(json.loads((folder / "progress.json").read_text())) == {"version", "labs", "quizzes"}
+    assert set(json.loads((folder / "progress.json").read_text())) == {"version", "labs", "quizzes", "predictions"}
 
 
 def test_notebooks_that_finish_at_once_lose_nothing():
@@ -89,3 +89,17 @@ def test_notebooks_that_finish_at_once_lose_nothing():
     for thread in threads:
         thread.join()
     assert len(progress.load().labs) == 40
+
+
+def test_predictions_are_kept_by_their_question_and_the_last_one_counts(folder):
+    progress.record_prediction("How long?", "2 s")
+    progress.record_prediction("How long?", "7 s")
+    assert progress.load().predictions == {"How long?": "7 s"}
+
+
+def test_a_file_from_before_there_were_predictions_can_be_read(folder):
+    progress.record_lab("01_my_topic", True)
+    content = json.loads((folder / "progress.json").read_text())
+    del content["predictions"]
+    (folder / "progress.json").write_text(json.dumps(content))
+    assert progress.load().predictions == {} and progress.load().labs["01_my_topic"].passed

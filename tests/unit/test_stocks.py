@@ -12,16 +12,27 @@ from types import SimpleNamespace
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
+from partitioner import ImportantStocks
 
-pytestmark = pytest.mark.usefixtures("application")
-
+from stocks import (
+    STOCKS,
+    ClusterUnreachable,
+    MalformedStockPrice,
+    StockPrice,
+    StockSender,
+    UnknownTopic,
+    deserialize,
+    partition_count,
+    producer_app,
+    serialize,
+)
+from stocks.interceptors import CountingInterceptor, InterceptedProducer
+from stocks.producer_app import _DeliveryLog
 
 # -- prices ---------------------------------------------------------------------------------------------------------
 
 
 def test_a_price_shows_two_digits_of_cents() -> None:
-    from stocks import StockPrice
-
     assert str(StockPrice("IBM", 100, 9)) == "IBM 100.09"
     assert StockPrice("IBM", 100, 9).amount == Decimal("100.09")
 
@@ -40,15 +51,11 @@ def test_a_price_shows_two_digits_of_cents() -> None:
     ],
 )
 def test_a_price_that_cannot_be_is_refused(name: object, dollars: object, cents: object, says: str) -> None:
-    from stocks import StockPrice
-
     with pytest.raises(ValueError, match=says):
         StockPrice(name, dollars, cents)
 
 
 def test_a_record_holds_json() -> None:
-    from stocks import StockPrice, deserialize, serialize
-
     price = StockPrice("IBM", 100, 9)
     assert serialize(price) == b'{"cents": 9, "dollars": 100, "name": "IBM"}'
     assert deserialize(serialize(price)) == price
@@ -69,15 +76,11 @@ def test_a_record_holds_json() -> None:
     ],
 )
 def test_what_is_not_a_stock_price_is_told(value: bytes | None, says: str) -> None:
-    from stocks import MalformedStockPrice, deserialize
-
     with pytest.raises(MalformedStockPrice, match=says):
         deserialize(value)
 
 
 def test_made_up_prices_stay_in_their_range() -> None:
-    from stocks import STOCKS
-
     chance = random.Random(1)
     for stock in STOCKS:
         for _ in range(200):
@@ -88,8 +91,6 @@ def test_made_up_prices_stay_in_their_range() -> None:
 
 
 def test_there_are_fourteen_stocks() -> None:
-    from stocks import STOCKS
-
     assert " ".join(stock.name for stock in STOCKS) == "IBM SUN GOOG INEL UBER ABC XYZ DEF AAA BBB CCC DDD EEE FFF"
 
 
@@ -126,8 +127,6 @@ class FakeProducer:
 
 
 def test_a_sender_sends_its_count_of_prices_under_its_name() -> None:
-    from stocks import STOCKS, StockSender, deserialize
-
     producer = FakeProducer()
     sender = StockSender(producer, "t", STOCKS[0], delay=(0, 0), count=50, seed=1)
     sender.start()
@@ -138,8 +137,6 @@ def test_a_sender_sends_its_count_of_prices_under_its_name() -> None:
 
 
 def test_a_full_queue_is_waited_for_and_nothing_is_lost() -> None:
-    from stocks import STOCKS, StockSender
-
     producer = FakeProducer(room=7)
     sender = StockSender(producer, "t", STOCKS[0], delay=(0, 0), count=50)
     sender.start()
@@ -150,8 +147,6 @@ def test_a_full_queue_is_waited_for_and_nothing_is_lost() -> None:
 
 
 def test_a_sender_stops_even_while_the_queue_stays_full() -> None:
-    from stocks import STOCKS, StockSender
-
     producer = FakeProducer(room=3)
     producer.poll = lambda timeout: 0  # no broker takes anything
     sender = StockSender(producer, "t", STOCKS[0], delay=(0, 0))
@@ -164,8 +159,6 @@ def test_a_sender_stops_even_while_the_queue_stays_full() -> None:
 
 
 def test_failed_deliveries_are_counted_and_reported() -> None:
-    from stocks import STOCKS, StockSender
-
     reported = []
     producer = FakeProducer(error=KafkaError(KafkaError._MSG_TIMED_OUT))
 
@@ -183,8 +176,6 @@ def test_failed_deliveries_are_counted_and_reported() -> None:
 
 
 def test_wrong_addresses_give_a_clear_error_in_bounded_time() -> None:
-    from stocks import ClusterUnreachable, partition_count
-
     producer = Producer({"bootstrap.servers": "127.0.0.1:1,127.0.0.1:2", "log_level": 0, "error_cb": lambda _: None})
     begin = time.monotonic()
     with pytest.raises(ClusterUnreachable, match="no broker answered within 1 s"):
@@ -193,8 +184,6 @@ def test_wrong_addresses_give_a_clear_error_in_bounded_time() -> None:
 
 
 def test_the_application_ends_with_that_error(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    from stocks import producer_app
-
     monkeypatch.setattr(producer_app, "_CONNECT_SECONDS", 1)
     monkeypatch.setattr(producer_app.signal, "signal", lambda *_: None)
     assert producer_app.main(["--bootstrap-servers", "127.0.0.1:1"]) == 1
@@ -202,10 +191,9 @@ def test_the_application_ends_with_that_error(monkeypatch: pytest.MonkeyPatch, c
 
 
 def test_the_application_logs_every_hundredth_price_of_each_stock(capsys: pytest.CaptureFixture[str]) -> None:
-    from stocks.producer_app import _DeliveryLog
-
     def report(name: bytes, offset: int) -> SimpleNamespace:
-        fields = {"key": name, "value": b"{}", "topic": "t", "partition": 2, "offset": offset, "timestamp": (1, 1_790_000_000_000)}
+        fields = {"key": name, "value": b"{}", "topic": "t", "partition": 2, "offset": offset}
+        fields["timestamp"] = (1, 1_790_000_000_000)
         return SimpleNamespace(**{field: lambda value=value: value for field, value in fields.items()})
 
     log = _DeliveryLog()
@@ -236,9 +224,6 @@ class Topics:
 @pytest.mark.parametrize("important", ["IBM,UBER", " IBM , UBER ", ("IBM", "UBER"), {"IBM", "UBER"}])
 @pytest.mark.parametrize("partitions", [2, 3, 5, 13])
 def test_important_stocks_are_alone_on_the_last_partition(important: object, partitions: int) -> None:
-    from stocks import STOCKS
-    from stocks.partitioner import ImportantStocks
-
     chosen = ImportantStocks(Topics(prices=partitions), "prices", important)
     where = {stock.name: chosen.partition(stock.name) for stock in STOCKS}
     assert {name for name, p in where.items() if p == partitions - 1} == {"IBM", "UBER"}
@@ -256,30 +241,21 @@ def test_important_stocks_are_alone_on_the_last_partition(important: object, par
     ],
 )
 def test_a_list_that_cannot_be_meant_is_refused(important: object, says: str) -> None:
-    from stocks.partitioner import ImportantStocks
-
     with pytest.raises(ValueError, match=says):
         ImportantStocks(Topics(prices=3), "prices", important)
 
 
 def test_a_single_partition_is_refused() -> None:
-    from stocks.partitioner import ImportantStocks
-
     with pytest.raises(ValueError, match="has 1 partition"):
         ImportantStocks(Topics(prices=1), "prices", "IBM")
 
 
 def test_a_topic_that_does_not_exist_is_told() -> None:
-    from stocks import UnknownTopic
-    from stocks.partitioner import ImportantStocks
-
     with pytest.raises(UnknownTopic, match="no topic 'prices'"):
         ImportantStocks(Topics(other=1), "prices", "IBM")
 
 
 def test_a_cluster_that_does_not_answer_is_told() -> None:
-    from stocks import ClusterUnreachable, partition_count
-
     class Silent:
         def list_topics(self, timeout: float) -> None:
             raise KafkaException(KafkaError(KafkaError._TRANSPORT))
@@ -328,8 +304,6 @@ class Broken:
 
 
 def test_interceptors_are_called_in_order_and_before_the_report() -> None:
-    from stocks.interceptors import InterceptedProducer
-
     told: list[str] = []
     inner = Delivering()
     producer = InterceptedProducer(inner, [Stamp("first", told), Stamp("second", told)])
@@ -341,8 +315,6 @@ def test_interceptors_are_called_in_order_and_before_the_report() -> None:
 
 
 def test_an_interceptor_that_raises_does_not_stop_the_record(caplog: pytest.LogCaptureFixture) -> None:
-    from stocks.interceptors import CountingInterceptor, InterceptedProducer
-
     counting = CountingInterceptor()
     inner = Delivering()
     InterceptedProducer(inner, [Broken(), counting]).produce("t", None, None)
@@ -352,8 +324,6 @@ def test_an_interceptor_that_raises_does_not_stop_the_record(caplog: pytest.LogC
 
 
 def test_failures_count_apart_from_acknowledgements() -> None:
-    from stocks.interceptors import CountingInterceptor, InterceptedProducer
-
     counting = CountingInterceptor()
     producer = InterceptedProducer(Delivering(KafkaError(KafkaError._MSG_TIMED_OUT)), [counting])
     for _ in range(3):
@@ -362,8 +332,6 @@ def test_failures_count_apart_from_acknowledgements() -> None:
 
 
 def test_every_so_many_records_are_logged(caplog: pytest.LogCaptureFixture) -> None:
-    from stocks.interceptors import CountingInterceptor, InterceptedProducer
-
     caplog.set_level("INFO", "stocks.interceptors")
     producer = InterceptedProducer(Delivering(), [CountingInterceptor(every=2)])
     for number in range(5):
@@ -372,8 +340,6 @@ def test_every_so_many_records_are_logged(caplog: pytest.LogCaptureFixture) -> N
 
 
 def test_nothing_is_logged_unless_asked_for(caplog: pytest.LogCaptureFixture) -> None:
-    from stocks.interceptors import CountingInterceptor, InterceptedProducer
-
     caplog.set_level("INFO", "stocks.interceptors")
     producer = InterceptedProducer(Delivering(), [CountingInterceptor()])
     for _ in range(200):
@@ -382,8 +348,6 @@ def test_nothing_is_logged_unless_asked_for(caplog: pytest.LogCaptureFixture) ->
 
 
 def test_counters_are_right_with_many_threads() -> None:
-    from stocks.interceptors import CountingInterceptor, InterceptedProducer
-
     counting = CountingInterceptor()
     producer = InterceptedProducer(Delivering(), [counting])
     threads = [threading.Thread(target=lambda: [producer.produce("t", b"v") for _ in range(500)]) for _ in range(8)]

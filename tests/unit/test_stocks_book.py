@@ -14,19 +14,15 @@ from types import SimpleNamespace
 import pytest
 from confluent_kafka import OFFSET_BEGINNING, TopicPartition
 
-SOLUTIONS = Path(__file__).parents[2] / "solutions"
-
-
-@pytest.fixture(autouse=True)
-def application(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(SOLUTIONS))
+from stocks.book import Book
+from stocks.database import Database, DatabaseUnavailable
+from stocks.prices import MalformedStockPrice
+from support import MALFORMED_PRICES
 
 
 @pytest.fixture
 def postgresql(postgresql_server: str) -> Iterator[str]:
     """The URL of a schema without tables."""
-    from stocks.database import Database
-
     server, schema = Database(postgresql_server, 5), f"book_{uuid.uuid4().hex[:8]}"
     server.run(f"CREATE SCHEMA {schema}")
     yield f"{postgresql_server}&options=-csearch_path%3D{schema}"
@@ -74,8 +70,6 @@ def position(book: object, part: int = 0) -> int:
 
 
 def test_a_book_books_what_it_is_given(where: str) -> None:
-    from stocks.book import Book
-
     book = Book(where)
     book.add(records(0, 2))
     book.add(records(0, 2))
@@ -85,8 +79,6 @@ def test_a_book_books_what_it_is_given(where: str) -> None:
 
 
 def test_with_positions_it_books_what_is_new_and_a_second_start_knows_where_to_go_on(where: str) -> None:
-    from stocks.book import Book
-
     book = Book(where)
     for batch in (records(0, 2), records(1, 4), records(0, 2), [], [*records(2**40, 2**40, part=1)]):
         book.add_with_positions(batch)
@@ -98,8 +90,6 @@ def test_with_positions_it_books_what_is_new_and_a_second_start_knows_where_to_g
 
 
 def test_the_latest_price_of_each_stock_is_the_one_booked_last(where: str) -> None:
-    from stocks.book import Book
-
     def price(place: int, name: str, dollars: int) -> Record:
         return Record(place, text=b'{"name": "%s", "dollars": %d, "cents": 9}' % (name.encode(), dollars))
 
@@ -126,8 +116,6 @@ def test_the_latest_price_of_each_stock_is_the_one_booked_last(where: str) -> No
 
 
 def test_what_is_left_out_is_passed_but_not_booked(where: str) -> None:
-    from stocks.book import Book
-
     book = Book(where)
     malformed = [Record(3, text=b"{}"), Record(0, part=1, text=None)]
     book.add_with_positions(records(0, 2), left_out=malformed)
@@ -138,11 +126,8 @@ def test_what_is_left_out_is_passed_but_not_booked(where: str) -> None:
     book.close()
 
 
-@pytest.mark.parametrize("text", [None, b"\xff\xfe", b"not JSON", b"[" * 100_000, b"{}", b'{"name": "IBM", "dollars": 90, "cents": -5}'])
+@pytest.mark.parametrize("text", MALFORMED_PRICES)
 def test_a_malformed_price_leaves_nothing_of_its_batch_behind(where: str, text: bytes | None) -> None:
-    from stocks.book import Book
-    from stocks.prices import MalformedStockPrice
-
     book = Book(where)
     for write in (book.add, book.add_with_positions):
         with pytest.raises(MalformedStockPrice):
@@ -155,8 +140,6 @@ def test_a_malformed_price_leaves_nothing_of_its_batch_behind(where: str, text: 
 
 
 def test_what_ends_before_the_commit_leaves_nothing_behind(where: str) -> None:
-    from stocks.book import Book
-
     class Dying(Book):
         def _before_commit(self) -> None:
             raise KeyboardInterrupt
@@ -174,9 +157,6 @@ def test_what_ends_before_the_commit_leaves_nothing_behind(where: str) -> None:
 
 
 def test_a_locked_database_is_told_and_the_batch_can_be_booked_later(where: str) -> None:
-    from stocks.book import Book
-    from stocks.database import Database, DatabaseUnavailable
-
     book, thief = Book(where, patience=0.2), Database(where, 5)
     with thief.transaction():
         with pytest.raises(DatabaseUnavailable, match="lock"):
@@ -191,8 +171,6 @@ def test_a_locked_database_is_told_and_the_batch_can_be_booked_later(where: str)
 
 def test_a_batch_waits_for_another_writer_and_sees_what_it_wrote(where: str) -> None:
     """Two consumers that have read the same records: one of them woke up late."""
-    from stocks.book import Book
-
     writing, go_on = threading.Event(), threading.Event()
 
     class Slow(Book):
@@ -219,16 +197,12 @@ def test_a_batch_waits_for_another_writer_and_sees_what_it_wrote(where: str) -> 
 
 
 def late(where: str) -> None:
-    from stocks.book import Book
-
     book = Book(where)
     book.add_with_positions(records(5, 14))
     book.close()
 
 
 def test_many_books_are_opened_at_once(where: str) -> None:
-    from stocks.book import Book
-
     failed: list[BaseException] = []
 
     def open_one() -> None:
@@ -249,9 +223,6 @@ def test_many_books_are_opened_at_once(where: str) -> None:
 
 
 def test_a_file_that_is_gone_is_told(tmp_path: Path) -> None:
-    from stocks.book import Book
-    from stocks.database import DatabaseUnavailable
-
     book = Book(tmp_path / "book.db")
     book.add_with_positions(records(0, 2))
     (tmp_path / "book.db").unlink()
@@ -260,9 +231,6 @@ def test_a_file_that_is_gone_is_told(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
-    from stocks.book import Book
-    from stocks.database import DatabaseUnavailable
-
     with pytest.raises(DatabaseUnavailable, match="unable to open"):
         Book(tmp_path / "nowhere" / "book.db")
 
@@ -271,26 +239,17 @@ def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
 
 
 def test_without_its_client_the_error_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    from stocks.book import Book
-    from stocks.database import DatabaseUnavailable
-
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(DatabaseUnavailable, match=r"pip install 'psycopg\[binary\]'"):
         Book("postgresql://nobody@nowhere/none")
 
 
 def test_a_server_that_is_not_there_is_told(postgresql: str) -> None:
-    from stocks.book import Book
-    from stocks.database import DatabaseUnavailable
-
     with pytest.raises(DatabaseUnavailable, match="cannot be opened"):
         Book("postgresql://nobody@127.0.0.1:1/none")
 
 
 def test_a_connection_that_was_cut_is_told_and_nothing_of_the_batch_is_booked(postgresql: str) -> None:
-    from stocks.book import Book
-    from stocks.database import Database, DatabaseUnavailable
-
     server = Database(postgresql, 5)
 
     class Cut(Book):
@@ -310,8 +269,6 @@ def test_a_connection_that_was_cut_is_told_and_nothing_of_the_batch_is_booked(po
 
 def test_a_url_is_given_to_the_client_in_its_own_dialect(monkeypatch: pytest.MonkeyPatch) -> None:
     """The seam alone: a client that writes down what it is asked, and has SQLite answer."""
-    from stocks.book import Book
-
     told: list[str] = []
     inner = sqlite3.connect(":memory:", isolation_level=None)
 

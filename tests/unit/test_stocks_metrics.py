@@ -6,18 +6,16 @@ import json
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 from types import SimpleNamespace
+from typing import ClassVar
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-SOLUTIONS = Path(__file__).parents[2] / "solutions"
-
-
-@pytest.fixture(autouse=True)
-def application(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(SOLUTIONS))
+import stocks.sweep
+from kafkalab.waiting import wait_until
+from stocks.metrics import Metrics, MetricsReporter, read_metrics
+from stocks.sweep import Run, measure
 
 
 def window(total: int, count: int) -> dict[str, int]:
@@ -51,41 +49,36 @@ def told(seconds: float = 1.0, records: int = 0, requests: int = 0, queued: int 
 
 
 def test_figures_are_taken_from_all_brokers_and_topics() -> None:
-    from stocks.metrics import Metrics, read_metrics
-
     averages = {"batch_records": 5.0, "batch_bytes": 250.0, "queue_time": 10.0, "rtt": 3.0}
     totals = {"sent_bytes": 1400, "retries": 4, "errors": 2}
     assert read_metrics(told(2.5, 100, 20, 3)) == Metrics(2.5, 100, 20, 3, **averages, **totals)
 
 
 def test_without_a_batch_there_is_no_average() -> None:
-    from stocks.metrics import read_metrics
-
     fields = json.loads(told()) | {"brokers": {}, "topics": {"new": {"batchcnt": window(0, 0), "batchsize": window(0, 0)}}}
     metrics = read_metrics(json.dumps(fields))
     assert (metrics.requests, metrics.batch_records, metrics.batch_bytes, metrics.rtt) == (0, 0, 0, 0)
 
 
 def test_the_real_client_tells_what_is_read() -> None:
-    from stocks.metrics import MetricsReporter
-
     reporter = MetricsReporter()
     quiet = {"log_level": 0, "error_cb": lambda error: None}
     producer = Producer({"bootstrap.servers": "127.0.0.1:1", "stats_cb": reporter, "statistics.interval.ms": 20, **quiet})
     for _ in range(3):
         producer.produce("t", b"v")
-    end = time.monotonic() + 20
-    while len(reporter.history) < 2 and time.monotonic() < end:
+
+    def told() -> list[Metrics]:
         producer.poll(0.1)
+        # The first figures may have been made before all three were in the queue.
+        return [metrics for metrics in reporter.history if metrics.queued == 3]
+
+    first, second = wait_until(lambda: told()[:2] if len(told()) > 1 else None, 20, "figures of three records that wait")
     producer.purge()
-    assert [metrics.queued for metrics in reporter.history[:2]] == [3, 3]
-    assert reporter.history[0].at < reporter.history[1].at
-    assert reporter.history[0].records == reporter.history[0].requests == 0
+    assert first.at < second.at
+    assert first.records == first.requests == 0
 
 
 def test_rates_are_between_figures() -> None:
-    from stocks.metrics import MetricsReporter
-
     reporter = MetricsReporter()
     for text in (told(1, 0), told(2, 500), told(4, 600)):
         reporter(text)
@@ -93,8 +86,6 @@ def test_rates_are_between_figures() -> None:
 
 
 def test_following_brings_what_comes_next() -> None:
-    from stocks.metrics import MetricsReporter
-
     reporter = MetricsReporter()
     reporter(told(1, 1))
     following = reporter.follow(2)
@@ -111,9 +102,7 @@ def test_following_brings_what_comes_next() -> None:
 
 
 def test_following_a_producer_that_tells_nothing_ends_with_a_reason() -> None:
-    from stocks.metrics import MetricsReporter
-
-    with pytest.raises(TimeoutError, match="statistics.interval.ms"):
+    with pytest.raises(TimeoutError, match=r"statistics\.interval\.ms"):
         next(MetricsReporter().follow(1, timeout=0.05))
 
 
@@ -123,7 +112,7 @@ def test_following_a_producer_that_tells_nothing_ends_with_a_reason() -> None:
 class FakeProducer:
     """Takes so many records at a time, delivers when it is polled, and tells its figures with every poll."""
 
-    made: list[FakeProducer] = []
+    made: ClassVar[list[FakeProducer]] = []
 
     def __init__(self, settings: dict, room: int = 1000, error: KafkaError | None = None) -> None:
         self.settings, self.room, self.error = settings, room, error
@@ -155,7 +144,6 @@ class FakeProducer:
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Have `measure` use a producer that is none."""
-    import stocks.sweep
 
     def use(**how: object) -> None:
         FakeProducer.made.clear()
@@ -169,8 +157,6 @@ VALUES = [str(number).encode() for number in range(45)]
 
 
 def test_all_values_are_sent_once_and_some_are_timed(fake: Callable[..., None]) -> None:
-    from stocks.sweep import measure
-
     run = measure({"linger.ms": 7}, "t", VALUES, every=10)
     [producer] = FakeProducer.made
     assert producer.delivered == VALUES
@@ -180,30 +166,22 @@ def test_all_values_are_sent_once_and_some_are_timed(fake: Callable[..., None]) 
 
 
 def test_a_full_queue_is_waited_for(fake: Callable[..., None]) -> None:
-    from stocks.sweep import measure
-
     fake(room=3)
     measure({}, "t", VALUES)
     assert FakeProducer.made[0].delivered == VALUES
 
 
 def test_a_given_rate_is_kept(fake: Callable[..., None]) -> None:
-    from stocks.sweep import measure
-
     assert measure({}, "t", VALUES, rate=200).seconds >= 40 / 200
 
 
 def test_what_is_not_delivered_is_told(fake: Callable[..., None]) -> None:
-    from stocks.sweep import measure
-
     fake(error=KafkaError(KafkaError._MSG_TIMED_OUT))
     with pytest.raises(KafkaException, match="_MSG_TIMED_OUT"):
         measure({}, "t", VALUES)
 
 
 def test_rates_and_percentiles_of_a_run() -> None:
-    from stocks.sweep import Run
-
     run = Run(records=100, seconds=2.0, requests=10, latencies=tuple(range(100)))
     assert (run.rate, run.requests_per_second) == (50, 5)
     assert (run.percentile(0), run.percentile(50), run.percentile(99), run.percentile(100)) == (0, 50, 99, 99)

@@ -1,19 +1,30 @@
 import json
+import sys
 import threading
 import time
 import xml.etree.ElementTree as ET
 from dataclasses import replace
+from types import ModuleType, SimpleNamespace
 
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
 
+import kafkalab
+from kafkalab.checks import Unmet
+from kafkalab.checks import lab as checks_lab
+from kafkalab.checks.lab import Notebook
+from kafkalab.cluster import running
 from kafkalab.cluster.view import BrokerView, ClusterView, Fault, GroupView, MemberView, PartitionView
-from kafkalab.progress import LabProgress, ProgressRecord, QuizProgress, load
+from kafkalab.errors import KafkaLabError, UnknownBroker
+from kafkalab.progress import LabProgress, ProgressRecord, QuizProgress, load, record_prediction
 from kafkalab.waiting import wait_until
-from kafkalab.widgets import ClusterMap, Progress, Quiz, Terminals, Timeline
+from kafkalab.widgets import ClusterMap, LabCard, Predict, Progress, Quiz, Terminals, Timeline, folded_errors, lab_card
 from kafkalab.widgets import live as live_module
 from kafkalab.widgets.events import Event, events_between
-from kafkalab.widgets.map_drawing import broker_rows, draw_legend, map_picture, summary
+from kafkalab.widgets.folded_errors import fold_errors
+from kafkalab.widgets.map_drawing import CARD_WIDTH, broker_rows, draw_group, draw_row, map_picture, summary
 from kafkalab.widgets.palette import THEMED
+from kafkalab.widgets.panel import ClusterPanel
 from kafkalab.widgets.progress_table import progress_html, progress_text
 from kafkalab.widgets.quiz import quiz_html, quiz_text
 from kafkalab.widgets.quiz_data import load_quiz, quiz_names
@@ -164,7 +175,7 @@ def test_thirteen_partitions_on_three_brokers_stand_in_one_line():
 def test_nothing_is_drawn_outside(brokers):
     picture = ET.fromstring(map_picture(healthy(30, brokers)).svg)
     for r in picture.iter(f"{SVG}rect"):
-        assert -10 <= float(r.get("x")) and float(r.get("x")) + float(r.get("width")) <= 910.01
+        assert float(r.get("x")) >= -10 and float(r.get("x")) + float(r.get("width")) <= 910.01
 
 
 def test_a_stored_picture_holds_no_addresses_and_no_errors():
@@ -218,9 +229,26 @@ def test_the_summary_says_it_in_words():
 
 
 def test_a_live_picture_follows_the_theme():
-    live = document(draw_legend(THEMED), "legend", palette=THEMED, live=True)
+    live = document(draw_row(healthy(), (0,), None, THEMED, CARD_WIDTH), "broker 0", palette=THEMED, live=True)
     assert "var(--jp-" in live
     ET.fromstring(live)
+
+
+def test_live_drawings_fit_a_narrow_panel_with_text_of_12_pixels():
+    view = healthy(30, 6)
+    view = replace(view, brokers=view.brokers | {0: broker(0, "isolated", rack="a-rack-with-a-long-name", controller=True)})
+    owned = tuple((TOPIC, number) for number in range(30))
+    long = group(("a-member-with-a-long-name", owned), lag={(TOPIC, 3): 7}, id_="a-group-with-a-long-name")
+    groups = [long, group(state="Empty")]
+    drawings = [draw_row(view, (id_,), None, THEMED, CARD_WIDTH) for id_ in view.brokers]
+    drawings += [draw_group(group_, THEMED) for group_ in groups]
+    for drawing in drawings:
+        assert drawing.width == CARD_WIDTH <= 330  # a panel of 360 pixels has margins and a scroll bar
+        picture = ET.fromstring(document(drawing, "title", palette=THEMED, live=True))
+        for element in picture.iter(f"{SVG}text"):
+            assert float(element.get("font-size")) >= 12, element.text
+        for r in picture.iter(f"{SVG}rect"):
+            assert float(r.get("x")) >= 0 and float(r.get("x")) + float(r.get("width")) <= CARD_WIDTH
 
 
 def test_fit_cuts_with_an_ellipsis():
@@ -236,7 +264,8 @@ class FakeCluster:
 
     backend = "local"
 
-    def __init__(self):
+    def __init__(self, name="cluster"):
+        self.name = name
         self.faults = []
         self.view = healthy()
         self.callbacks = []
@@ -256,7 +285,8 @@ class FakeCluster:
         self.callbacks.append(callback)
 
     def stop(self):
-        for callback in self.callbacks:
+        callbacks, self.callbacks = self.callbacks, []
+        for callback in callbacks:
             callback()
 
     def kill(self, broker):
@@ -283,6 +313,11 @@ def shown(monkeypatch):
 
 
 @pytest.fixture
+def folder_of_progress(monkeypatch, tmp_path):
+    monkeypatch.setenv("KAFKALAB_PROGRESS", str(tmp_path))
+
+
+@pytest.fixture
 def cluster():
     fake = FakeCluster()
     yield fake
@@ -290,7 +325,7 @@ def cluster():
 
 
 def value_of(map_):
-    return "".join(row._picture.value for row in map_._rows) + map_._status.value + map_._log.value
+    return "".join(node._picture.value for node in map_._nodes.values()) + map_._status.value + map_._log.value
 
 
 def test_the_map_moves_within_half_a_second(cluster):
@@ -338,7 +373,7 @@ def test_a_button_acts_in_the_background_and_shows_its_error(cluster):
     map_ = ClusterMap(cluster)
     wait_until(lambda: map_._rows, 2, "the map to be drawn")
     cluster.kill_error = RuntimeError("it is <dead>\nlog: …")
-    map_._rows[0]._controls[1]._kill.click()
+    map_._nodes[1]._controls._kill.click()
     assert cluster.killing.wait(2)
     wait_until(lambda: map_.events, 2, "the error to be shown")
     assert map_.events == ["kill broker 1 failed: it is <dead>"]
@@ -348,9 +383,9 @@ def test_a_button_acts_in_the_background_and_shows_its_error(cluster):
 def test_buttons_fit_the_state(cluster):
     map_ = ClusterMap(cluster)
     wait_until(lambda: map_._rows, 2, "the map to be drawn")
-    controls = map_._rows[0]._controls[0]
+    controls = map_._nodes[0]._controls
     controls.show(broker(0, "paused"))
-    assert controls._pause.description == "Resume" and not controls._pause.disabled
+    assert controls._pause.description == "Resume 0" and not controls._pause.disabled
     controls.show(broker(0, "dead"))
     assert controls._kill.disabled and controls._pause.disabled and not controls._restart.disabled
 
@@ -359,7 +394,7 @@ def test_an_attached_cluster_has_no_buttons(cluster):
     cluster.backend = "attached"
     map_ = ClusterMap(cluster)
     wait_until(lambda: map_._rows, 2, "the map to be drawn")
-    assert map_._rows[0]._controls == []
+    assert map_._nodes[0]._controls is None
 
 
 def test_a_display_has_a_picture_besides_the_widget_and_only_that_after_the_stop(cluster, shown):
@@ -406,6 +441,62 @@ def test_no_thread_outlives_the_cluster():
     )
 
 
+# -- the panel
+
+
+@pytest.fixture
+def panel(monkeypatch):
+    panel = ClusterPanel()
+    monkeypatch.setattr(live_module.Live, "beside", panel)
+    return panel
+
+
+def test_the_panel_is_empty_until_a_cluster_starts_and_says_when_it_has_stopped(panel, cluster):
+    assert panel._body.children == ()
+    panel.follow(cluster)
+    (shown_map,) = panel._body.children
+    wait_until(lambda: "3 of 3 nodes up" in shown_map.children[0].value, 2, "the map to be drawn")
+    cluster.stop()
+    (words,) = panel._body.children
+    assert "The cluster has stopped." in words.value
+
+
+def test_a_map_that_a_cell_shows_takes_the_place_of_the_panels_own(panel, cluster, shown):
+    panel.follow(cluster)
+    (own,) = panel._body.children
+    cell_map = ClusterMap(cluster, topics=TOPIC)
+    cell_map._ipython_display_()
+    assert panel._body.children == (cell_map.widget,)
+    assert own.comm is None  # closed: it would be drawn for nobody
+    ((bundle,),) = shown.values()
+    assert bundle[live_module._WIDGET_VIEW]["model_id"] != cell_map.widget.model_id  # a line that says where the map is
+    assert "image/svg+xml" in bundle
+    cluster.stop()
+    assert set(next(iter(shown.values()))[-1]) == {"image/svg+xml", "text/plain"}
+
+
+def test_two_clusters_stand_one_below_the_other_under_their_names(panel):
+    clusters = [FakeCluster("<home>"), FakeCluster("backup")]
+    for one in clusters:
+        panel.follow(one)
+    assert [child.value for child in panel._body.children[::2]] == ["<b>&lt;home&gt;</b>", "<b>backup</b>"]
+    clusters[0].stop()
+    assert len(panel._body.children) == 1
+    clusters[1].stop()
+
+
+def test_who_wants_to_hear_of_clusters_hears_of_those_that_run_and_of_those_that_start(monkeypatch):
+    monkeypatch.setattr(running, "_running", [])
+    monkeypatch.setattr(running, "_callbacks", [])
+    clusters, heard = [FakeCluster(str(number)) for number in range(3)], []
+    for one in clusters[:2]:
+        running.announce(one)
+    clusters[0].stop()
+    running.for_each(heard.append)
+    running.announce(clusters[2])
+    assert heard == clusters[1:]
+
+
 # -- timeline
 
 
@@ -435,6 +526,42 @@ def test_the_timeline_shows_gap_and_marks():
 @pytest.mark.parametrize("acks", [[], [Ack(1.0, 0)], [Ack(1.0, 0), Ack(1.0, 0)]])
 def test_a_timeline_of_almost_nothing(acks):
     ET.fromstring(document(draw_timeline(acks, []), "timeline"))
+
+
+def labels_and_distances(svg):
+    """Of each "new leaders after N s": N, and the seconds on the axis between its line and that of the fault before it."""
+    root = ET.fromstring(svg)
+    ticks = [
+        (float(e.get("x")), float(e.text))
+        for e in root.iter(f"{SVG}text")
+        if e.get("text-anchor") == "middle" and e.text[0].isdigit()
+    ]
+    (x0, s0), (x1, s1) = ticks[0], ticks[-1]
+    second = (x1 - x0) / (s1 - s0)
+    upright = [
+        e for e in root.iter(f"{SVG}line") if e.get("x1") == e.get("x2") and float(e.get("y2")) - float(e.get("y1")) > 100
+    ]
+    faults = [float(e.get("x1")) for e in upright if not e.get("stroke-dasharray")]
+    leaders = sorted(float(e.get("x1")) for e in upright if e.get("stroke-dasharray"))
+    told = [float(words.split()[-2]) for words in svg_texts(svg) if words and words.startswith("new leaders after")]
+    assert len(told) == len(leaders)
+    return [(words, (x - max(f for f in faults if f <= x)) / second) for words, x in zip(told, leaders, strict=True)]
+
+
+def test_each_label_of_the_timeline_is_its_distance_on_the_axis(cluster, tmp_path):
+    producer = FakeProducer(tmp_path / "ledger.jsonl")
+    began = time.time() - 40
+    producer.write(*[(began + i / 5, i % 2) for i in range(200)])
+    cluster.faults.append(Fault(began + 5, "kill", 0))
+    timeline = Timeline(cluster, producer)
+    timeline.seen(cluster.view, [Event(began + 6.9, "leader", "…", TOPIC)], True)
+    # Of a verb that takes its time the effects are seen first: it is in the list when the picture is drawn.
+    timeline.seen(cluster.view, [Event(began + 20.4, "leader", "…", TOPIC)], True)
+    cluster.faults.append(Fault(began + 20, "stop", 1))
+    measured = labels_and_distances(timeline.snapshot().svg)
+    assert [told for told, _ in measured] == [1.9, 0.4]
+    for told, shown in measured:
+        assert shown == pytest.approx(told, abs=0.1)
 
 
 class FakeProducer:
@@ -650,3 +777,218 @@ def test_the_progress_table(kept):
 
 def test_progress_shows_itself(kept):
     assert set(Progress({"02_failsafe": "Kill a broker"})._repr_mimebundle_()) == {"text/html", "text/plain"}
+
+
+# -- predictions
+
+
+def test_a_prediction_is_kept_and_opens_the_explanation_with_both(shown, folder_of_progress):
+    prediction = Predict("How much longer?", options=["the same", "2×", "more than `100`×"])
+    explanation = prediction.explain("The *first* one waits.", measured="676×")
+    explanation._ipython_display_()
+    ((closed,),) = shown.values()
+    assert live_module._WIDGET_VIEW in closed
+    prediction._field.value = "2×"
+    prediction._button.click()
+    assert load().predictions == {"How much longer?": "2×"}
+    ((_, opened),) = shown.values()
+    assert opened["text/markdown"] == "**You said 2×. Measured: 676×.** The *first* one waits."
+    assert live_module._WIDGET_VIEW not in opened
+    assert prediction._field.disabled and prediction._button.disabled  # no more guesses once the answer is in sight
+
+
+def test_a_prediction_of_another_day_opens_the_explanation_at_once(shown, folder_of_progress):
+    record_prediction("How long?", "7 s")
+    prediction = Predict("How long?", unit="s")
+    assert prediction.guess == "7 s" and prediction._field.value == "7"
+    prediction.explain("Because.", measured="1.9 s")._ipython_display_()
+    ((bundle,),) = shown.values()
+    assert bundle["text/plain"] == "You said 7 s. Measured: 1.9 s. Because."
+    assert live_module._WIDGET_VIEW not in bundle
+
+
+def test_show_me_opens_the_explanation_without_a_prediction(shown, folder_of_progress):
+    prediction = Predict("Which brokers does it know?")
+    explanation = prediction.explain("Every broker can answer.", answer="it knows all three")
+    explanation._ipython_display_()
+    explanation.widget.children[1].click()
+    ((_, opened),) = shown.values()
+    assert opened["text/plain"] == "What happened: it knows all three. Every broker can answer."
+    assert load().predictions == {}
+
+
+def test_what_was_said_shows_code_as_code(folder_of_progress):
+    prediction = Predict("Which columns differ?", options=["only `Leader`", "`Leader` and `Isr`"])
+    prediction._field.value = "only `Leader`"
+    prediction._button.click()
+    assert "<b>only <code>Leader</code></b>" in prediction._said.value
+    prediction.explain("Because.", answer="`Leader` and `Isr`")
+    assert "<b>only <code>Leader</code></b>" in prediction._said.value
+
+
+@pytest.mark.parametrize(
+    ("prediction", "typed", "said"),
+    [
+        ({"unit": "s"}, "long", "Type a number."),
+        ({"unit": "s"}, "", "Type a number."),
+        ({}, " ", "Type your prediction first."),
+        ({"options": ["a", "b"]}, None, "Choose one of the options first."),
+    ],
+)
+def test_what_is_no_prediction_is_not_kept(prediction, typed, said, folder_of_progress):
+    predict = Predict("How long?", **prediction)
+    predict._field.value = typed
+    predict._button.click()
+    assert said in predict._said.value
+    assert predict.guess is None and load().predictions == {}
+
+
+def test_the_stored_question_does_not_tell_what_was_said(shown, folder_of_progress):
+    record_prediction("How long?", "7 s")
+    Predict("How long?", unit="s")._ipython_display_()
+    Predict("Which?", options=["one", "two"])._ipython_display_()
+    number, choice = (bundle["text/plain"] for (bundle,) in shown.values())
+    assert number == "Predict: How long? (s)"
+    assert choice == "Predict: Which?\n- one\n- two"
+
+
+# -- the lab card
+
+
+@pytest.fixture
+def lab_notebook(monkeypatch, folder_of_progress):
+    """A notebook with two checks; what their probes find can be changed."""
+    notebook = Notebook("09_games", difficulty="easy", minutes=20, needs="chapter 08")
+    state = {"topic": False, "records": False}
+    first = notebook.check("09_topic", "Make a topic", hints=("Think.", "Use `create`."))
+
+    @first.requires("There is a topic")
+    def topic(ctx):
+        if not state["topic"]:
+            raise Unmet("There's no topic `games`.")
+
+    @first.requires("It holds the records", after=topic)
+    def records(ctx):
+        assert ctx.answer("count", int, "records") == 3
+        if not state["records"]:
+            raise Unmet("It holds no record.")
+
+    second = notebook.check("09_group", "Read it", hints=("Read.",))
+    second.requires("The group has read")(lambda ctx: None)
+    monkeypatch.setattr(checks_lab, "notebooks", lambda: {"09_games": notebook})
+    monkeypatch.setattr(checks_lab, "labs", lambda: {lab.id: lab for lab in notebook.labs})
+    monkeypatch.setattr(checks_lab, "on_report", [])
+    return state
+
+
+def test_a_check_in_a_cell_updates_the_card(lab_notebook, cluster, capsys):
+    card = LabCard("09_games")
+    assert "easy · 20 minutes · needs chapter 08" in card.widget.children[0].value
+    assert "0 of 2 passed" in card._list.value and "✗" not in card._list.value
+    checks_lab.check("09_topic", cluster, count=3)
+    assert "There&#x27;s no topic <code>games</code>." in card._list.value
+    assert 'aria-label="not met">✗' in card._list.value and "0 of 2 met" in card._list.value
+    lab_notebook.update(topic=True, records=True)
+    checks_lab.check("09_topic", cluster, count=3)
+    assert "1 of 2 passed" in card._list.value
+    assert card.current.id == "09_group"
+
+
+def test_the_button_checks_with_the_variables_of_the_notebook(lab_notebook, cluster, monkeypatch):
+    monkeypatch.setattr(lab_card, "get_ipython", lambda: SimpleNamespace(user_ns={"cluster": cluster, "count": 3}))
+    card = LabCard("09_games")
+    lab_notebook.update(topic=True, records=True)
+    card._check.click()
+    wait_until(lambda: "1 of 2 passed" in card._list.value, 5, "the card to show it", last_seen=lambda: card._said.value)
+    assert load().labs["09_topic"].passed
+    assert not card._check.disabled
+
+
+def test_the_button_says_when_there_is_no_cluster_yet(lab_notebook, monkeypatch):
+    monkeypatch.setattr(lab_card, "get_ipython", lambda: None)
+    card = LabCard("09_games")
+    card._check.click()
+    assert card._said.value == "There's no cluster yet. Run the cell that starts it."
+
+
+def test_earlier_hints_stay_and_after_the_last_there_is_no_next(lab_notebook):
+    card = LabCard("09_games")
+    card._hint.click()
+    assert "Hint 1 of 2" in card._opened.value and "Use <code>" not in card._opened.value
+    card._hint.click()
+    assert "Think." in card._opened.value and "Use <code>create</code>." in card._opened.value
+    assert card._hint.disabled
+
+
+def test_reset_and_solution_ask_first(lab_notebook, monkeypatch, tmp_path):
+    done = []
+    course = ModuleType("kafkalab.course")
+    course.reset = lambda name: done.append(f"reset {name}")
+    course.solution = lambda name: done.append(f"solution {name}") or tmp_path / "09_games.ipynb"
+    monkeypatch.setitem(sys.modules, "kafkalab.course", course)
+    monkeypatch.setattr(kafkalab, "course", course, raising=False)
+    card = LabCard("09_games")
+    for press, number in ((card._solution, 1), (card._reset, 1), (card._solution, 0)):
+        press.click()
+        card._asking.children[1].children[number].click()  # 0: yes, 1: no
+        assert card._asking.children == ()
+    assert done == ["solution 09_games"]
+    assert 'data-kafkalab-open="' in card._said.value and "09_games.ipynb" in card._said.value
+
+
+def test_a_stored_card_is_text_that_does_not_depend_on_progress(lab_notebook, cluster, shown, capsys):
+    card = LabCard("09_games")
+    checks_lab.check("09_group", cluster)
+    card._ipython_display_()
+    ((bundle,),) = shown.values()
+    assert bundle["text/plain"].splitlines() == [
+        "09_games: easy, 20 minutes, needs chapter 08",
+        "09_topic: Make a topic",
+        "  · There is a topic",
+        "  · It holds the records",
+        "09_group: Read it",
+        "  · The group has read",
+    ]
+
+
+def test_the_panel_shows_the_card_above_the_maps(lab_notebook, panel, cluster, shown):
+    panel.follow(cluster)
+    card = LabCard("09_games")
+    card._ipython_display_()
+    assert panel._card.children == (card.widget,)
+    assert len(panel._body.children) == 1
+
+
+def test_an_unknown_lab_names_those_that_may_be_meant(lab_notebook):
+    with pytest.raises(KafkaLabError, match="did you mean 09_games"):
+        LabCard("09_game")
+
+
+# -- errors
+
+
+@pytest.fixture
+def shell():
+    shell = InteractiveShell()
+    yield shell
+    shell.history_manager.end_session()
+
+
+def test_an_error_of_ours_is_one_sentence_with_the_traceback_folded(shell, monkeypatch, capsys):
+    folded = []
+    monkeypatch.setattr(folded_errors, "display", lambda bundle, raw: folded.append(bundle))
+    fold_errors(shell)
+    shell.user_ns["UnknownBroker"] = UnknownBroker
+    result = shell.run_cell("raise UnknownBroker('There is no broker <9>.\\nLog: …')")
+    assert not result.success
+    assert capsys.readouterr().out.strip() == "\x1b[31mUnknownBroker\x1b[0m: There is no broker <9>."
+    (bundle,) = folded
+    assert "<details>" in bundle["text/html"] and "&lt;9&gt;" in bundle["text/html"]
+    assert "raise UnknownBroker" in bundle["text/plain"] and "Log: …" in bundle["text/plain"]
+
+
+def test_other_errors_look_as_ever(shell, monkeypatch, capsys):
+    monkeypatch.setattr(folded_errors, "display", lambda *_, **__: pytest.fail("it was folded"))
+    fold_errors(shell)
+    assert not shell.run_cell("1 / 0").success
+    assert "Traceback (most recent call last)" in capsys.readouterr().out

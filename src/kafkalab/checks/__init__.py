@@ -1,6 +1,19 @@
 """What a learner's cluster must show, lab by lab, with a helpful sentence when it does not."""
 
-from kafkalab.checks.lab import Lab, Requirement, Unmet, check, find_lab, hint, labs
-from kafkalab.checks.sight import Sight
+from kafkalab.checks.context import CheckContext, Unmet
+from kafkalab.checks.lab import Lab, Notebook, Report, Requirement, check, evaluate, find_lab, hint, labs, notebooks
 
-__all__ = ["Lab", "Requirement", "Sight", "Unmet", "check", "find_lab", "hint", "labs"]
+__all__ = [
+    "CheckContext",
+    "Lab",
+    "Notebook",
+    "Report",
+    "Requirement",
+    "Unmet",
+    "check",
+    "evaluate",
+    "find_lab",
+    "hint",
+    "labs",
+    "notebooks",
+]

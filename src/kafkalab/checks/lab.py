@@ -1,22 +1,56 @@
-"""Labs and their checks: requirements that are looked up in the cluster, and hints that open one at a time."""
+"""Labs and their checks: requirements that are looked up in the cluster, and hints that open one at a time.
+
+A module per notebook, in a package per chapter: ``checks/ch02_cluster_failover/failsafe.py`` checks the notebook
+``02_failsafe``. Its name `notebook` is a `Notebook`, whose checks are made by `Notebook.check`; each requirement is
+registered where its probe is written::
+
+    notebook = Notebook("02_failsafe", difficulty="easy", minutes=30, needs="chapter 02, sections 1 to 4")
+
+    lab = notebook.check("02_describe", "Who leads what", hints=("…", "…"))
+
+    @lab.requires("The table shows every partition's leader")
+    def leaders_are_right(ctx: CheckContext) -> None:
+        if …:
+            raise Unmet("…")
+"""
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cache
+from typing import Literal
 
 from kafkalab import progress
-from kafkalab.checks.sight import Sight
+from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.cluster import Cluster
 from kafkalab.errors import KafkaLabError
 
-__all__ = ["Lab", "Requirement", "Unmet", "check", "find_lab", "hint", "labs"]
+__all__ = [
+    "Difficulty",
+    "Lab",
+    "Notebook",
+    "Probe",
+    "Report",
+    "Requirement",
+    "Result",
+    "Unmet",
+    "check",
+    "evaluate",
+    "find_lab",
+    "hint",
+    "labs",
+    "notebooks",
+    "on_report",
+]
 
+Probe = Callable[[CheckContext], None]
+"""Looks whether something is so, and raises `Unmet` if it is not."""
 
-class Unmet(Exception):
-    """Raised by a requirement's probe: the sentence that helps, without giving the answer."""
+Difficulty = Literal["easy", "medium", "hard"]
 
 
 @dataclass(frozen=True)
@@ -29,48 +63,196 @@ class Requirement:
         What must be so, as a statement that holds no figure that differs between runs.
     probe
         Looks, and raises `Unmet` if it is not so.
+    after
+        Probes of the same lab that must pass before this one says anything. Until then it isn't looked at, so that
+        nothing counts as met only because there is nothing to look at.
     """
 
     says: str
-    probe: Callable[[Sight], None]
+    probe: Probe
+    after: tuple[Probe, ...] = ()
 
 
-@dataclass(frozen=True)
 class Lab:
-    """A lab: its id (``NN_name``), its title, what is checked, and hints from vague to plain."""
+    """What one check looks at.
 
-    id: str
-    title: str
-    requirements: tuple[Requirement, ...]
-    hints: tuple[str, ...]
+    Parameters
+    ----------
+    id
+        What `check` and `hint` call it: ``NN_name``.
+    title
+        What the learner does.
+    hints
+        From vague to plain.
+    """
+
+    def __init__(self, id: str, title: str, *, hints: Sequence[str] = ()) -> None:
+        self.id = id
+        self.title = title
+        self.hints = tuple(hints)
+        self._requirements: list[Requirement] = []
+
+    @property
+    def requirements(self) -> tuple[Requirement, ...]:
+        """In the order in which they are looked at."""
+        return tuple(self._requirements)
+
+    def requires(self, says: str, *, after: Probe | Sequence[Probe] = ()) -> Callable[[Probe], Probe]:
+        """Register a probe as a requirement; a decorator that leaves the probe as it is.
+
+        Parameters
+        ----------
+        says
+            What must be so, as a statement.
+        after
+            Probes registered before, without which this one would say nothing, or say it vacuously.
+        """
+        first = (after,) if callable(after) else tuple(after)
+        if unknown := [p for p in first if p not in [r.probe for r in self._requirements]]:
+            raise ValueError(f"{self.id}: {says!r} comes after a probe that was not registered before: {unknown[0]}")
+
+        def register(probe: Probe) -> Probe:
+            self._requirements.append(Requirement(says, probe, first))
+            return probe
+
+        return register
 
 
-def labs() -> Mapping[str, Lab]:
-    """All labs by id: those of the modules ``chapter_NN`` of this package, in order."""
+class Notebook:
+    """A lab's notebook: what its reader wants to know beforehand, and its checks in order.
+
+    Parameters
+    ----------
+    stem
+        Its file's name without the ending, ``NN_name``.
+    difficulty
+        How much of it the chapter has not shown before.
+    minutes
+        How long a learner takes.
+    needs
+        What should have been read or done before.
+    """
+
+    def __init__(self, stem: str, *, difficulty: Difficulty, minutes: int, needs: str) -> None:
+        self.stem = stem
+        self.difficulty = difficulty
+        self.minutes = minutes
+        self.needs = needs
+        self.labs: list[Lab] = []
+
+    def check(self, id: str, title: str, *, hints: Sequence[str]) -> Lab:
+        """Add a check."""
+        lab = Lab(id, title, hints=hints)
+        self.labs.append(lab)
+        return lab
+
+
+@cache
+def notebooks() -> Mapping[str, Notebook]:
+    """All notebooks of labs by their stem, by chapter and in the order in which a chapter names them."""
     found = {}
     package = importlib.import_module("kafkalab.checks")
-    for module in sorted(m.name for m in pkgutil.iter_modules(package.__path__) if m.name.startswith("chapter_")):
-        for lab in importlib.import_module(f"kafkalab.checks.{module}").LABS:
-            found[lab.id] = lab
+    for chapter in sorted(m.name for m in pkgutil.iter_modules(package.__path__) if m.ispkg and m.name.startswith("ch")):
+        for name in importlib.import_module(f"kafkalab.checks.{chapter}").NOTEBOOKS:
+            notebook: Notebook = importlib.import_module(f"kafkalab.checks.{chapter}.{name}").notebook
+            found[notebook.stem] = notebook
     return found
 
 
+def labs() -> Mapping[str, Lab]:
+    """All labs by id, in order."""
+    return {lab.id: lab for notebook in notebooks().values() for lab in notebook.labs}
+
+
 def find_lab(lab_id: str) -> Lab:
-    """The lab with that id.
+    """The lab with that id. A notebook's name will do where it has one check only.
 
     Raises
     ------
     KafkaLabError
-        When there is none; the message names those of the same chapter.
+        When there is none; the message names those that may be meant.
     """
     known = labs()
-    if lab_id not in known:
-        near = [i for i in known if i[:2] == lab_id[:2]] or list(known)
-        raise KafkaLabError(f"there is no lab {lab_id!r}; there are {', '.join(near)}")
-    return known[lab_id]
+    if lab_id in known:
+        return known[lab_id]
+    if lab_id in notebooks():
+        checks = [lab.id for lab in notebooks()[lab_id].labs]
+        if len(checks) == 1:
+            return known[checks[0]]
+        raise KafkaLabError(f"{lab_id} is a notebook with {len(checks)} checks: {', '.join(checks)}. Name one of them.")
+    near = get_close_matches(lab_id, known, n=3) or [i for i in known if i[:2] == lab_id[:2]] or list(known)
+    raise KafkaLabError(f"there is no lab {lab_id!r}; did you mean {' or '.join(near[:3])}?")
 
 
-def check(lab_id: str, cluster: Cluster, **answers: object) -> bool:
+@dataclass(frozen=True)
+class Result:
+    """What became of one requirement: `message` is empty when it is met."""
+
+    says: str
+    state: Literal["met", "unmet", "waiting"]
+    message: str = ""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a check found. True if the lab passed; a cell that ends with it shows nothing more than `check` printed."""
+
+    lab: str
+    title: str
+    results: tuple[Result, ...]
+
+    def __bool__(self) -> bool:
+        return all(result.state == "met" for result in self.results)
+
+    def __str__(self) -> str:
+        lines = [f"{self.lab}: {self.title}"]
+        for result in self.results:
+            lines.append(f"  {_SYMBOLS[result.state]} {result.says}")
+            if result.message:
+                lines.append(f"      {result.message}")
+        return "\n".join([*lines, self.summary])
+
+    @property
+    def summary(self) -> str:
+        """The last line: how many requirements are met."""
+        met, total = sum(result.state == "met" for result in self.results), len(self.results)
+        if self:
+            return f"{'All ' + str(total) + ' requirements are' if total > 1 else 'The requirement is'} met. Lab passed."
+        return f"{met} of {total} {'requirements are' if total > 1 else 'requirement is'} met."
+
+    def _ipython_display_(self) -> None:
+        """Show nothing: `check` has printed it."""
+
+
+_SYMBOLS = {"met": "✓", "unmet": "✗", "waiting": "·"}
+
+
+def evaluate(lab: Lab, ctx: CheckContext) -> Report:
+    """Look at every requirement of a lab.
+
+    A requirement that can't be looked up (no broker answers, say) is unmet. One that rests on another waits until
+    that one is met.
+    """
+    met: set[Probe] = set()
+    results = []
+    says = {requirement.probe: requirement.says for requirement in lab.requirements}
+    for requirement in lab.requirements:
+        if missing := [says[probe] for probe in requirement.after if probe not in met]:
+            results.append(Result(requirement.says, "waiting", f"Not looked at yet. First: {missing[0]}."))
+            continue
+        try:
+            requirement.probe(ctx)
+        except Unmet as unmet:
+            results.append(Result(requirement.says, "unmet", str(unmet)))
+        except KafkaLabError as error:
+            results.append(Result(requirement.says, "unmet", f"This could not be looked up: {error}"))
+        else:
+            met.add(requirement.probe)
+            results.append(Result(requirement.says, "met"))
+    return Report(lab.id, lab.title, tuple(results))
+
+
+def check(lab_id: str, cluster: Cluster, **answers: object) -> Report:
     """Look whether the cluster shows what a lab asks for, print a verdict, and keep it in the learner's progress.
 
     Parameters
@@ -80,42 +262,51 @@ def check(lab_id: str, cluster: Cluster, **answers: object) -> bool:
     cluster
         The learner's cluster.
     **answers
-        What the cluster cannot tell: an answer that was worked out on paper, say.
+        What the cluster can't tell: an answer that was worked out on paper, say.
 
     Returns
     -------
-    bool
-        True if every requirement is met. A requirement that cannot be looked up (no broker answers, say) is unmet.
+    Report
+        True if every requirement is met.
+
+    Raises
+    ------
+    KafkaLabError
+        When there is no such lab.
     """
     lab = find_lab(lab_id)
-    sight = Sight(cluster, answers)
-    print(f"{lab.id}: {lab.title}")
-    met = 0
-    for requirement in lab.requirements:
-        try:
-            requirement.probe(sight)
-        except Unmet as unmet:
-            print(f"  ✗ {requirement.says}\n      {unmet}")
-        except KafkaLabError as error:
-            print(f"  ✗ {requirement.says}\n      This could not be looked up: {error}")
-        else:
-            met += 1
-            print(f"  ✓ {requirement.says}")
-    passed = met == len(lab.requirements)
-    print(f"{met} of {len(lab.requirements)} requirements are met{'. Lab passed.' if passed else '.'}")
-    progress.record_lab(lab.id, passed)
-    return passed
+    ctx = CheckContext(cluster, answers)
+    report = evaluate(lab, ctx)
+    print(report)
+    progress.record_lab(lab.id, bool(report))
+    for callback in on_report:
+        callback(report, ctx)
+    return report
+
+
+on_report: list[Callable[[Report, CheckContext], object]] = []
+"""Who else wants to see what `check` found: a lab card does."""
 
 
 _opened: dict[str, int] = {}
 
 
 def hint(lab_id: str) -> None:
-    """Print the lab's next hint; after the last one, say so."""
-    lab = find_lab(lab_id)
-    number = _opened.get(lab_id, 0)
+    """Print the lab's next hint; after the last one, say so.
+
+    Raises
+    ------
+    KafkaLabError
+        When there is no such lab.
+    """
+    for line in _next_hint(find_lab(lab_id)):
+        print(line)
+
+
+def _next_hint(lab: Lab) -> Iterator[str]:
+    number = _opened.get(lab.id, 0)
     if number == len(lab.hints):
-        print("That was the last hint. The solution is in the folder solutions, under the same name.")
+        yield f"That was the last hint. `kafkalab solution {lab.id}` in a terminal opens the solution."
         return
-    _opened[lab_id] = number + 1
-    print(f"Hint {number + 1} of {len(lab.hints)}: {lab.hints[number]}")
+    _opened[lab.id] = number + 1
+    yield f"Hint {number + 1} of {len(lab.hints)}: {lab.hints[number]}"

@@ -1,61 +1,84 @@
-"""What a check can look at in a schema registry, and in records that were written with its schemas."""
+"""What checks ask of a schema registry, and of records that were written with its schemas."""
 
 from __future__ import annotations
 
+import io
 import json
 import struct
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from kafkalab.checks.common import answer
-from kafkalab.checks.lab import Unmet
-from kafkalab.checks.sight import Sight
+from kafkalab.checks.context import CheckContext, Unmet
+from kafkalab.services import SchemaRegistry
 
 if TYPE_CHECKING:
     from confluent_kafka import Message
     from confluent_kafka.schema_registry import RegisteredSchema, Schema, SchemaRegistryClient
 
-__all__ = ["ask", "avro_value", "client_of", "framed", "message_payload", "subject_versions"]
+__all__ = [
+    "ask",
+    "avro_bytes",
+    "avro_value",
+    "client_of",
+    "field_names",
+    "framed",
+    "has_type",
+    "message_payload",
+    "subject_versions",
+]
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def client_of(sight: Sight) -> SchemaRegistryClient:
+def client_of(ctx: CheckContext) -> SchemaRegistryClient:
     """A client of the learner's registry, which knows nothing yet. One is enough for all records: making it takes a while."""
     from confluent_kafka.schema_registry import SchemaRegistryClient  # loads an HTTP client, which few labs need
 
-    registry = answer(sight, "registry", "your registry")
-    return SchemaRegistryClient({"url": registry.url, "timeout": 10})  # type: ignore[attr-defined]
+    registry = ctx.answer("registry", SchemaRegistry, "your schema registry")
+    return SchemaRegistryClient({"url": registry.url, "timeout": 10})
 
 
-def ask(question: Callable[..., T], *given: object) -> T | None:
+def ask(question: Callable[P, T], *given: P.args, **named: P.kwargs) -> T | None:
     """What the registry answers to a method of the client, or None where it says that there is no such thing.
 
     Raises
     ------
     Unmet
-        When it does not answer.
+        When it doesn't answer.
     """
     import httpx2
     from confluent_kafka.schema_registry.error import SchemaRegistryError
 
     try:
-        return question(*given)
+        return question(*given, **named)
     except SchemaRegistryError as error:
         if error.http_status_code == 404:
             return None
         raise Unmet(f"The registry answers HTTP {error.http_status_code}: {error.error_message}") from error
     except httpx2.TransportError as error:
-        raise Unmet("The registry does not answer. Is it running?") from error
+        raise Unmet("The registry doesn't answer. Is it running?") from error
 
 
-def subject_versions(sight: Sight, subject: str) -> list[RegisteredSchema]:
+def subject_versions(ctx: CheckContext, subject: str) -> list[RegisteredSchema]:
     """All versions of a subject that must be there, in order."""
-    client = client_of(sight)
+    client = client_of(ctx)
     numbers = ask(client.get_versions, subject)
     if not numbers:
-        raise Unmet(f"There is no subject {subject!r} yet. The registry's subjects: {', '.join(ask(client.get_subjects) or []) or 'none'}.")
+        known = ", ".join(ask(client.get_subjects) or []) or "none"
+        raise Unmet(f"There is no subject {subject!r} yet. The registry's subjects: {known}.")
     return [client.get_version(subject, number) for number in numbers]
+
+
+def has_type(subject: str, kind: str) -> Callable[[CheckContext], None]:
+    """Asks whether the latest schema of a subject is of this type: ``AVRO``, ``PROTOBUF`` or ``JSON``."""
+
+    def probe(ctx: CheckContext) -> None:
+        found = subject_versions(ctx, subject)[-1].schema.schema_type
+        if found != kind:
+            raise Unmet(f"The schema of {subject} is of type {found}, not {kind}. Which serializer registered it?")
+
+    return probe
 
 
 def framed(client: SchemaRegistryClient, message: Message) -> tuple[Schema, int, bytes]:
@@ -63,28 +86,45 @@ def framed(client: SchemaRegistryClient, message: Message) -> tuple[Schema, int,
     value = message.value() or b""
     where = f"The record at offset {message.offset()} of {message.topic()}"
     if len(value) < 6 or value[0] != 0:
-        raise Unmet(f"{where} has no header: a magic byte 0 and the schema's id. Who puts it there?")
+        raise Unmet(f"{where} doesn't begin with a magic byte 0 and a schema id. What adds these five bytes to a value?")
     [schema_id] = struct.unpack(">I", value[1:5])
     schema = ask(client.get_schema, schema_id)
     if schema is None:
-        raise Unmet(f"{where} has a schema id that the registry does not know.")
+        raise Unmet(f"{where} carries the schema id {schema_id}, which the registry doesn't know.")
     return schema, schema_id, value[5:]
 
 
-def avro_value(schema: Schema, payload: bytes, reader: dict | None = None) -> dict:
-    """A record, as its writer's schema says, or as a reader's schema sees it."""
-    import io
+def field_names(schema_text: str) -> list[str]:
+    """Names of an Avro record's fields."""
+    schema = json.loads(schema_text)
+    return [field["name"] for field in schema.get("fields", [])] if isinstance(schema, dict) else []
 
+
+def avro_value(schema: Schema, payload: bytes, reader: dict[str, Any] | None = None) -> dict[str, Any]:
+    """A record, as its writer's schema says, or as a reader's schema sees it."""
     import fastavro
 
     try:
-        return fastavro.schemaless_reader(io.BytesIO(payload), json.loads(schema.schema_str), reader)  # type: ignore[return-value, arg-type]
+        value = fastavro.schemaless_reader(io.BytesIO(payload), json.loads(schema.schema_str or ""), reader)
     except Exception as error:  # whatever is wrong with bytes or schema
-        raise Unmet(f"A record cannot be read as its schema says ({type(error).__name__}).") from error
+        raise Unmet(f"A record can't be read with its schema ({type(error).__name__}).") from error
+    return value if isinstance(value, dict) else {}
+
+
+def avro_bytes(schema: Schema, value: dict[str, Any]) -> bytes:
+    """A record, written with a schema."""
+    import fastavro
+
+    buffer = io.BytesIO()
+    try:
+        fastavro.schemaless_writer(buffer, json.loads(schema.schema_str or ""), value)
+    except Exception as error:  # whatever the learner's schema wants
+        raise Unmet(f"{value} can't be written with your schema: {error}.") from error
+    return buffer.getvalue()
 
 
 def message_payload(rest: bytes) -> bytes:
-    """What follows the list of message indexes, with which Protobuf records go on after the id."""
+    """What follows the list of message indexes, which Protobuf records have after the id."""
     count, at = _number(rest, 0)
     for _ in range(count):
         _, at = _number(rest, at)

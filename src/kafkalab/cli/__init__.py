@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from kafkalab.cli import clean, doctor, fetch, lab, run
+from kafkalab.cli import clean, doctor, fetch, lab, reset, run, solution
 from kafkalab.errors import KafkaLabError
 
 __all__ = ["build_parser", "main"]
@@ -22,7 +22,7 @@ def build_parser() -> argparse.ArgumentParser:
         epilog="`kafkalab COMMAND --help` tells more about each. New here? `kafkalab lab` opens the first chapter.",
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (lab, doctor, fetch, run, clean):
+    for command in (lab, reset, solution, doctor, fetch, run, clean):
         command.add_parser(commands)
     return parser
 
@@ -42,7 +42,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     args = build_parser().parse_args(argv)
     try:
-        return args.command(args)
+        status: int = args.command(args)
+        return status
     except KafkaLabError as error:
         print(f"kafkalab: {error}", file=sys.stderr)
         return 1

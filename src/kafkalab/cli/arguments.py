@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from pathlib import Path
+from typing import TypeAlias
 
-__all__ = ["Subparsers", "subcommand"]
+__all__ = ["Subparsers", "add_workspace", "subcommand"]
 
-Subparsers = argparse._SubParsersAction  # argparse has no public name for it
+# argparse has no public name for it, and its class takes a parameter in its stubs only.
+Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
 def subcommand(
@@ -39,3 +42,10 @@ def subcommand(
     parser = commands.add_parser(name, help=help, description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.set_defaults(command=function, interrupted=interrupted)
     return parser
+
+
+def add_workspace(parser: argparse.ArgumentParser) -> None:
+    """Add the option ``--workspace``."""
+    parser.add_argument(
+        "--workspace", type=Path, metavar="DIR", help="your workspace (default: $KAFKALAB_WORKSPACE, or the one of this course)"
+    )

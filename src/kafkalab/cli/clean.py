@@ -9,6 +9,7 @@ from pathlib import Path
 from rich.console import Console
 
 from kafkalab.cli.arguments import Subparsers, subcommand
+from kafkalab.distribution.shared import UNUSED_DAYS, sweep
 from kafkalab.errors import BackendUnavailable, KafkaLabError
 from kafkalab.lifeline import abandoned_runs, claimed_runs, marked_processes, reap
 from kafkalab.paths import cache_dir
@@ -19,6 +20,9 @@ DESCRIPTION = """\
 End what crashed runs left: broker processes, containers, temporary data. Normally nothing is left, for a
 watcher ends everything with the notebook that started it; after a power cut or a killed watcher this helps.
 Clusters whose notebook still runs are not touched.
+
+It also frees what nobody has used for 30 days: jars and class-data archives of an earlier version of the
+course, commands of an environment that was deleted.
 
 With --cache, also delete all that `kafkalab fetch` fetched. Your progress in the labs is kept.
 """
@@ -77,7 +81,10 @@ def clean_cache(console: Console, *, sure: bool) -> bool:
         if console.input().strip().lower() not in ("y", "yes"):
             console.print("Kept.")
             return False
-    shutil.rmtree(folder)
+    try:
+        shutil.rmtree(folder)
+    except OSError as error:
+        raise KafkaLabError(f"the cache can't be deleted: {error.strerror}: {error.filename or folder}") from error
     console.print(f"Freed {megabytes:.0f} MB.", highlight=False)
     return True
 
@@ -100,4 +107,6 @@ def _command(args: argparse.Namespace) -> int:
     clean_runs(console)
     if args.cache:
         return 0 if clean_cache(console, sure=args.yes) else 1
+    if freed := sweep():
+        console.print(f"Freed {freed / 1e6:.0f} MB that nobody had used for {UNUSED_DAYS} days.", highlight=False)
     return 0

@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellControlSignal, CellExecutionError, DeadKernelError
 from nbformat import NotebookNode
+
+from kafkalab.distribution.shared import PREPARING_VARIABLE
 
 __all__ = ["Outcome", "Watcher", "run_notebooks"]
 
@@ -56,7 +59,7 @@ def run_notebooks(
     at_once
         How many run side by side.
     cell_timeout
-        Seconds that one cell may take.
+        Seconds that one cell may take, without those in which it fetches or prepares something that is kept for all later runs.
     watch
         Told of every executed cell.
     done
@@ -67,8 +70,7 @@ def run_notebooks(
     list of Outcome
         In the order of `paths`. When this returns, or raises, no kernel of these notebooks is alive.
     """
-
-    handle: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task]] = Future()
+    handle: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = Future()
 
     async def run_all() -> list[Outcome]:
         task = asyncio.current_task()
@@ -97,24 +99,99 @@ def run_notebooks(
             raise
 
 
+class CellTooSlow(Exception):
+    """A cell took longer than it may."""
+
+
+class _CellClock:
+    """Counts the seconds of the cell that runs, and ends the notebook when they are too many.
+
+    Seconds in which a process of the notebook fetches or prepares something don't count: it does that once on a machine, or
+    waits for another one that does it.
+
+    Parameters
+    ----------
+    limit
+        Seconds that a cell may take.
+    """
+
+    _LOOK = 0.5
+
+    def __init__(self, limit: float) -> None:
+        self.preparing: Path | None = None
+        self._limit = limit
+        self._running = False
+        self._seconds = 0.0
+        self._prepared: list[str] = []
+
+    def begin(self) -> None:
+        """A cell begins."""
+        self._running, self._seconds, self._prepared = True, 0.0, []
+
+    def end(self) -> None:
+        """It's done. Until the next one begins, nothing counts, nor does the start of the kernel before the first one."""
+        self._running = False
+
+    async def bound(self, execution: Coroutine[Any, Any, object]) -> None:
+        """Await the notebook's execution.
+
+        Raises
+        ------
+        CellTooSlow
+            When a cell took too long; its kernel has ended then.
+        """
+        task = asyncio.ensure_future(execution)
+        try:
+            looked = time.monotonic()
+            while not (await asyncio.wait([task], timeout=self._LOOK))[0]:
+                now = time.monotonic()
+                if self._running:
+                    self._count(now - looked)
+                looked = now
+            await task
+        finally:
+            if not task.done():
+                task.cancel()  # the client then shuts the kernel down, and may call that a dead kernel
+                await asyncio.gather(task, return_exceptions=True)
+
+    def _count(self, seconds: float) -> None:
+        if now := [what for what in map(_content, self.preparing.iterdir()) if what] if self.preparing else []:
+            self._prepared = now
+            return
+        self._seconds += seconds
+        if self._seconds > self._limit:
+            without = f", not counting the time for preparing {' and '.join(self._prepared)}" if self._prepared else ""
+            raise CellTooSlow(f"took longer than {self._limit:g} s{without}")
+
+
+def _content(path: Path) -> str:
+    try:
+        return path.read_text()
+    except FileNotFoundError:  # done just now
+        return ""
+
+
 async def _run(path: Path, cell_timeout: float, watch: Watcher) -> Outcome:
     notebook = nbformat.read(path, as_version=4)
     total = sum(cell.cell_type == "code" for cell in notebook.cells)
     begun = executed = 0
+    clock = _CellClock(cell_timeout)
 
     def count_begun(**cell: object) -> None:
         nonlocal begun
         begun += 1
+        clock.begin()
 
     def count_executed(**cell: object) -> None:
         nonlocal executed
         executed += 1
+        clock.end()
         watch(path, executed, total)
 
     watch(path, 0, total)
     client = NotebookClient(
         notebook,
-        timeout=cell_timeout,
+        timeout=None,  # the clock's business
         resources={"metadata": {"path": str(path.parent)}},
         record_timing=False,
         store_widget_state=False,
@@ -127,8 +204,15 @@ async def _run(path: Path, cell_timeout: float, watch: Watcher) -> Outcome:
     reason = ""
     try:
         # What it solves is not the learner's progress, and what it shows of progress is the same for everybody.
-        with TemporaryDirectory(prefix="kafkalab-progress-") as progress:
-            await client.async_execute(env={**os.environ, "KAFKALAB_PROGRESS": progress})
+        with (
+            TemporaryDirectory(prefix="kafkalab-progress-") as progress,
+            TemporaryDirectory(prefix="kafkalab-preparing-") as preparing,
+        ):
+            clock.preparing = Path(preparing)
+            variables = {"KAFKALAB_PROGRESS": progress, PREPARING_VARIABLE: preparing}
+            await clock.bound(client.async_execute(env={**os.environ, **variables}))
+    except CellTooSlow as error:
+        reason = str(error)
     except CellExecutionError as error:
         reason = f"{error.ename}: {error.evalue}"
     except (CellControlSignal, DeadKernelError, RuntimeError) as error:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from rich.console import Console
 
 from kafkalab.cli.arguments import Subparsers, subcommand
-from kafkalab.cli.progress import StepProgress, Unit
-from kafkalab.distribution import Report
+from kafkalab.cli.steps import Steps, Unit
+from kafkalab.distribution import Report, sweep
 
 __all__ = ["Step", "add_parser", "fetch", "more_steps", "steps"]
 
@@ -30,7 +30,8 @@ With --all also what single chapters need, which else is fetched when it is firs
   MirrorMaker                 chapter 8
 
 What is there already is verified and kept: a second call takes a moment. It can be interrupted at any time;
-call it again and it goes on. Afterwards the course works offline: with --all every chapter, without it all but these.
+call it again and it goes on. All clones of the course on this machine share it; what none of them has used for
+30 days is removed. Afterwards the course works offline: with --all every chapter, without it all but these.
 """
 
 
@@ -64,12 +65,12 @@ def _jars(title: str, group: str) -> Step:
 
 def steps() -> list[Step]:
     """All steps, in the order in which they build on each other."""
-    from kafkalab.distribution import archive_path, install_tools
+    from kafkalab.distribution import install_tools, kafka_archive
 
     def spark_is_archived() -> bool:
-        from kafkalab.spark.archive import archive_path as spark_archive_path
+        from kafkalab.spark.archive import spark_archive
 
-        return spark_archive_path().exists()
+        return spark_archive().is_whole(thoroughly=True)
 
     def train_spark(report: Report) -> None:
         from kafkalab.spark.training import train_archive
@@ -84,7 +85,7 @@ def steps() -> list[Step]:
     return [
         _jars("Kafka's jars", "kafka"),
         _jars("Spark's Kafka connector", "spark"),
-        Step("Kafka's class-data archive", "steps", lambda: archive_path().exists(), train),
+        Step("Kafka's class-data archive", "steps", lambda: kafka_archive().is_whole(thoroughly=True), train),
         # A few small scripts; those that are right already are left alone.
         Step("command-line tools", "steps", lambda: False, lambda report: install_tools()),
         Step("Spark's class-data archive", "steps", spark_is_archived, train_spark),
@@ -111,7 +112,7 @@ def fetch(console: Console, todo: list[Step]) -> None:
     KafkaLabError
         When something cannot be fetched or made; what was fetched before stays.
     """
-    with StepProgress(console, [step.title for step in todo]) as progress:
+    with Steps(console, [step.title for step in todo]) as progress:
         for number, step in enumerate(todo):
             if not step.is_done():
                 step.make(progress.begin(number, step.unit))
@@ -133,4 +134,5 @@ def add_parser(commands: Subparsers) -> None:
 
 def _command(args: argparse.Namespace) -> int:
     fetch(Console(), [*steps(), *more_steps()] if args.all else steps())
+    sweep()
     return 0

@@ -171,8 +171,7 @@ def spark_connector() -> Finding:
 
 
 def _jars(what: str, group: str) -> Finding:
-    from kafkalab.distribution import KAFKA_VERSION, faulty_jars
-    from kafkalab.distribution.jars import locked_jars
+    from kafkalab.distribution import KAFKA_VERSION, faulty_jars, locked_jars
 
     wanted, faulty = locked_jars(group), faulty_jars(group)
     megabytes = sum(jar.bytes for jar in faulty) / 1e6
@@ -183,22 +182,28 @@ def _jars(what: str, group: str) -> Finding:
 
 def class_data_archive() -> Finding:
     """The archive with which JVMs start fast."""
-    from kafkalab.distribution import archive_path
+    from kafkalab.distribution import kafka_archive
 
+    archive = kafka_archive()
     try:
-        path = archive_path()
+        made = archive.exists()
     except KafkaLabError:
         return Finding("Class-data archive", "missing", "cannot be used without Java", INSTALL)
-    if not path.exists():
+    if not made:
         return Finding("Class-data archive", "missing", "not made yet: brokers would start slowly", FETCH)
-    return Finding("Class-data archive", "ok", f"{path.stat().st_size / 1e6:.0f} MB")
+    if not archive.is_whole(thoroughly=True):
+        return Finding("Class-data archive", "missing", "damaged: brokers could crash", FETCH)
+    return Finding("Class-data archive", "ok", f"{archive.path.stat().st_size / 1e6:.0f} MB, verified")
 
 
 def tools() -> Finding:
     """Kafka's command-line tools."""
     from kafkalab.distribution import TOOLS, tools_dir
 
-    there = sum(os.access(tools_dir() / name, os.X_OK) for name in TOOLS)
+    try:
+        there = sum(os.access(tools_dir() / name, os.X_OK) for name in TOOLS)
+    except KafkaLabError as error:  # no Java, or no cache
+        return Finding("Command-line tools", "missing", str(error), FETCH)
     if there < len(TOOLS):
         return Finding("Command-line tools", "missing", f"{there} of {len(TOOLS)}", FETCH)
     return Finding("Command-line tools", "ok", f"all {there}, in {tools_dir()}")
@@ -215,16 +220,17 @@ def commands() -> Finding:
 
 def docker_engine() -> Finding:
     """A Docker engine, and Kafka's image in it."""
-    import docker
+    from docker.client import DockerClient
+    from docker.errors import DockerException
 
     try:
-        client = docker.from_env(timeout=5)
-    except docker.errors.DockerException:
+        client = DockerClient.from_env(timeout=5)
+    except DockerException:
         return Finding("Docker (optional)", "optional", "no engine answers; clusters run as local processes", "start Docker")
     try:
         engine = f"engine {client.version()['Version']}"
         tags = [tag for image in client.images.list(IMAGE) for tag in image.tags]
-    except docker.errors.DockerException as error:
+    except DockerException as error:
         return Finding("Docker (optional)", "optional", f"the engine does not answer as it should: {error}", "restart Docker")
     finally:
         client.close()

@@ -8,23 +8,29 @@ import subprocess
 import sys
 import webbrowser
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, chdir, contextmanager
 from pathlib import Path
 
 from rich.console import Console
 
-from kafkalab.cli.arguments import Subparsers, subcommand
-from kafkalab.cli.course import chapter, course_dir
+from kafkalab.cli.arguments import Subparsers, add_workspace, subcommand
+from kafkalab.course import Update, open_workspace
+from kafkalab.course.workspace import HIDDEN
 from kafkalab.errors import KafkaLabError
 
-__all__ = ["add_parser", "graphical_browser", "server_options", "standby_cluster"]
+__all__ = ["add_parser", "describe", "graphical_browser", "server_options", "standby_cluster"]
 
 DESCRIPTION = """\
 Open the course in JupyterLab.
 
-  kafkalab lab           the first chapter
-  kafkalab lab 2         chapter 02
-  kafkalab lab cluster   the chapter whose name begins so
+  kafkalab lab               the first chapter
+  kafkalab lab 2             chapter 02
+  kafkalab lab cluster       the chapter or lab whose name begins like this
+  kafkalab lab 02_failsafe   a lab
+
+You work in a folder of your own, your workspace, with copies of the chapters and labs. When the course changes, this
+command updates the files that you haven't edited. It leaves the others alone and lists them. If you ran a notebook
+without editing it, the old one stays beside the new one, with its outputs and a date in its name.
 
 The server listens on this machine only. Kafka's command-line tools are on the PATH of notebooks and terminals.
 While you read the first page a cluster is started for you; if no notebook takes it, it is given back. Ctrl-C ends
@@ -32,6 +38,9 @@ JupyterLab, its kernels and their clusters.
 """
 
 STANDBY_SECONDS = 15
+
+# So many files are named one by one.
+LISTED = 5
 
 # Where there is less, a cluster that a chapter did not ask for may leave too little for the one that it asks for.
 STANDBY_MEMORY = 3_000_000_000
@@ -60,7 +69,7 @@ def server_options(notebook: Path, folder: Path, *, browser: bool, port: int | N
     notebook
         The notebook to open.
     folder
-        The course's folder; the server serves nothing outside of it.
+        The workspace. The server serves nothing outside of it.
     browser
         Whether to open a browser.
     port
@@ -70,6 +79,7 @@ def server_options(notebook: Path, folder: Path, *, browser: bool, port: int | N
         "--ServerApp.ip=127.0.0.1",
         f"--ServerApp.root_dir={folder}",
         f"--LabApp.default_url=/lab/tree/{notebook.relative_to(folder).as_posix()}",
+        f"--LabApp.workspaces_dir={folder / HIDDEN / 'layout'}",  # not among the tabs of the learner's other projects
         "--ServerApp.answer_yes=True",  # Ctrl-C is meant
         "--Application.log_level=ERROR",
         # The learner's own shell, but no login shell, which would set a PATH of its own, without Kafka's tools.
@@ -121,34 +131,73 @@ def _wants_standby() -> bool:
 def add_parser(commands: Subparsers) -> None:
     """Add ``lab`` to the command line."""
     parser = subcommand(
-        commands, "lab", _command, help="open the course, or one chapter, in JupyterLab", description=DESCRIPTION
+        commands, "lab", _command, help="open the course, a chapter or a lab in JupyterLab", description=DESCRIPTION
     )
-    parser.add_argument("chapter", nargs="?", metavar="CHAPTER", help="number or beginning of a chapter's name")
+    parser.add_argument("notebook", nargs="?", metavar="CHAPTER", help="a chapter's number, or a chapter's or lab's name")
+    add_workspace(parser)
     parser.add_argument("--no-browser", action="store_true", help="open no browser, only print the address")
     parser.add_argument("--no-standby", action="store_true", help="do not start a cluster before one is asked for")
     parser.add_argument("--port", type=_port, help="the port to listen on (default: 8888 or the next free one)")
 
 
 def _port(text: str) -> int:
-    if not 0 < (port := int(text)) < 1 << 16:
-        raise argparse.ArgumentTypeError("must be 1 to 65535")
+    if not text.isdecimal() or not 0 < (port := int(text)) < 1 << 16:
+        raise argparse.ArgumentTypeError(f"{text!r} is no port; a port is a number from 1 to 65535")
     return port
 
 
+def describe(update: Update, workspace: Path) -> Iterator[str]:
+    """Say in sentences where the learner's workspace is, and what an update did to it."""
+    if update.created:
+        yield f"Your workspace is {workspace}. Change anything in it: updates never overwrite your work."
+        return
+    yield f"Your workspace is {workspace}."
+    for what, names in (
+        ("New in the course", update.added),
+        ("Updated, because the course changed", update.updated),
+        ("Removed, because it's no longer part of the course", update.removed),
+    ):
+        if names:
+            yield f"{what}: {', '.join(names) if len(names) <= LISTED else f'{len(names)} files'}."
+    for name, kept in update.kept.items():
+        yield f"Your run of {name} is kept in {kept.name}."
+    for name, why in update.left.items():
+        yield f"Left alone, though the course changed: {name} ({why})."
+    if update.left:
+        yield "`kafkalab reset NAME` gives you the course's version and keeps yours beside it."
+
+
+def _fetch_at_first(console: Console) -> None:
+    """Fetch what the course needs if nobody did: a learner would else wait for it in silence."""
+    from kafkalab.cli.fetch import fetch, steps
+
+    todo = steps()
+    if not todo[0].is_done():  # Kafka itself
+        fetch(console, todo)
+
+
 def _command(args: argparse.Namespace) -> int:
-    folder = course_dir()
-    notebook = chapter(args.chapter, folder)
+    workspace = open_workspace(args.workspace)
+    update = workspace.update()
+    notebook = workspace.open(args.notebook)
+    os.environ["KAFKALAB_WORKSPACE"] = str(workspace.folder)  # notebooks and terminals find it, wherever they work
     from kafkalab.cluster.ports import reserve_port
     from kafkalab.distribution import put_tools_on_path
 
+    console = Console()
+    for line in describe(update, workspace.folder):
+        console.print(line, soft_wrap=True, highlight=False, markup=False)
     if args.port:
         reserve_port(args.port).close()  # says it plainly if the port is taken; the server would only log it
+    _fetch_at_first(console)
     put_tools_on_path()
-    settings = [str(SETTINGS), *filter(None, [os.environ.get("JUPYTER_CONFIG_PATH")])]
-    os.environ["JUPYTER_CONFIG_PATH"] = os.pathsep.join(settings)
+    for variable in ("JUPYTER_CONFIG_PATH", "JUPYTER_PATH"):  # settings, and the extension that shows the panel
+        os.environ[variable] = os.pathsep.join([str(SETTINGS), *filter(None, [os.environ.get(variable)])])
     browser = not args.no_browser and graphical_browser()
     standby = not args.no_standby and _wants_standby()
-    _serve(server_options(notebook, folder, browser=browser, port=args.port), browser=browser, standby=standby)
+    options = server_options(notebook, workspace.folder, browser=browser, port=args.port)
+    with chdir(workspace.folder):  # extensions of JupyterLab expect to be started in the folder that it serves
+        _serve(options, browser=browser, standby=standby)
     return 0
 
 

@@ -65,11 +65,16 @@ def _command(args: argparse.Namespace) -> int:
     for path in args.notebooks:
         if not path.is_file():
             raise KafkaLabError(f"there is no notebook {path}")
+    if args.out is not None:
+        _require_folder(args.out)
     if args.backend:
         os.environ["KAFKALAB_BACKEND"] = args.backend  # the kernels inherit it
 
-    # nbformat loads jsonschema, which would compile dozens of grammars for IRIs if it could: two seconds, for what no notebook has.
-    sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type] - as if it were not installed
+    # nbformat loads jsonschema, which would compile dozens of grammars for IRIs if it could: two seconds, for what no
+    # notebook has.
+    sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]  # as if it were not installed
+    for path in args.notebooks:
+        _require_notebook(path)
     from kafkalab.cli.execution import run_notebooks  # with nbclient, which takes half a second to load
     from kafkalab.distribution import put_tools_on_path
 
@@ -99,6 +104,30 @@ def _command(args: argparse.Namespace) -> int:
     if len(args.notebooks) > 1:
         console.print(f"{len(args.notebooks) - failed} passed, {failed} failed", highlight=False)
     return 1 if failed else 0
+
+
+def _require_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise KafkaLabError(f"the folder {folder} can't be made: {error.strerror}") from error
+    if not os.access(folder, os.W_OK):
+        raise KafkaLabError(f"the folder {folder} can't be written")
+
+
+def _require_notebook(path: Path) -> None:
+    import nbformat
+    from nbformat.reader import NotJSONError
+
+    try:
+        nbformat.validate(nbformat.read(path, as_version=4))
+    except NotJSONError:
+        raise KafkaLabError(f"{path} is no notebook: it isn't JSON") from None
+    except OSError as error:
+        raise KafkaLabError(f"{path} can't be read: {error.strerror}") from error
+    except Exception as error:  # JSON of other kinds makes nbformat stumble in as many ways
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise KafkaLabError(f"{path} is no notebook: it's JSON, but not a notebook's ({reason})") from error
 
 
 def _keeper(save: bool, out: Path | None) -> Callable[[Outcome], str]:

@@ -4,33 +4,34 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import os
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from kafkalab.cluster import standby
+from kafkalab.cluster import running, standby
 from kafkalab.cluster.backends import BackendChoice, choose
 from kafkalab.cluster.backends.base import Backend
-from kafkalab.cluster.groups import GroupReader
-from kafkalab.cluster.properties import format_properties
-from kafkalab.cluster.spec import ClusterSpec, Listener
-from kafkalab.cluster.view import BrokerState, BrokerView, ClusterView, Fault, GroupView
-from kafkalab.cluster.wire import NO_QUORUM, BrokerConnection, Metadata, Quorum
-from kafkalab.distribution import keep_all_output, put_tools_on_path
+from kafkalab.cluster.observer import RUNNING, Observer
+from kafkalab.cluster.secured import ClusterSecurity
+from kafkalab.cluster.spec import ClusterSpec, Listener, require_version
+from kafkalab.cluster.view import BrokerState, ClusterView, Fault
+from kafkalab.distribution import KAFKA_VERSION, keep_all_output, put_tools_on_path
 from kafkalab.errors import (
     BrokerNotRunning,
     ClusterNotRunning,
     FaultsUnsupported,
     KafkaLabError,
     UnknownBroker,
+    UnknownUser,
 )
 from kafkalab.lifeline import Run
-from kafkalab.security import CertificateAuthority, KeyRing, Security
+from kafkalab.security.config import Security
 from kafkalab.security.files import private_folder, write_private
-from kafkalab.waiting import wait_until
+from kafkalab.settings import as_text, dotted, format_properties
 
 __all__ = ["Cluster"]
 
@@ -39,11 +40,13 @@ T = TypeVar("T")
 START_TIMEOUT = 90.0
 STOP_TIMEOUT = 60.0
 
-_RUNNING: tuple[BrokerState, ...] = ("up", "starting", "isolated")
-
 
 class Cluster:
     """A Kafka cluster of one's own.
+
+    Several threads may use it at once. A second `start` waits for the first one, and so does a `stop`. A verb that is under
+    way when another thread stops the cluster raises `ClusterNotRunning`. Only the process that started a cluster stops it: the
+    end of one that was forked off leaves it running.
 
     Parameters
     ----------
@@ -58,13 +61,16 @@ class Cluster:
     settings
         Broker settings, for example ``{"min.insync.replicas": 2}``. They win over all that kafkalab sets.
     listeners
-        Listeners for clients.
+        Listeners for clients. Where the port that one of them wants is taken, it has another one, and the cluster's ``repr``
+        says so.
     heap
-        Java heap of each node.
+        Java heap of each node, as in ``-Xmx``: ``"96m"``.
     security
         Certificates, users and rules; without it, everybody may do everything.
     java_options
         More options for each node's JVM.
+    version
+        The version of Kafka that the nodes run, for example ``"4.2.1"``; by default the course's.
     backend
         ``"local"`` (JVM processes), ``"docker"`` (containers), ``"attached"`` (a cluster that already runs). By
         default what ``KAFKALAB_BACKEND`` says, else Docker where an engine answers and has the image or can
@@ -86,15 +92,25 @@ class Cluster:
         racks: Sequence[str] = (),
         ports: Sequence[int] = (),
         settings: Mapping[str, object] | None = None,
-        listeners: Iterable[Listener] = (Listener(),),
+        listeners: Sequence[Listener] = (Listener(),),
         heap: str = "96m",
         security: Security | None = None,
         java_options: Sequence[str] = (),
+        version: str | None = None,
         backend: str | None = None,
         name: str = "cluster",
     ) -> None:
         spec = ClusterSpec(
-            brokers, controllers, tuple(racks), tuple(ports), tuple(listeners), settings or {}, heap, security, tuple(java_options)
+            brokers,
+            controllers,
+            racks,
+            ports,
+            listeners,
+            settings or {},
+            heap,
+            security,
+            java_options,
+            version or KAFKA_VERSION,
         )
         self._set_up(choose(backend), spec, name)
 
@@ -103,11 +119,11 @@ class Cluster:
         self.name = name
         self.faults: list[Fault] = []
         self._make_backend = backend
-        self._backend: Backend | None = None
-        self._connections: dict[int, BrokerConnection] = {}
-        self._asking = threading.Lock()  # a connection carries one question at a time
-        self._groups = GroupReader(self._connect)
+        self._backend: Backend | None = None  # of a cluster that runs, or is being started
+        self._observer: Observer | None = None  # of a cluster that runs
         self._on_stop: list[Callable[[], None]] = []
+        self._life = threading.RLock()  # held while the cluster starts, and while it stops
+        self._owner = os.getpid()
 
     @classmethod
     def attached(cls, bootstrap_servers: str, **client_settings: object) -> Cluster:
@@ -120,9 +136,8 @@ class Cluster:
         **client_settings
             librdkafka settings for connecting to it, with underscores for dots: ``security_protocol="SSL"``.
         """
-        settings = {key.replace("_", "."): value for key, value in client_settings.items()}
         cluster = cls.__new__(cls)
-        cluster._set_up(choose("attached", bootstrap_servers, settings), ClusterSpec(), "attached")
+        cluster._set_up(choose("attached", bootstrap_servers, dotted(client_settings)), ClusterSpec(), "attached")
         return cluster
 
     # -- life ---------------------------------------------------------------------------------------------------
@@ -141,43 +156,54 @@ class Cluster:
         WaitTimeout
             When the brokers run but do not become one cluster in time.
         """
-        if self.running:
-            return self
-        self._discard()  # what an interrupted start may have left
-        try:
-            put_tools_on_path()
-            keep_all_output()
-            taken = standby.take(self.spec, self._make_backend.name)
-            if taken is not None:
-                self._backend = taken
-                self._wait_until_ready(START_TIMEOUT)
-            else:
-                self.launch_on(self._make_backend(self.spec, Run.create("cluster")))
-            self.faults.clear()
-        except BaseException:
-            self._discard()
-            raise
-        atexit.register(self._stop_quietly)
+        with self._life:
+            if self.running:
+                return self
+            try:
+                put_tools_on_path()
+                keep_all_output()
+                taken = standby.take(self.spec, self._make_backend.name)
+                if taken is not None:
+                    self._open(taken)
+                else:
+                    self.launch_on(self._make_backend(self.spec, Run.create("cluster")))
+            except BaseException:
+                self._discard()
+                raise
+            atexit.register(self._stop_quietly)
+        running.announce(self)
         return self
 
     def launch_on(self, backend: Backend) -> None:
         """Start the cluster on a back end that was made for its spec; `start` is what learners call."""
         self._backend = backend
         backend.launch()
-        self._wait_until_ready(START_TIMEOUT)
+        self._open(backend)
+
+    def _open(self, backend: Backend) -> None:
+        """Go on with a back end whose nodes were started."""
+        self._backend, self._owner = backend, os.getpid()
+        observer = Observer(backend)
+        observer.wait_until_ready(START_TIMEOUT)
+        self.faults.clear()
+        self._observer = observer
 
     def stop(self) -> None:
         """Stop the cluster and remove its data; on return no process, port, container or file of it is left.
 
-        What was registered with `on_stop` (workers, widgets) is ended first. A stopped cluster is left as it is.
+        What was registered with `on_stop` (workers, widgets) is ended first. A stopped cluster is left as it is. In a process
+        that was forked off after `start`, nothing is ended: the cluster is its parent's.
         """
-        if self._backend is None:
+        if os.getpid() != self._owner:
             return
-        callbacks, self._on_stop = self._on_stop, []
-        for callback in callbacks:
-            callback()
-        self._discard()
-        atexit.unregister(self._stop_quietly)
+        with self._life:
+            if self._backend is None:
+                return
+            callbacks, self._on_stop = self._on_stop, []
+            for callback in callbacks:
+                callback()
+            self._discard()
+            atexit.unregister(self._stop_quietly)
 
     def __enter__(self) -> Cluster:
         return self.start()
@@ -189,12 +215,13 @@ class Cluster:
         what = f"{self.spec.brokers} broker{'s' * (self.spec.brokers != 1)}"
         if self.backend == "attached":
             what = "attached"
-        return f"<Cluster {self.name!r}: {what}, {'running' if self.running else 'not running'}>"
+        moved = self._backend.moved_ports() if self._backend is not None and self.running else []
+        return f"<Cluster {self.name!r}: {what}, {'; '.join(['running' if self.running else 'not running', *moved])}>"
 
     @property
     def running(self) -> bool:
         """Whether `start` has returned and `stop` was not called since."""
-        return self._backend is not None
+        return self._observer is not None
 
     @property
     def backend(self) -> str:
@@ -204,7 +231,7 @@ class Cluster:
     @property
     def run(self) -> Run:
         """The run to which workers of this cluster belong, so that they end with it."""
-        return self._running().run
+        return self._running()[0].run
 
     def on_stop(self, callback: Callable[[], None]) -> None:
         """Have something called once, when the cluster stops and before its brokers end."""
@@ -220,8 +247,7 @@ class Cluster:
         BrokerNotRunning
             When it does not run.
         """
-        backend = self._breakable(broker, "kill", (*_RUNNING, "paused"))
-        with self._noting("kill", broker):
+        with self._fault("kill", broker, (*RUNNING, "paused")) as (backend, _):
             backend.kill(broker)
 
     def stop_broker(self, broker: int) -> None:
@@ -234,8 +260,7 @@ class Cluster:
         WaitTimeout
             When the controlled shutdown takes longer than a minute (without a controller it never ends).
         """
-        backend = self._breakable(broker, "stop", _RUNNING)
-        with self._noting("stop", broker):
+        with self._fault("stop", broker, RUNNING) as (backend, _):
             backend.terminate(broker, STOP_TIMEOUT)
 
     def pause(self, broker: int) -> None:
@@ -246,8 +271,7 @@ class Cluster:
         BrokerNotRunning
             When it does not run.
         """
-        backend = self._breakable(broker, "pause", _RUNNING)
-        with self._noting("pause", broker):
+        with self._fault("pause", broker, RUNNING) as (backend, _):
             backend.pause(broker)
 
     def resume(self, broker: int, timeout: float = 30.0) -> None:
@@ -258,13 +282,21 @@ class Cluster:
         BrokerNotRunning
             When it is not paused.
         """
-        backend = self._breakable(broker, "resume", ("paused",))
-        with self._noting("resume", broker):
+        with self._fault("resume", broker, ("paused",)) as (backend, observer):
             backend.resume(broker)
-        self._wait_until_back(broker, timeout)
+            observer.wait_until_back(broker, timeout)
 
-    def restart(self, broker: int, timeout: float = START_TIMEOUT, *, settings: Mapping[str, object] | None = None) -> None:
+    def restart(
+        self,
+        broker: int,
+        timeout: float = START_TIMEOUT,
+        *,
+        settings: Mapping[str, object] | None = None,
+        version: str | None = None,
+    ) -> None:
         """Start a node again, with the same id, port and data; one that runs is shut down in order first.
+
+        A node that was paused goes on first. A node that was cut off is back on the network: `restart` undoes `isolate`, too.
 
         On return it is registered and unfenced, and answers with the same metadata as its peers. Its replicas may
         still be catching up: wait for that with `wait_for`.
@@ -277,6 +309,8 @@ class Cluster:
             Seconds until it must be back.
         settings
             Broker settings that it has from now on, in place of those that it was started with.
+        version
+            The version of Kafka that it runs from now on. Restart all nodes in turn, and you have a rolling upgrade.
 
         Raises
         ------
@@ -284,24 +318,32 @@ class Cluster:
             When it ends before it is ready.
         BrokerNotRunning
             When a fault verb ends it, from another thread, before it is ready.
+        ValueError, DownloadError, BackendUnavailable
+            When the version cannot be had; the node is left as it is.
         """
-        backend = self._known(broker)
-        if backend.state(broker) == "paused":
-            backend.resume(broker)
-        with self._noting("restart", broker):
+        changed = as_text(settings or {})
+        if version is not None:
+            require_version(version)
+            self._running()[0].fetch(version)
+        with self._fault("restart", broker, (*RUNNING, "paused", "stopped", "dead")) as (backend, observer):
+            if backend.state(broker) == "paused":
+                backend.resume(broker)
+            if broker in backend.isolated:
+                backend.heal(broker)
             backend.terminate(broker, STOP_TIMEOUT)
-            backend.revive(broker, {name: str(value) for name, value in (settings or {}).items()})
-        self._wait_until_back(broker, timeout)
+            backend.revive(broker, changed, version)
+            observer.wait_until_back(broker, timeout)
 
     def add_broker(self) -> int:
         """Start one more broker and return its id. On return it is registered and unfenced, and leads nothing yet."""
-        backend = self._running()
+        backend, observer = self._running()
         self._require_faults(backend)
-        brokers = [i for i, node in backend.nodes().items() if node.broker]
-        broker = max(brokers) + 1
-        with self._noting("add", broker):
-            backend.add(self.spec.broker(broker))
-        self._wait_until_back(broker, START_TIMEOUT)
+        with self._unless_stopped(backend, "a broker was added"):
+            with self._life:  # else two threads would give two brokers the same id
+                broker = max(i for i, node in backend.nodes().items() if node.broker) + 1
+                self.faults.append(Fault(time.time(), "add", broker))
+                backend.add(self.spec.broker(broker))
+            observer.wait_until_back(broker, START_TIMEOUT)
         return broker
 
     def isolate(self, broker: int) -> None:
@@ -309,8 +351,7 @@ class Cluster:
 
         As in a network partition nothing is closed: what is under way is held back, and flows on after `heal`.
         """
-        backend = self._breakable(broker, "isolate", ("up", "starting"))
-        with self._noting("isolate", broker):
+        with self._fault("isolate", broker, ("up", "starting")) as (backend, _):
             backend.isolate(broker)
 
     def heal(self, broker: int, timeout: float = 60.0) -> None:
@@ -321,22 +362,28 @@ class Cluster:
         BrokerNotRunning
             When it is not isolated.
         """
-        backend = self._breakable(broker, "heal", ("isolated",))
-        with self._noting("heal", broker):
+        with self._fault("heal", broker, ("isolated",)) as (backend, observer):
             backend.heal(broker)
-        self._wait_until_back(broker, timeout)
+            observer.wait_until_back(broker, timeout)
 
-    # -- sight --------------------------------------------------------------------------------------------------
+    # -- looking ------------------------------------------------------------------------------------------------
 
     @property
     def bootstrap_servers(self) -> str:
         """``host:port`` of every broker's first listener, separated by commas."""
-        backend = self._running()
-        return ",".join(self.bootstrap(i) for i, node in backend.nodes().items() if node.broker)
+        return self.servers(self.spec.listeners[0].name)
 
     def bootstrap(self, broker: int, listener: str | None = None) -> str:
-        """``host:port`` of one broker's listener, by default of the first."""
-        return self._known(broker).address(broker, listener or self.spec.listeners[0].name)
+        """``host:port`` of one broker's listener, by default of the first.
+
+        Raises
+        ------
+        UnknownBroker, UnknownListener
+        """
+        backend = self._known(broker)
+        if not backend.nodes()[broker].broker:
+            raise UnknownBroker(f"node {broker} is a dedicated controller: it has no listener for clients")
+        return backend.address(broker, self.spec.listener(listener).name if listener else self.spec.listeners[0].name)
 
     def servers(self, listener: str) -> str:
         """``host:port`` of every broker's listener of that name, separated by commas.
@@ -345,8 +392,9 @@ class Cluster:
         ------
         UnknownListener
         """
-        self.spec.listener(listener)
-        return ",".join(self.bootstrap(i, listener) for i, node in self._running().nodes().items() if node.broker)
+        backend, _ = self._running()
+        name = self.spec.listener(listener).name
+        return ",".join(backend.address(i, name) for i, node in backend.nodes().items() if node.broker)
 
     def client_config(
         self, user: str | None = None, listener: str | None = None, mechanism: str | None = None, **more: object
@@ -375,9 +423,12 @@ class Cluster:
         ------
         UnknownUser, UnknownListener
         """
-        backend = self._running()
+        backend, _ = self._running()
+        if user is not None and backend.keyring is None:
+            raise UnknownUser(f"there is no user {user!r}: this cluster has none, for it was made without security=…")
         if user is None and listener is None:
-            servers, settings = self._sight_servers(), backend.client_settings()
+            servers = ",".join(backend.control_address(i) for i, node in backend.nodes().items() if node.broker)
+            settings = backend.client_settings()
         else:
             name, protocol = self._listener(listener)
             known = backend.keyring.client(protocol, user, mechanism) if backend.keyring else {"security.protocol": protocol}
@@ -386,7 +437,7 @@ class Cluster:
             "bootstrap.servers": servers,
             "log_level": 2,
             **settings,
-            **{key.replace("_", "."): value for key, value in more.items()},
+            **dotted(more),
         }
 
     def java_config(self, user: str | None = None, listener: str | None = None, mechanism: str | None = None) -> dict[str, str]:
@@ -394,7 +445,7 @@ class Cluster:
 
         Without a user it trusts the brokers, and proves nothing itself.
         """
-        keyring = self._keyring()
+        keyring = self.security.keyring
         name, protocol = self._listener(listener)
         return {"bootstrap.servers": self.servers(name), **keyring.java_client(protocol, user, mechanism)}
 
@@ -408,58 +459,20 @@ class Cluster:
         return write_private(folder / f"{user}-{listener}-{mechanism}.properties", format_properties(settings))
 
     @property
-    def authority(self) -> CertificateAuthority:
-        """Who signs the certificates of a secured cluster."""
-        return self._keyring().authority
-
-    def broker_login(self, mechanism: str) -> str:
-        """The JAAS line with which the brokers of a secured cluster log in to each other by a mechanism.
-
-        With ``PLAIN`` the line also holds the users that they accept. The SCRAM user has to be made on the running cluster
-        before brokers use it: ``Security.between_brokers`` only makes it for the mechanism that they begin with.
-        """
-        return self._keyring().node_login(mechanism)
-
-    @property
-    def broker_password(self) -> str:
-        """The password of the user that the brokers of a secured cluster are to each other."""
-        return self._keyring().node_password
-
-    def renew_certificate(self, broker: int) -> Path:
-        """Make a new key and certificate for a node, and put them where it has its key store.
-
-        On return the files are there. The node uses the old ones until it is told to look again (by an alteration of
-        ``listener.name.<listener>.ssl.keystore.location``), or is restarted.
-
-        Returns
-        -------
-        Path
-            The key store, as the node knows it.
-        """
-        self._keyring()
-        return self._known(broker).renew_certificate(broker)
-
-    def wait_for_acls(self, number: int, timeout: float = 15.0) -> None:
-        """Wait until every broker that runs knows so many ACL rules.
-
-        An administrator is answered when the controller has a rule; brokers have it milliseconds later, each by itself.
+    def security(self) -> ClusterSecurity:
+        """What only a secured cluster has: its certificate authority, its users' secrets, its ACL rules.
 
         Raises
         ------
-        WaitTimeout
-            The message says how many rules each broker knows.
+        KafkaLabError
+            When the cluster was not made with ``security=Security(…)``.
         """
-        backend = self._running()
-        seen: dict[int, int] = {}
-
-        def known() -> bool:
-            for broker, node in backend.nodes().items():
-                if node.broker and backend.state(broker) == "up":
-                    with self._asking:
-                        seen[broker] = self._connection(broker).acl_rules()
-            return set(seen.values()) == {number}
-
-        wait_until(known, timeout, f"{number} ACL rules on every broker", last_seen=lambda: seen, ignore=(OSError,), interval=0.02)
+        backend, observer = self._running()
+        if backend.keyring is None:
+            raise KafkaLabError(
+                "this cluster was not made with security=Security(…): its certificates and users are not kafkalab's"
+            )
+        return ClusterSecurity(backend, observer, backend.keyring, self._known)
 
     def describe(self, groups: bool = True, internal: bool = False) -> ClusterView:
         """What the cluster shows at this moment, as one of its live brokers knows it.
@@ -476,40 +489,15 @@ class Cluster:
         WaitTimeout
             When no broker answers for five seconds.
         """
-        backend = self._running()
-        metadata, quorum = wait_until(self._ask_any, 5, "an answer from any broker", last_seen=self.states)
-        brokers = {}
-        for node_id, node in backend.nodes().items():
-            state = backend.state(node_id)
-            if state == "up" and node.broker and node_id not in metadata.brokers:
-                state = "starting"
-            brokers[node_id] = BrokerView(
-                node_id,
-                backend.address(node_id, self.spec.listeners[0].name) if node.broker else "",
-                node.rack,
-                state,
-                controller=node_id == quorum.leader,
-                voter=node_id in quorum.voters if quorum.voters else node.controller,
-            )
-        asked, silent = self._read_groups(metadata) if groups else ({}, frozenset())
-        return ClusterView(
-            metadata.cluster_id,
-            quorum.leader,
-            quorum.epoch,
-            brokers,
-            {name: parts for name, parts in metadata.topics.items() if internal or name not in metadata.internal},
-            asked,
-            silent,
-        )
+        with self._observing() as observer:
+            return observer.describe(groups, internal)
 
     def states(self) -> dict[int, BrokerState]:
         """State of every node's process, at once and without asking Kafka: registered or not, a running one is ``up``."""
-        backend = self._running()
-        return {i: backend.state(i) for i in backend.nodes()}
+        with self._observing() as observer:
+            return observer.states()
 
-    def wait_for(
-        self, condition: Callable[[ClusterView], T], what: str, timeout: float = 30.0, *, groups: bool = False
-    ) -> T:
+    def wait_for(self, condition: Callable[[ClusterView], T], what: str, timeout: float = 30.0, *, groups: bool = False) -> T:
         """Wait until the cluster shows something, and return what `condition` returned.
 
         Parameters
@@ -523,14 +511,8 @@ class Cluster:
         groups
             Whether the condition looks at consumer groups.
         """
-        view: ClusterView | None = None
-
-        def look() -> T:
-            nonlocal view
-            view = self.describe(groups=groups)
-            return condition(view)
-
-        return wait_until(look, timeout, what, last_seen=lambda: view, ignore=(KeyError,))
+        with self._observing() as observer:
+            return observer.wait_for(condition, what, timeout, groups=groups)
 
     def logs(self, broker: int) -> str:
         """A node's log so far."""
@@ -553,16 +535,18 @@ class Cluster:
 
     # -- parts --------------------------------------------------------------------------------------------------
 
-    def _running(self) -> Backend:
-        if self._backend is None:
-            raise ClusterNotRunning(f"the cluster {self.name!r} is not running: call start() first")
-        return self._backend
+    def _running(self) -> tuple[Backend, Observer]:
+        backend, observer = self._backend, self._observer
+        if backend is None or observer is None:
+            what = "is still starting, in another thread" if backend is not None else "is not running: call start() first"
+            raise ClusterNotRunning(f"the cluster {self.name!r} {what}")
+        return backend, observer
 
     def _known(self, broker: int) -> Backend:
-        backend = self._running()
-        if broker not in backend.nodes():
+        backend, _ = self._running()
+        if not isinstance(broker, int) or isinstance(broker, bool) or broker not in backend.nodes():
             ids = ", ".join(str(i) for i in backend.nodes())
-            raise UnknownBroker(f"there is no broker {broker} in this cluster; it has {ids}")
+            raise UnknownBroker(f"there is no broker {broker!r} in this cluster; it has {ids}")
         return backend
 
     def _require_faults(self, backend: Backend) -> None:
@@ -572,160 +556,53 @@ class Cluster:
                 "use Cluster(backend='local') or Cluster(backend='docker') for experiments with faults"
             )
 
-    def _breakable(self, broker: int, verb: str, states: tuple[BrokerState, ...]) -> Backend:
-        backend = self._running()
+    @contextlib.contextmanager
+    def _fault(self, verb: str, broker: int, states: tuple[BrokerState, ...]) -> Iterator[tuple[Backend, Observer]]:
+        """Note a fault when it begins, for its effects are seen before the verb returns."""
+        backend, observer = self._running()
         self._require_faults(backend)
         self._known(broker)
-        state = backend.state(broker)
-        if state not in states:
-            raise BrokerNotRunning(f"cannot {verb} broker {broker}: it is {state}")
-        return backend
+        with self._unless_stopped(backend, f"the {verb} of broker {broker} was under way"):
+            state = backend.state(broker)
+            if state not in states:
+                raise BrokerNotRunning(f"cannot {verb} broker {broker}: it is {state}")
+            self.faults.append(Fault(time.time(), verb, broker))
+            yield backend, observer
 
     @contextlib.contextmanager
-    def _noting(self, verb: str, broker: int) -> Iterator[None]:
-        """Keep a fault that was carried out, with the time at which it began: its effects are seen at once."""
-        began = time.time()
-        yield
-        self.faults.append(Fault(began, verb, broker))
+    def _observing(self) -> Iterator[Observer]:
+        backend, observer = self._running()
+        with self._unless_stopped(backend, "it was looked at"):
+            yield observer
 
-    def _keyring(self) -> KeyRing:
-        keyring = self._running().keyring
-        if keyring is None:
-            raise KafkaLabError("this cluster was not made with security=Security(…): its certificates and users are not kafkalab's")
-        return keyring
+    @contextlib.contextmanager
+    def _unless_stopped(self, backend: Backend, meanwhile: str) -> Iterator[None]:
+        """Say plainly when something failed only because another thread stopped the cluster."""
+        try:
+            yield
+        except Exception as error:
+            if self._backend is backend:
+                raise
+            raise ClusterNotRunning(f"the cluster {self.name!r} was stopped while {meanwhile}") from error
 
     def _listener(self, name: str | None) -> tuple[str, str]:
         """Name and protocol of a listener; without a name, of the first that asks who one is, else of the first."""
         if name is not None:
             return name, self.spec.listener(name).protocol
-        asking = [x for x in self.spec.listeners if x.protocol.startswith("SASL")] or [x for x in self.spec.listeners if x.protocol == "SSL"]
-        chosen = (asking or list(self.spec.listeners))[0]
+        listeners = self.spec.listeners
+        by_password = [x for x in listeners if x.protocol.startswith("SASL")]
+        by_certificate = [x for x in listeners if x.protocol == "SSL"]
+        chosen = [*by_password, *by_certificate, *listeners][0]
         return chosen.name, chosen.protocol
 
-    def _sight_servers(self) -> str:
-        backend = self._running()
-        return ",".join(backend.control_address(i) for i, node in backend.nodes().items() if node.broker)
-
-    def _connection(self, broker: int) -> BrokerConnection:
-        address = self._running().control_address(broker)
-        known = self._connections.get(broker)
-        if known is None or known.address != address:
-            known = self._connections[broker] = self._connect(address)
-        return known
-
-    def _connect(self, address: str) -> BrokerConnection:
-        keyring = self._running().keyring
-        return BrokerConnection(address, context=keyring.sight_context() if keyring else None)
-
-    def _ask_any(self, *, but: int | None = None) -> tuple[Metadata, Quorum] | None:
-        """What a broker (another than `but`) knows, or None while those that may know are slow to answer.
-
-        A broker that is cut off, or back and not registered yet, answers with what it knew before. Its word counts only
-        if nobody listens who may know better.
-        """
-        backend = self._running()
-        states = {i: backend.state(i) for i, node in backend.nodes().items() if node.broker and i != but}
-        outdated, slow = None, False
-        for broker in sorted((i for i in states if states[i] in _RUNNING), key=lambda i: states[i] == "isolated"):
-            if states[broker] == "isolated" and (outdated or slow):
-                break
-            try:
-                metadata, quorum = self._ask(broker)
-            except ConnectionRefusedError:
-                continue
-            except OSError:
-                slow = True
-                continue
-            if broker in metadata.brokers and states[broker] != "isolated":
-                return metadata, quorum
-            outdated = outdated or (metadata, quorum)
-        return None if slow else outdated
-
-    def _ask(self, broker: int) -> tuple[Metadata, Quorum]:
-        with self._asking:
-            connection = self._connection(broker)
-            metadata = connection.metadata()
-            try:
-                return metadata, connection.quorum()
-            except OSError:
-                return metadata, NO_QUORUM
-
-    def _read_groups(self, metadata: Metadata) -> tuple[dict[str, GroupView], frozenset[int]]:
-        backend = self._running()
-        brokers = {b: backend.control_address(b) for b in metadata.brokers if b in backend.nodes()}
-        return self._groups.read(brokers, [p for partitions in metadata.topics.values() for p in partitions])
-
-    def _wait_until_ready(self, timeout: float) -> None:
-        """Every broker registered, a controller active, the same metadata everywhere."""
-        backend = self._running()
-        seen: object = "no broker answered yet"
-
-        def ready() -> bool:
-            nonlocal seen
-            for node_id in backend.nodes():
-                backend.check_alive(node_id)
-            brokers = {i for i, node in backend.nodes().items() if node.broker}
-            answers = []
-            for broker in sorted(brokers):
-                with self._asking:
-                    answers.append(self._connection(broker).metadata())
-            seen = {b: sorted(a.brokers) for b, a in zip(sorted(brokers), answers, strict=True)}
-            if any(set(a.brokers) != brokers for a in answers) or any(a.topics != answers[0].topics for a in answers):
-                return False
-            with self._asking:
-                quorum = self._connection(min(brokers)).quorum()
-            seen = quorum
-            return quorum.leader is not None
-
-        wait_until(
-            ready, timeout, "all brokers to be registered and to agree", last_seen=lambda: seen, ignore=(OSError,), interval=0.02
-        )
-
-    def _wait_until_back(self, broker: int, timeout: float) -> None:
-        """The node is a member again: registered, unfenced, and it knows what its peers know.
-
-        A broker that was paused or cut off answers at once, but with what it knew before: it may still take itself
-        for a leader. So it must first have the metadata log as far as it was committed when the wait began.
-        """
-        backend = self._known(broker)
-        committed = -1
-        seen: object = "no answer yet"
-
-        def back() -> bool:
-            nonlocal committed, seen
-            backend.check_alive(broker)
-            state = backend.state(broker)
-            if state in ("dead", "stopped"):
-                raise BrokerNotRunning(f"broker {broker} was ended ({state}) before it was ready")
-            others = self._ask_any(but=broker) or self._ask_any()
-            if others is None:
-                return False
-            metadata, quorum = others
-            if committed < 0:
-                committed = quorum.high_watermark
-            seen = f"live brokers {sorted(metadata.brokers)}, {quorum}"
-            if quorum.leader is None or quorum.end_offsets.get(broker, -1) < committed:
-                return False
-            if not backend.nodes()[broker].broker:
-                return True
-            with self._asking:
-                own = self._connection(broker).metadata()
-            return broker in metadata.brokers and own.brokers.keys() == metadata.brokers.keys() and own.topics == metadata.topics
-
-        wait_until(back, timeout, f"broker {broker} to be back in the cluster", last_seen=lambda: seen, ignore=(OSError,))
-
     def _discard(self) -> None:
-        backend, self._backend = self._backend, None
-        self._groups.close()
-        with self._asking:
-            for connection in self._connections.values():
-                connection.close()
-            self._connections.clear()
+        backend, observer = self._backend, self._observer
+        self._observer = self._backend = None
+        if observer is not None:
+            observer.close()
         if backend is not None:
             backend.destroy()
 
     def _stop_quietly(self) -> None:
-        try:
+        with contextlib.suppress(KafkaLabError):  # the process is ending; the reaper takes care of what is left
             self.stop()
-        except KafkaLabError:
-            pass  # the process is ending; the reaper takes care of what is left

@@ -34,11 +34,11 @@ _ANY_REPLICA = -1
 _Committed = dict[tuple[str, int], int]
 
 
-class ConsumerGroupDescribeRequest(ApiMessage, load_json=messages):
+class ConsumerGroupDescribeRequest(ApiMessage, load_json=messages):  # type: ignore[call-arg,misc]
     """Asks for groups of the new protocol (KIP-848), which kafka-python's own classes do not know."""
 
 
-class ConsumerGroupDescribeResponse(ApiMessage, load_json=messages):
+class ConsumerGroupDescribeResponse(ApiMessage, load_json=messages):  # type: ignore[call-arg,misc]
     """The answer to it."""
 
 
@@ -56,7 +56,9 @@ class GroupReader:
         self._connections: dict[str, BrokerConnection] = {}
         self._asking = threading.Lock()
 
-    def read(self, brokers: Mapping[int, str], partitions: Iterable[PartitionView]) -> tuple[dict[str, GroupView], frozenset[int]]:
+    def read(
+        self, brokers: Mapping[int, str], partitions: Iterable[PartitionView]
+    ) -> tuple[dict[str, GroupView], frozenset[int]]:
         """All groups, with members, assignment and lag, and the brokers that did not tell theirs.
 
         A broker does not tell while it hangs, or while it is taking a dead coordinator's groups over.
@@ -83,15 +85,17 @@ class GroupReader:
             wanted = {position for positions in committed.values() for position in positions}
             leaders: dict[int, list[PartitionView]] = defaultdict(list)
             for p in partitions:
-                if p.leader in brokers and (p.topic, p.partition) in wanted:
+                if p.leader is not None and p.leader in brokers and (p.topic, p.partition) in wanted:
                     leaders[p.leader].append(p)
             ends: _Committed = {}
             for leader, led in leaders.items():
                 with contextlib.suppress(OSError):
                     ends |= _ends(self._connection(brokers[leader]), led)
-        return {
-            id_: GroupView(id_, group.state, group.members, _lag(committed.get(id_, {}), ends)) for id_, group in sorted(groups.items())
-        }, frozenset(silent)
+        with_lag = {
+            id_: GroupView(id_, group.state, group.members, _lag(committed.get(id_, {}), ends))
+            for id_, group in sorted(groups.items())
+        }
+        return with_lag, frozenset(silent)
 
     def close(self) -> None:
         """Close all connections."""
@@ -111,14 +115,13 @@ class _NotTold(Exception):
 
 
 def _coordinated_by(connection: BrokerConnection) -> dict[str, GroupView]:
-    listing = connection.ask(
-        ListGroupsRequest(states_filter=[], types_filter=[], version=_LIST_GROUPS_VERSION), ListGroupsResponse, _LIST_GROUPS_VERSION
-    )
+    request = ListGroupsRequest(states_filter=[], types_filter=[], version=_LIST_GROUPS_VERSION)
+    listing = connection.ask(request, ListGroupsResponse, _LIST_GROUPS_VERSION)
     if listing.error_code:
         raise _NotTold
     by_type: dict[str, list[str]] = defaultdict(list)
     for listed in listing.groups:
-        # Workers of Kafka Connect are a group as well, but share connectors, not partitions. (One that only committed has no type.)
+        # Workers of Kafka Connect are a group, too, but share connectors, not partitions. One that only committed has no type.
         if listed.protocol_type in ("consumer", ""):
             by_type[listed.group_type].append(listed.group_id)
     return {**_classic(connection, by_type["classic"]), **_of_new_protocol(connection, by_type["consumer"])}

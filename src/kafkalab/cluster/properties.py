@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from kafkalab.cluster.spec import SIGHT_LISTENER, ClusterSpec, Node
-from kafkalab.security import Identity, KeyRing
+from kafkalab.cluster.spec import CONTROLLER, INTERNAL, OBSERVER_LISTENER, ClusterSpec, Node
+from kafkalab.security.authority import Identity
+from kafkalab.security.keyring import KeyRing
+from kafkalab.settings import as_text
 
-__all__ = ["CONTROLLER", "INTERNAL", "LESSON_SETTINGS", "Endpoint", "format_properties", "node_properties"]
-
-INTERNAL = "INTERNAL"
-"""Listener that brokers use among themselves."""
-
-CONTROLLER = "CONTROLLER"
-"""Listener of the metadata quorum."""
+__all__ = ["LESSON_SETTINGS", "Endpoint", "node_properties"]
 
 LESSON_SETTINGS: Mapping[str, str] = {
     # A crashed broker is fenced after 1.7 s instead of 9 s, a lost quorum leader missed after 0.8 s instead of 2 s.
@@ -23,6 +19,9 @@ LESSON_SETTINGS: Mapping[str, str] = {
     "controller.quorum.fetch.timeout.ms": "800",
     "controller.quorum.election.timeout.ms": "300",
     "controller.quorum.election.backoff.max.ms": "200",
+    # A broker passes clients' requests on to the active controller, one at a time. When that one is cut off, it gives up after
+    # 3 s instead of 30 s, and asks the new one.
+    "controller.socket.timeout.ms": "3000",
     # Groups start and repair themselves without the waits that suit large deployments.
     "group.initial.rebalance.delay.ms": "0",
     "group.min.session.timeout.ms": "1000",
@@ -81,7 +80,8 @@ def node_properties(
     Returns
     -------
     dict
-        What kafkalab needs, then the lesson settings, then the spec's own settings: a later one wins. What was changed for this node comes last.
+        What kafkalab needs, then the lesson settings, then the spec's own settings: a later one wins. What was changed for this
+        node comes last.
     """
     roles = [role for role, has in (("broker", node.broker), ("controller", node.controller)) if has]
     copies = str(min(3, spec.brokers))
@@ -109,8 +109,8 @@ def node_properties(
         protocols = {x.name: x.protocol for x in spec.listeners}
         needed |= keyring.node_settings(identity, protocols, between_brokers=INTERNAL, among_controllers=CONTROLLER)
     for listener in spec.listeners:
-        needed |= {f"listener.name.{listener.name.lower()}.{k}": v for k, v in listener.settings.items()}
-    return {**needed, **LESSON_SETTINGS, **spec.settings, **(changed or {})}
+        needed |= {f"listener.name.{listener.name.lower()}.{k}": v for k, v in as_text(listener.settings).items()}
+    return {**needed, **LESSON_SETTINGS, **as_text(spec.settings), **(changed or {})}
 
 
 def _protocols(spec: ClusterSpec) -> dict[str, str]:
@@ -118,9 +118,4 @@ def _protocols(spec: ClusterSpec) -> dict[str, str]:
     if spec.security is None:
         return {**protocols, INTERNAL: "PLAINTEXT", CONTROLLER: "PLAINTEXT"}
     between = "SSL" if spec.security.between_brokers == "SSL" else "SASL_SSL"
-    return {**protocols, SIGHT_LISTENER: "SSL", INTERNAL: between, CONTROLLER: "SSL"}
-
-
-def format_properties(properties: Mapping[str, str]) -> str:
-    """The text of a ``.properties`` file."""
-    return "".join(f"{key}={value.replace(chr(92), chr(92) * 2)}\n" for key, value in properties.items())
+    return {**protocols, OBSERVER_LISTENER: "SSL", INTERNAL: between, CONTROLLER: "SSL"}

@@ -19,6 +19,7 @@ import socket
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import psutil
 
@@ -59,7 +60,7 @@ class Relay:
         self.changed = asyncio.Condition()
         self.looking = asyncio.Lock()
 
-    async def handle(self, command: dict) -> dict:
+    async def handle(self, command: dict[str, Any]) -> dict[str, Any]:
         """Carry out one command."""
         match command:
             case {"do": "add", "node": node, "relayed": relayed, "direct": direct}:
@@ -98,15 +99,16 @@ class Relay:
 
     async def _relay(self, link: Link, listener: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.links.add(link)
-        onward = None
+        onward: asyncio.StreamWriter | None = None
         try:
             if self.isolated:
                 await self._find_sources([link])
                 await self._gate(link)
-            back, onward = await asyncio.open_connection(HOST, self.targets[link.target, listener], limit=CHUNK)
-            for end in (writer, onward):
-                end.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            directions = [asyncio.create_task(self._pump(link, reader, onward)), asyncio.create_task(self._pump(link, back, writer))]
+            back, forth = await asyncio.open_connection(HOST, self.targets[link.target, listener], limit=CHUNK)
+            onward = forth
+            for stream in (writer, forth):
+                stream.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            directions = [asyncio.create_task(self._pump(link, *way)) for way in ((reader, forth), (back, writer))]
             await asyncio.wait(directions, return_when=asyncio.FIRST_COMPLETED)
             for direction in directions:
                 direction.cancel()

@@ -23,7 +23,7 @@ _CGROUPS = (
 
 def available_memory() -> int:
     """Bytes of memory that can still be had: the machine's, or less where a container's limit is nearer."""
-    available = psutil.virtual_memory().available
+    available: int = psutil.virtual_memory().available
     for limit_file, used_file, stat_file in _CGROUPS:
         try:
             limit, used = limit_file.read_text().strip(), int(used_file.read_text())

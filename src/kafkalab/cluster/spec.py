@@ -2,27 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, get_args
 
+from kafkalab.distribution import KAFKA_VERSION
 from kafkalab.errors import NoSuperUser, UnknownListener
-from kafkalab.security.words import SIGHT, Security
+from kafkalab.security.config import OBSERVER, Security
+from kafkalab.settings import as_text
 
-__all__ = ["SIGHT_LISTENER", "ClusterSpec", "Listener", "Node"]
+__all__ = ["CONTROLLER", "INTERNAL", "OBSERVER_LISTENER", "ClusterSpec", "Listener", "Node", "require_version"]
 
 Protocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
 
 FIRST_CONTROLLER_ID = 100
 
-SIGHT_LISTENER = SIGHT.upper()
+INTERNAL = "INTERNAL"
+"""Listener that brokers use among themselves."""
+
+CONTROLLER = "CONTROLLER"
+"""Listener of the metadata quorum."""
+
+OBSERVER_LISTENER = OBSERVER.upper()
 """Listener of a secured cluster that is there for kafkalab itself alone."""
 
+_HIGHEST_PORT = 65_535
+_LISTENER_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+_HEAP = re.compile(r"[1-9][0-9]*[kKmMgG]")
+_VERSION = re.compile(r"[1-9][0-9]*\.[0-9]+\.[0-9]+")
 
-def _frozen(mapping: Mapping[str, object]) -> Mapping[str, str]:
-    # As Kafka writes them: booleans in lower case.
-    return MappingProxyType({k: str(v).lower() if isinstance(v, bool) else str(v) for k, v in mapping.items()})
+
+def require_version(version: object) -> None:
+    """Raise `ValueError` unless this can be a version of Kafka. Whether that version can be had is seen when it is fetched."""
+    if not isinstance(version, str) or not _VERSION.fullmatch(version):
+        raise ValueError(f"a version of Kafka is text like {KAFKA_VERSION!r}, not {version!r}")
+
+
+def _require_number(value: object, least: int, what: str) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise ValueError(f"{what} is a number from {least} on, not {value!r}")
+
+
+def _require_port(port: object, least: int, what: str) -> None:
+    if not isinstance(port, int) or isinstance(port, bool) or not least <= port <= _HIGHEST_PORT:
+        raise ValueError(f"{what} is a number from {least} to {_HIGHEST_PORT}, not {port!r}")
+
+
+def _items(values: object, what: str) -> tuple[object, ...]:
+    """What a sequence holds. Text is one, too, but nobody means its letters."""
+    if isinstance(values, str) or not isinstance(values, Sequence | set | frozenset):
+        raise ValueError(f"{what} is a list, not {values!r}")
+    return tuple(values)
 
 
 @dataclass(frozen=True)
@@ -40,7 +72,8 @@ class Listener:
     client
         librdkafka settings with which a client connects to it.
     port
-        Its port at broker 0; at broker 1 it is the next one, and so on. Where that one is taken, and with 0, any free one.
+        Its port at broker 0; broker 1 has the next one, and so on. With 0, and where that port is taken, it is any free one:
+        the ``repr`` of the cluster says which. ``Cluster(ports=…)`` is for ports of which no others will do.
     """
 
     name: str = "PLAINTEXT"
@@ -50,7 +83,14 @@ class Listener:
     port: int = 0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "settings", _frozen(self.settings))
+        if not isinstance(self.name, str) or not _LISTENER_NAME.fullmatch(self.name):
+            raise ValueError(f"a listener's name has letters, digits, '-' and '_', a letter first, unlike {self.name!r}")
+        if self.name.upper() in (INTERNAL, CONTROLLER, OBSERVER_LISTENER):
+            raise ValueError(f"the listener name {self.name!r} is kafkalab's own; give yours another one")
+        if self.protocol not in get_args(Protocol):
+            raise ValueError(f"a listener speaks {', '.join(get_args(Protocol))}, not {self.protocol!r}")
+        _require_port(self.port, 0, f"the port of the listener {self.name}")
+        object.__setattr__(self, "settings", MappingProxyType(as_text(self.settings)))
         object.__setattr__(self, "client", MappingProxyType(dict(self.client)))
 
 
@@ -78,7 +118,7 @@ class ClusterSpec:
     racks
         Rack of each broker, in order of id; repeated when there are fewer racks than brokers.
     ports
-        Ports of the first listener in order of broker id; no others will do. Without them it is each `Listener` that says.
+        Ports of the first listener in order of broker id; no others will do. Without them each `Listener` says what it wants.
     listeners
         Listeners for clients; `Cluster.bootstrap_servers` names the first one's addresses.
     settings
@@ -89,52 +129,76 @@ class ClusterSpec:
         How it is secured; None for a cluster that lets everybody do everything.
     java_options
         More options for each node's JVM: ``-Djava.security.krb5.conf=…``, say.
+    version
+        The version of Kafka that the nodes run.
     """
 
     brokers: int = 3
     controllers: int = 0
-    racks: tuple[str, ...] = ()
-    ports: tuple[int, ...] = ()
-    listeners: tuple[Listener, ...] = (Listener(),)
+    racks: Sequence[str] = ()
+    ports: Sequence[int] = ()
+    listeners: Sequence[Listener] = (Listener(),)
     settings: Mapping[str, object] = field(default_factory=dict, hash=False)
     heap: str = "96m"
     security: Security | None = None
-    java_options: tuple[str, ...] = ()
+    java_options: Sequence[str] = ()
+    version: str = KAFKA_VERSION
 
     def __post_init__(self) -> None:
-        if self.brokers < 1:
-            raise ValueError(f"a cluster has at least one broker, not {self.brokers}")
-        if self.controllers < 0:
-            raise ValueError(f"the number of dedicated controllers is 0 or more, not {self.controllers}")
+        _require_number(self.brokers, 1, "the number of brokers")
+        _require_number(self.controllers, 0, "the number of dedicated controllers")
+        for name in ("racks", "ports", "listeners", "java_options"):
+            object.__setattr__(self, name, _items(getattr(self, name), f"{name}="))
+        if wrong := [rack for rack in self.racks if not isinstance(rack, str) or not rack]:
+            raise ValueError(f"a rack's name is text, not {wrong[0]!r}")
         if self.ports and len(self.ports) != self.brokers:
             raise ValueError(f"{self.brokers} brokers need {self.brokers} ports, not {len(self.ports)}")
-        if not self.listeners:
-            raise ValueError("a cluster has at least one listener for clients")
-        object.__setattr__(self, "racks", tuple(self.racks))
-        object.__setattr__(self, "ports", tuple(self.ports))
-        object.__setattr__(self, "listeners", tuple(self.listeners))
-        object.__setattr__(self, "java_options", tuple(self.java_options))
-        object.__setattr__(self, "settings", _frozen(self.settings))
+        for port in self.ports:
+            _require_port(port, 1, "a broker's port")
+        if len(set(self.ports)) < len(self.ports):
+            raise ValueError(f"each broker needs a port of its own, but ports= names one twice: {list(self.ports)}")
+        if not isinstance(self.heap, str) or not _HEAP.fullmatch(self.heap):
+            raise ValueError(f"heap= is a size as Java's -Xmx has it, like '96m' or '1g', not {self.heap!r}")
+        for option in self.java_options:
+            if not isinstance(option, str) or not option.startswith("-"):
+                raise ValueError(f"an option for Java begins with '-'; {option!r} does not")
+        require_version(self.version)
+        self._require_listeners()
+        object.__setattr__(self, "settings", MappingProxyType(as_text(self.settings)))
         self._require_super_users()
 
+    def _require_listeners(self) -> None:
+        if not self.listeners:
+            raise ValueError("a cluster has at least one listener for clients")
+        if wrong := [x for x in self.listeners if not isinstance(x, Listener)]:
+            raise ValueError(f"listeners= is a list of Listener(…), not of {wrong[0]!r}")
+        names = [x.name.upper() for x in self.listeners]
+        if twice := [name for name in names if names.count(name) > 1]:
+            raise ValueError(f"there are two listeners {twice[0]!r}; give one of them another name")
+        for listener in self.listeners:
+            if listener.port + self.brokers - 1 > _HIGHEST_PORT:
+                raise ValueError(
+                    f"the last of {self.brokers} brokers would have its listener {listener.name} at port "
+                    f"{listener.port + self.brokers - 1}, but the highest is {_HIGHEST_PORT}"
+                )
+
     def _require_super_users(self) -> None:
-        """Brokers of a cluster without `security` are nobody to each other (``User:ANONYMOUS``), so nobody must be let through."""
-        let_through = self.settings.get("super.users", "").replace(" ", "").split(";")
+        """Without `security`, brokers are nobody to each other (``User:ANONYMOUS``), and that user must be let through."""
+        named = str(self.settings.get("super.users", ""))
+        let_through = "User:ANONYMOUS" in named.replace(" ", "").split(";")
         everybody = self.settings.get("allow.everyone.if.no.acl.found") == "true"
-        if self.settings.get("authorizer.class.name") and self.security is None and not everybody and "User:ANONYMOUS" not in let_through:
+        if self.settings.get("authorizer.class.name") and self.security is None and not everybody and not let_through:
             raise NoSuperUser(
-                f"an authorizer is set, and super.users is {self.settings.get('super.users', '')!r}: brokers talk PLAINTEXT among themselves, "
-                "as User:ANONYMOUS, and would refuse each other until the start is given up. Name User:ANONYMOUS in super.users, or "
-                "have the brokers prove who they are: Cluster(security=Security(…))"
+                f"an authorizer is set, and super.users is {named!r}: brokers talk PLAINTEXT among themselves, as "
+                "User:ANONYMOUS, and would refuse each other until the start is given up. Name User:ANONYMOUS in super.users, "
+                "or have the brokers prove who they are: Cluster(security=Security(…))"
             )
 
     def nodes(self) -> tuple[Node, ...]:
         """All nodes: brokers first, then dedicated controllers."""
         voters = 0 if self.controllers else (3 if self.brokers >= 3 else 1)
         brokers = tuple(self.broker(i, controller=i < voters) for i in range(self.brokers))
-        return brokers + tuple(
-            Node(FIRST_CONTROLLER_ID + i, broker=False, controller=True) for i in range(self.controllers)
-        )
+        return brokers + tuple(Node(FIRST_CONTROLLER_ID + i, broker=False, controller=True) for i in range(self.controllers))
 
     def listener(self, name: str) -> Listener:
         """The listener for clients of that name.
@@ -150,11 +214,11 @@ class ClusterSpec:
 
     def opened(self) -> tuple[str, ...]:
         """Names of the listeners that a broker opens to this machine, those for clients first."""
-        return (*[x.name for x in self.listeners], *([SIGHT_LISTENER] if self.security else []))
+        return (*[x.name for x in self.listeners], *([OBSERVER_LISTENER] if self.security else []))
 
     def wanted_ports(self, node_id: int) -> dict[str, tuple[int, bool]]:
         """The port, or 0, that each opened listener of a broker is to have, and whether no other will do."""
-        wanted = {name: (0, False) for name in self.opened()}
+        wanted = dict.fromkeys(self.opened(), (0, False))
         wanted |= {x.name: (x.port + node_id, False) for x in self.listeners if x.port}
         if node_id < len(self.ports):
             wanted[self.listeners[0].name] = self.ports[node_id], True

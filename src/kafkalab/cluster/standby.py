@@ -13,6 +13,7 @@ import sys
 
 from kafkalab.cluster.backends.base import Backend
 from kafkalab.cluster.backends.local import LocalBackend
+from kafkalab.cluster.observer import Observer
 from kafkalab.cluster.spec import ClusterSpec
 from kafkalab.lifeline import Run, reap
 from kafkalab.paths import runs_dir
@@ -20,6 +21,7 @@ from kafkalab.paths import runs_dir
 __all__ = ["main", "take"]
 
 _KIND = "standby"
+_START_SECONDS = 90.0
 _KEEP_SECONDS = 15 * 60
 
 
@@ -39,13 +41,13 @@ def take(spec: ClusterSpec, backend_name: str) -> Backend | None:
 
 def main() -> None:
     """Offer one cluster of the default spec until it is taken or no longer wanted."""
-    from kafkalab.cluster.cluster import Cluster
-
-    cluster = Cluster(backend=LocalBackend.name, name=_KIND)
     run = Run.create(_KIND)
-    backend = LocalBackend(cluster.spec, run)
+    backend = LocalBackend(ClusterSpec(), run)
     try:
-        cluster.launch_on(backend)
+        backend.launch()
+        observer = Observer(backend)
+        observer.wait_until_ready(_START_SECONDS)
+        observer.close()
         backend.write_state()
         (run.directory / f"offered-by-{os.getpid()}").touch()
         with selectors.DefaultSelector() as selector:

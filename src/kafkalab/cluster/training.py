@@ -13,9 +13,10 @@ from kafkalab.cluster.spec import ClusterSpec
 from kafkalab.distribution import (
     JVM_OPTIONS,
     Report,
-    archive_path,
     build_archive,
     install_tools,
+    kafka_archive,
+    made_by_one,
     record_classes_option,
 )
 from kafkalab.errors import KafkaLabError
@@ -43,6 +44,8 @@ _COMMANDS = (
 def train_archive(report: Report | None = None) -> Path:
     """Run a cluster of three and the tools, and build the class-data archive from what they loaded.
 
+    If another process builds it just now, this one waits for that.
+
     Parameters
     ----------
     report
@@ -53,13 +56,19 @@ def train_archive(report: Report | None = None) -> Path:
     Path
         The archive, which clusters and tools use from now on.
     """
+    archive = kafka_archive()
+    with made_by_one(archive.folder, "Kafka's class-data archive", report):
+        return archive.path if archive.is_whole(thoroughly=True) else _train(report)
+
+
+def _train(report: Report | None) -> Path:
     steps = len(_COMMANDS) + 2
 
     def step(number: int, what: str) -> None:
         if report:
             report(what, number, steps)
 
-    archive_path().unlink(missing_ok=True)  # classes that come from an archive would not be recorded
+    kafka_archive().path.unlink(missing_ok=True)  # classes that come from an archive would not be recorded
     with tempfile.TemporaryDirectory() as folder:
         run = Run.create("training")
         record = record_classes_option(Path(folder, "node-{node}.classes"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -108,6 +108,31 @@ class ClusterView:
     topics: Mapping[str, tuple[PartitionView, ...]]
     groups: Mapping[str, GroupView] = field(default_factory=dict)
     silent: frozenset[int] = frozenset()
+
+    # Each predicate raises KeyError while a topic is not there, which `Cluster.wait_for` takes for "not yet".
+
+    def led(self, topics: str | Iterable[str]) -> bool:
+        """Whether every partition of a topic, or of several, has a leader."""
+        return all(p.leader is not None for p in self._partitions(topics))
+
+    def led_by(self, topics: str | Iterable[str], broker: int) -> bool:
+        """Whether a broker leads every partition of a topic, or of several."""
+        return all(p.leader == broker for p in self._partitions(topics))
+
+    def moved_from(self, topics: str | Iterable[str], broker: int) -> bool:
+        """Whether every partition of a topic, or of several, has a leader, and it is not this broker."""
+        return all(p.leader not in (broker, None) for p in self._partitions(topics))
+
+    def in_sync(self, topics: str | Iterable[str]) -> bool:
+        """Whether all replicas of every partition of a topic, or of several, are in sync."""
+        return all(set(p.isr) == set(p.replicas) for p in self._partitions(topics))
+
+    def out_of_sync(self, topics: str | Iterable[str], broker: int) -> bool:
+        """Whether a broker is in the ISR of no partition of a topic, or of several, and each of them still has an ISR."""
+        return all(p.isr and broker not in p.isr for p in self._partitions(topics))
+
+    def _partitions(self, topics: str | Iterable[str]) -> list[PartitionView]:
+        return [p for topic in ([topics] if isinstance(topics, str) else topics) for p in self.topics[topic]]
 
     def leaders(self, topic: str) -> dict[int, int | None]:
         """Leader of each partition of a topic."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import socket
 import ssl
 from dataclasses import dataclass
+from typing import Any
 
 from kafka.protocol.admin import DescribeAclsRequest, DescribeAclsResponse, DescribeQuorumRequest, DescribeQuorumResponse
 from kafka.protocol.metadata import MetadataRequest, MetadataResponse
@@ -128,7 +129,8 @@ class BrokerConnection:
         topic = DescribeQuorumRequest.TopicData(
             topic_name="__cluster_metadata", partitions=[DescribeQuorumRequest.TopicData.PartitionData(partition_index=0)]
         )
-        answer = self.ask(DescribeQuorumRequest(topics=[topic], version=_QUORUM_VERSION), DescribeQuorumResponse, _QUORUM_VERSION)
+        request = DescribeQuorumRequest(topics=[topic], version=_QUORUM_VERSION)
+        answer = self.ask(request, DescribeQuorumResponse, _QUORUM_VERSION)
         if answer.error_code or not answer.topics:
             return NO_QUORUM
         p = answer.topics[0].partitions[0]
@@ -149,8 +151,8 @@ class BrokerConnection:
             When the broker cannot be reached or does not answer in time.
         """
         request = DescribeAclsRequest(
-            resource_type_filter=_ANY, resource_name_filter=None, pattern_type_filter=_ANY, principal_filter=None, host_filter=None,
-            operation=_ANY, permission_type=_ANY, version=_ACLS_VERSION,
+            resource_type_filter=_ANY, resource_name_filter=None, pattern_type_filter=_ANY, principal_filter=None,
+            host_filter=None, operation=_ANY, permission_type=_ANY, version=_ACLS_VERSION,
         )  # fmt: skip
         answer = self.ask(request, DescribeAclsResponse, _ACLS_VERSION)
         return sum(len(resource.acls) for resource in answer.resources)
@@ -161,8 +163,8 @@ class BrokerConnection:
             self._socket.close()
             self._socket = None
 
-    def ask(self, request, response_class, version: int):  # noqa: ANN001, ANN201 - generated classes
-        """Send a request of kafka-python's and return the answer.
+    def ask(self, request: Any, response_class: Any, version: int) -> Any:
+        """Send a request of kafka-python's, whose classes are generated, and return the answer.
 
         Raises
         ------

@@ -5,26 +5,40 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from kafkalab.distribution.archive import archive_options, archive_path, build_archive, classpath, record_classes_option
+from kafkalab.distribution.archive import (
+    ClassDataArchive,
+    archive_options,
+    archive_path,
+    build_archive,
+    classpath,
+    kafka_archive,
+    record_classes_option,
+)
 from kafkalab.distribution.commands import keep_all_output
 from kafkalab.distribution.gssapi import gssapi_support
-from kafkalab.distribution.jars import KAFKA_VERSION, Jar, Report, ensure_jars, faulty_jars, jars_dir
+from kafkalab.distribution.jars import KAFKA_VERSION, KAFKA_VERSIONS, Jar, ensure_jars, faulty_jars, jars_dir, locked_jars
 from kafkalab.distribution.java import java_command, java_home, java_version, spark_java_command
+from kafkalab.distribution.shared import Report, announce, environment_dir, made_by_one, sweep
 from kafkalab.distribution.storage import format_log_dir, random_uuid
-from kafkalab.distribution.tools import JVM_OPTIONS, TOOLS, install_tools, put_tools_on_path, tools_dir
+from kafkalab.distribution.tools import CONNECT_TOOLS, JVM_OPTIONS, TOOLS, install_tools, put_tools_on_path, tools_dir
 
 __all__ = [
+    "CONNECT_TOOLS",
     "JVM_OPTIONS",
     "KAFKA_VERSION",
+    "KAFKA_VERSIONS",
     "NODE_LOG_SETTINGS",
     "TOOLS",
+    "ClassDataArchive",
     "Jar",
     "Report",
+    "announce",
     "archive_options",
     "archive_path",
     "build_archive",
     "classpath",
     "ensure_jars",
+    "environment_dir",
     "faulty_jars",
     "format_log_dir",
     "gssapi_support",
@@ -33,13 +47,17 @@ __all__ = [
     "java_command",
     "java_home",
     "java_version",
+    "kafka_archive",
     "keep_all_output",
+    "locked_jars",
+    "made_by_one",
     "mirror_classpath",
     "put_tools_on_path",
     "random_uuid",
     "record_classes_option",
     "spark_jars",
     "spark_java_command",
+    "sweep",
     "tools_dir",
 ]
 

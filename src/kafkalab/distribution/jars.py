@@ -14,20 +14,33 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
+from kafkalab.distribution.shared import Report, cache_folder, made_by_one, mark_used
 from kafkalab.errors import DownloadError, HashMismatch
 from kafkalab.paths import cache_dir
 
-__all__ = ["KAFKA_VERSION", "Jar", "Report", "ensure_jars", "faulty_jars", "jars_dir", "locked_jars", "lock_digest"]
+__all__ = [
+    "FIXED_TIME",
+    "KAFKA_VERSION",
+    "KAFKA_VERSIONS",
+    "Jar",
+    "ensure_jars",
+    "faulty_jars",
+    "file_digest",
+    "jars_dir",
+    "lock_digest",
+    "locked_jars",
+]
 
-Report = Callable[[str, int, int], None]
-"""Told of progress: what is being done, how many units are done, how many there are in all."""
-
-# Any fixed time will do: the class-data archive remembers the jars' times and must stay valid when one is fetched again.
-_FIXED_TIME = 1_700_000_000
+FIXED_TIME = 1_700_000_000
+"""The time that every jar is given: class-data archives remember it, and must stay valid when a jar is fetched again."""
 
 # Of a file larger than this, parts of this size are reported, too.
 _LARGE = 8 << 20
+
+# Where another version of the course, or another group, may keep the same jar.
+_SAME_JARS = ("jars/*", "*-jars-*")
 
 
 @dataclass(frozen=True)
@@ -43,7 +56,7 @@ class Jar:
 
     @property
     def file_name(self) -> str:
-        """``artifact-version.jar``, or ``artifact-version-classifier.type``"""
+        """``artifact-version.jar``, or ``artifact-version-classifier.type``."""
         _, artifact, version, *other = self.coordinate.split(":")
         return f"{artifact}-{version}-{other[0]}.{other[1]}" if other else f"{artifact}-{version}.jar"
 
@@ -51,52 +64,90 @@ class Jar:
         """Whether the folder holds this jar, with the locked content."""
         path = folder / self.file_name
         try:
-            if path.stat().st_size != self.bytes:
-                return False
-            with path.open("rb") as file:
-                return hashlib.file_digest(file, "sha256").hexdigest() == self.sha256
+            return path.stat().st_size == self.bytes and file_digest(path) == self.sha256
         except OSError:
             return False
 
 
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file's content, in hex; read again only when the file was touched since this process last asked."""
+    status = path.stat()
+    return _digest(path, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+
+
+@functools.lru_cache(maxsize=1024)
+def _digest(path: Path, *touched: int) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 @functools.cache
-def _lock() -> dict:
-    return json.loads(resources.files(__package__).joinpath("jars.json").read_text())
+def _lock() -> dict[str, Any]:
+    return json.loads(resources.files(__package__).joinpath("jars.json").read_text())  # type: ignore[no-any-return]
 
 
 KAFKA_VERSION: str = _lock()["kafka_version"]
 """Version of Apache Kafka that the course runs."""
 
-
-def lock_digest() -> str:
-    """A short name of the lock's content, for what is built from the jars."""
-    return hashlib.sha256(json.dumps(_lock()["groups"]["kafka"]).encode()).hexdigest()[:12]
+KAFKA_VERSIONS: tuple[str, ...] = (KAFKA_VERSION, *_lock()["other_versions"])
+"""Versions whose brokers and tools can be run: the course's own comes first."""
 
 
-def locked_jars(group: str) -> list[Jar]:
-    """The jars of a group, as ``jars.json`` names them: ``kafka`` (brokers and tools), ``spark`` (Spark's connectors) …"""
-    return [Jar(**entry) for entry in _lock()["groups"][group]]
+def _entries(group: str, version: str | None) -> list[dict[str, Any]]:
+    if version in (None, KAFKA_VERSION):
+        groups = _lock()["groups"]
+    elif version in KAFKA_VERSIONS:
+        groups = _lock()["other_versions"][version]
+    else:
+        raise ValueError(f"there is no Kafka {version!r} here; there are {', '.join(KAFKA_VERSIONS)}")
+    return groups[group]  # type: ignore[no-any-return]
 
 
-def jars_dir(group: str) -> Path:
-    """The folder that holds a group's jars, and nothing else."""
-    return cache_dir() / f"{group}-jars-{KAFKA_VERSION}"
+def lock_digest(group: str = "kafka", version: str | None = None) -> str:
+    """A short name of what is locked for a group, for what is built from its jars."""
+    return hashlib.sha256(json.dumps(_entries(group, version)).encode()).hexdigest()[:12]
 
 
-def faulty_jars(group: str) -> list[Jar]:
-    """Jars of a group that are missing from the cache or are not what was locked."""
-    return [jar for jar in locked_jars(group) if not jar.is_intact(jars_dir(group))]
-
-
-def ensure_jars(group: str, report: Report | None = None) -> list[Path]:
-    """Make sure that every jar of a group is in the cache, whole and unaltered.
-
-    A jar that is missing, truncated or altered is downloaded (again). Interrupted at any moment, the cache holds
-    only whole jars, and the next call goes on from there.
+def locked_jars(group: str, version: str | None = None) -> list[Jar]:
+    """The jars of a group of ``jars.json``: ``kafka`` is for brokers and tools, ``spark`` for Spark's connectors, and so on.
 
     Parameters
     ----------
     group
+        Its name.
+    version
+        Of Kafka; without it, the course's own. Of the others there is only the group ``kafka``.
+
+    Raises
+    ------
+    ValueError
+        When that version isn't locked; the message lists those that are.
+    """
+    return [Jar(**entry) for entry in _entries(group, version)]
+
+
+def jars_dir(group: str, version: str | None = None) -> Path:
+    """The folder that holds a group's jars, and nothing else. Its name tells what is locked, so each lock has its own."""
+    label = f"{group}-{version or KAFKA_VERSION}" if group == "kafka" else group
+    return cache_dir() / "jars" / f"{label}-{lock_digest(group, version)}"
+
+
+def faulty_jars(group: str, version: str | None = None) -> list[Jar]:
+    """Jars of a group that are missing from the cache or are not what was locked."""
+    folder = jars_dir(group, version)
+    return [jar for jar in locked_jars(group, version) if not jar.is_intact(folder)]
+
+
+def ensure_jars(group: str, report: Report | None = None, version: str | None = None) -> list[Path]:
+    """Make sure that every jar of a group is in the cache, whole and unaltered.
+
+    A jar that is missing, truncated or altered is downloaded (again), unless another group in the cache has it. Interrupted at
+    any moment, the cache holds only whole jars, and the next call goes on from there. Of several processes that call this at
+    the same time, one downloads and the others wait.
+
+    Parameters
+    ----------
+    group, version
         As for `locked_jars`.
     report
         Told of progress in bytes.
@@ -112,39 +163,64 @@ def ensure_jars(group: str, report: Report | None = None) -> list[Path]:
         When a jar cannot be downloaded; the message names all that are missing.
     HashMismatch
         When what was downloaded is not what was locked.
+    KafkaLabError
+        When the cache can't be written.
     """
-    folder = jars_dir(group)
-    wanted = locked_jars(group)
-    missing = [jar for jar in wanted if not jar.is_intact(folder)]
-    if missing:
-        _download(missing, folder, report)
-    return sorted(folder / jar.file_name for jar in wanted)
+    folder = jars_dir(group, version)
+    mark_used(folder)
+    if faulty_jars(group, version):
+        with made_by_one(folder, f"the jars of {group}", report):
+            cache_folder("jars", folder.name)
+            missing = [jar for jar in faulty_jars(group, version) if not _found_elsewhere(jar, folder)]
+            if missing:
+                _download(missing, folder, report)
+    return sorted(folder / jar.file_name for jar in locked_jars(group, version))
+
+
+def _found_elsewhere(jar: Jar, folder: Path) -> bool:
+    for other in (path for pattern in _SAME_JARS for path in cache_dir().glob(f"{pattern}/{jar.file_name}")):
+        if other.parent != folder and jar.is_intact(other.parent):
+            _put(other, folder / jar.file_name, os.link)
+            return True
+    return False
+
+
+def _put(source: Path, target: Path, how: Callable[[Path, Path], object]) -> None:
+    """Let a jar appear under its name in one step, in place of whatever was there."""
+    draft = target.with_name(f".{target.name}")
+    draft.unlink(missing_ok=True)
+    try:
+        how(source, draft)
+    except OSError:
+        shutil.copyfile(source, draft)
+    os.utime(draft, (FIXED_TIME, FIXED_TIME))
+    if target.is_dir():
+        shutil.rmtree(target)
+    draft.replace(target)
 
 
 def _download(missing: list[Jar], folder: Path, report: Report | None) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
     total, done = sum(jar.bytes for jar in missing), 0
-    failures: dict[str, Exception] = {}
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix="download-") as scratch:
-        with ThreadPoolExecutor(8) as pool:
-            tasks = {pool.submit(_fetch, jar, Path(scratch), folder, report): jar for jar in missing}
-            try:
-                for task in as_completed(tasks):
-                    jar = tasks[task]
-                    if error := task.exception():
-                        failures[jar.file_name] = error  # type: ignore[assignment]
-                        continue
-                    done += jar.bytes
-                    if report:
-                        report(f"downloading {jar.file_name}", done, total)
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
+    failures: dict[str, BaseException] = {}
+    with tempfile.TemporaryDirectory(dir=cache_dir(), prefix="download-") as scratch, ThreadPoolExecutor(8) as pool:
+        tasks = {pool.submit(_fetch, jar, Path(scratch), folder, report): jar for jar in missing}
+        try:
+            for task in as_completed(tasks):
+                jar = tasks[task]
+                if error := task.exception():
+                    failures[jar.file_name] = error
+                    continue
+                done += jar.bytes
+                if report:
+                    report(f"downloading {jar.file_name}", done, total)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
     for error in failures.values():
         if isinstance(error, HashMismatch):
             raise error
     if failures:
-        name, error = next(iter(failures.items()))
+        error = next(iter(failures.values()))
         raise DownloadError(
             f"{len(failures)} of the jars that Kafka needs are not in the cache and could not be downloaded "
             f"({', '.join(sorted(failures)[:3])}{', …' if len(failures) > 3 else ''}). Is there a network? "
@@ -165,11 +241,7 @@ def _fetch(jar: Jar, scratch: Path, folder: Path, report: Report | None) -> None
             f"what was downloaded as {jar.file_name} is not the locked file (its SHA-256 differs); it was not used. "
             "A proxy or captive portal may have answered in the repository's place."
         )
-    os.utime(path, (_FIXED_TIME, _FIXED_TIME))
-    target = folder / jar.file_name
-    if target.is_dir():
-        shutil.rmtree(target)
-    os.replace(path, target)
+    _put(path, folder / jar.file_name, os.replace)
 
 
 def _in_steps(report: Report) -> Callable[[str, int], AbstractContextManager[Callable[[int], None]]]:

@@ -6,11 +6,12 @@ import functools
 import os
 import re
 import subprocess
+import threading
 from pathlib import Path
 
 from kafkalab.errors import JavaError
 
-__all__ = ["java_command", "java_home", "java_version", "spark_java_command"]
+__all__ = ["java_command", "java_home", "java_identity", "java_version", "spark_java_command", "write_script"]
 
 
 def java_home() -> Path:
@@ -76,6 +77,16 @@ def java_version(java: Path) -> int:
     return int(found[1])
 
 
+def java_identity(java: Path) -> str:
+    """What tells one Java from another, wherever it is installed: a class-data archive made by it fits any copy of it."""
+    home = java.parent.parent
+    release = home / "release"
+    if not release.exists():
+        return f"{java} {java.stat().st_mtime_ns}"
+    parts = (home / "lib/modules", *sorted((home / "lib/server").glob("libjvm.*")))
+    return release.read_text() + " ".join(str(part.stat().st_size) for part in parts if part.exists())
+
+
 def spark_java_command() -> Path:
     """The ``java`` that runs Spark: the same as Kafka's.
 
@@ -98,7 +109,7 @@ def write_script(path: Path, text: str) -> None:
     if path.exists() and path.read_text() == text:
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    draft = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}")
     draft.write_text(text)
     draft.chmod(0o755)
     draft.replace(path)

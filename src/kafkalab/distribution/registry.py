@@ -8,16 +8,15 @@ import shutil
 import tarfile
 import tempfile
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-from kafkalab.distribution.jars import Jar, Report, ensure_jars, locked_jars
-from kafkalab.distribution.java import java_command
+from kafkalab.distribution.archive import ClassDataArchive
+from kafkalab.distribution.jars import Jar, ensure_jars, locked_jars
+from kafkalab.distribution.shared import Report, cache_folder, made_by_one, mark_used
 from kafkalab.paths import cache_dir
 from kafkalab.tar import unpack
 
-__all__ = ["REGISTRY_MAIN", "ensure_registry", "has_registry", "preparing", "registry_archive_path", "registry_classpath"]
+__all__ = ["REGISTRY_MAIN", "ensure_registry", "has_registry", "registry_archive", "registry_classpath"]
 
 REGISTRY_MAIN = "io.quarkus.runner.GeneratedMain"
 """The server's main class."""
@@ -26,7 +25,8 @@ REGISTRY_MAIN = "io.quarkus.runner.GeneratedMain"
 # identity", out of the answer once it is on its way. When another thread is writing the headers at that moment, it fails, and
 # the answer never comes. Mended in Quarkus 3.36, https://github.com/quarkusio/quarkus/pull/53646. confluent_kafka asks for
 # such a path, "associations", before each new subject, and hung now and then beside a server that had just started.
-# The method that comes too late does nothing here, and the header stays.
+# The method that comes too late does nothing here, and the header stays. This patch can go as soon as the locked registry
+# is built on Quarkus 3.36 or newer: lib/main/io.quarkus.quarkus-core-*.jar in it tells.
 _TOO_LATE = "io/quarkus/undertow/runtime/UndertowDeploymentRecorder$4$1.class"
 _TOO_LATE_CODE = bytes.fromhex("2bb9001101009900112ab400072ab40001b40017b8001db1")  # if (result.succeeded()) …
 _NOTHING = bytes(len(_TOO_LATE_CODE) - 1) + _TOO_LATE_CODE[-1:]  # `nop` up to the `return`
@@ -39,18 +39,7 @@ def _locked() -> Jar:
 
 def _folder() -> Path:
     # Named after the content: what was made from another archive, or mended otherwise, is not taken for this one.
-    return cache_dir() / f"registry-{hashlib.sha256(_locked().sha256.encode() + _NOTHING).hexdigest()[:12]}"
-
-
-@contextmanager
-def preparing() -> Iterator[None]:
-    """Let one process at a time download, unpack and prepare; the others wait, and find it done."""
-    import fcntl
-
-    cache_dir().mkdir(parents=True, exist_ok=True)
-    with open(cache_dir() / "registry.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+    return cache_dir() / "registries" / f"apicurio-{hashlib.sha256(_locked().sha256.encode() + _NOTHING).hexdigest()[:12]}"
 
 
 def has_registry() -> bool:
@@ -62,7 +51,7 @@ def ensure_registry(report: Report | None = None) -> Path:
     """Make sure that the registry is in the cache, unpacked, and return its folder.
 
     What is downloaded is compared with the locked SHA-256 before it is unpacked. Interrupted at any moment, the cache
-    holds the whole folder or none.
+    holds the whole folder or none. Of several processes that call this at the same time, one works and the others wait.
 
     Parameters
     ----------
@@ -77,8 +66,15 @@ def ensure_registry(report: Report | None = None) -> Path:
         When what was downloaded is not what was locked.
     """
     folder = _folder()
-    if folder.exists():
-        return folder
+    mark_used(folder)
+    if not folder.exists():
+        with made_by_one(folder, "the schema registry", report):
+            if not folder.exists():
+                _unpack(folder, report)
+    return folder
+
+
+def _unpack(folder: Path, report: Report | None) -> None:
     [archive] = ensure_jars("registry", report)
     with tempfile.TemporaryDirectory(dir=cache_dir(), prefix="unpack-") as scratch:
         if report:
@@ -86,9 +82,8 @@ def ensure_registry(report: Report | None = None) -> Path:
         with tarfile.open(archive) as packed:
             unpack(packed, Path(scratch, "whole"))
         _mend(Path(scratch, "whole"))
-        Path(scratch, "whole").replace(folder)
+        Path(scratch, "whole").replace(cache_folder("registries") / folder.name)
     shutil.rmtree(archive.parent)  # its content is here now
-    return folder
 
 
 def _mended_jar(folder: Path) -> Path:
@@ -114,8 +109,6 @@ def registry_classpath(folder: Path) -> str:
     return os.pathsep.join(map(str, [*first, *sorted(folder.glob("app/*.jar")), *sorted(folder.glob("lib/*/*.jar"))]))
 
 
-def registry_archive_path() -> Path:
-    """Where the class-data archive for this Java and this registry is, or would be."""
-    java = java_command()
-    key = hashlib.sha256(f"{java}{java.stat().st_mtime_ns}{_folder()}".encode()).hexdigest()[:12]
-    return cache_dir() / "archives" / f"registry-{key}.jsa"
+def registry_archive() -> ClassDataArchive:
+    """The class-data archive of this registry."""
+    return ClassDataArchive("registry", _folder().name)

@@ -16,11 +16,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kafkalab.distribution.archive import archive_options, classpath
-from kafkalab.distribution.jars import lock_digest
+from kafkalab.distribution.jars import jars_dir
 from kafkalab.distribution.java import java_command
+from kafkalab.distribution.shared import cache_folder, mark_used
 from kafkalab.distribution.tools import JVM_OPTIONS, TOOLS
 from kafkalab.errors import JavaError
-from kafkalab.paths import cache_dir
+from kafkalab.settings import format_properties
 
 __all__ = ["bootstrap_checkpoint", "format_log_dir", "random_uuid"]
 
@@ -41,42 +42,46 @@ def random_uuid() -> str:
     return text
 
 
-def bootstrap_checkpoint() -> bytes:
-    """Content of ``bootstrap.checkpoint`` for this version of Kafka, made by ``kafka-storage`` on first use.
+def bootstrap_checkpoint(version: str | None = None) -> bytes:
+    """Content of ``bootstrap.checkpoint`` for a version of Kafka, made by its ``kafka-storage`` on first use.
 
     Raises
     ------
     JavaError
         When the tool fails; the message holds its reason.
     """
-    kept = cache_dir() / f"bootstrap-{lock_digest()}.checkpoint"
+    kept = cache_folder("archives", f"storage-{jars_dir('kafka', version).name}") / "bootstrap.checkpoint"
+    mark_used(kept.parent)
     if not kept.exists():
         draft = kept.with_suffix(f".{uuid.uuid4().hex}")
-        draft.write_bytes(_formatted(()))
+        draft.write_bytes(_formatted((), version))
         draft.replace(kept)
     return kept.read_bytes()
 
 
 @functools.lru_cache(maxsize=8)  # the nodes of a cluster begin with the same
-def _formatted(first_users: tuple[str, ...]) -> bytes:
+def _formatted(first_users: tuple[str, ...], version: str | None) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         config, logs, arguments = (Path(folder, name) for name in ("node.properties", "logs", "arguments"))
-        config.write_text(f"{_ANY_NODE}log.dirs={logs}\n")
+        config.write_text(_ANY_NODE + format_properties({"log.dirs": str(logs)}))
         words = ["format", "--cluster-id", random_uuid(), "--config", str(config)]
         for user in first_users:
             words += ["--add-scram", user]
         arguments.touch(mode=0o600)  # in a file, for others can see a process's arguments, and these hold passwords
         arguments.write_text("\n".join(words))
         done = subprocess.run(
-            [java_command(), *JVM_OPTIONS, *archive_options(), "-cp", classpath(), TOOLS["kafka-storage"], f"@{arguments}"],
-            capture_output=True, text=True,
+            [java_command(), *JVM_OPTIONS, *archive_options(version), "-cp", classpath(version), TOOLS["kafka-storage"],
+             f"@{arguments}"],
+            check=False, capture_output=True, text=True,
         )  # fmt: skip
         if done.returncode != 0:
             raise JavaError(f"kafka-storage could not format a folder: {done.stderr[-500:]}")
         return (logs / "bootstrap.checkpoint").read_bytes()
 
 
-def format_log_dir(folder: Path, cluster_id: str, node_id: int, first_users: Sequence[str] = ()) -> None:
+def format_log_dir(
+    folder: Path, cluster_id: str, node_id: int, first_users: Sequence[str] = (), *, version: str | None = None
+) -> None:
     """Do for a folder what ``kafka-storage format`` does: the node can be started on it afterwards.
 
     Parameters
@@ -87,9 +92,11 @@ def format_log_dir(folder: Path, cluster_id: str, node_id: int, first_users: Seq
         Whose it is.
     first_users
         SCRAM credentials that the cluster begins with, as ``--add-scram`` wants them.
+    version
+        Of Kafka; without it, the course's own. The cluster begins with the features that this version knows.
     """
     folder.mkdir(parents=True)
-    checkpoint = _formatted(tuple(first_users)) if first_users else bootstrap_checkpoint()
+    checkpoint = _formatted(tuple(first_users), version) if first_users else bootstrap_checkpoint(version)
     (folder / "bootstrap.checkpoint").write_bytes(checkpoint)
     (folder / "meta.properties").write_text(
         f"version=1\ncluster.id={cluster_id}\nnode.id={node_id}\ndirectory.id={random_uuid()}\n"

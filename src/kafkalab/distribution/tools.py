@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
+import sys
 from pathlib import Path
 
-from kafkalab.distribution.archive import archive_path, classpath
+from kafkalab.distribution.archive import archive_options, archive_path, classpath
+from kafkalab.distribution.jars import KAFKA_VERSION, jars_dir, locked_jars
 from kafkalab.distribution.java import java_command, write_script
-from kafkalab.paths import cache_dir
+from kafkalab.distribution.shared import environment_dir
 
-__all__ = ["JVM_OPTIONS", "TOOLS", "install_tools", "put_tools_on_path", "tools_dir"]
+__all__ = ["CONNECT_TOOLS", "JVM_OPTIONS", "TOOLS", "install_tools", "put_tools_on_path", "tools_dir"]
 
 JVM_OPTIONS = ("-Xss512k", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
 """For JVMs that must start fast and stay small: one collector thread, the quick compiler, no statistics file."""
@@ -27,12 +30,14 @@ TOOLS = {
     "kafka-console-share-consumer": "org.apache.kafka.tools.consumer.ConsoleShareConsumer",
     "kafka-consumer-groups": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
     "kafka-consumer-perf-test": "org.apache.kafka.tools.ConsumerPerformance",
+    "kafka-delegation-tokens": "org.apache.kafka.tools.DelegationTokenCommand",
     "kafka-delete-records": "org.apache.kafka.tools.DeleteRecordsCommand",
     "kafka-dump-log": "org.apache.kafka.tools.DumpLogSegments",
     "kafka-e2e-latency": "org.apache.kafka.tools.EndToEndLatency",
     "kafka-features": "org.apache.kafka.tools.FeatureCommand",
     "kafka-get-offsets": "org.apache.kafka.tools.GetOffsetShell",
     "kafka-groups": "org.apache.kafka.tools.GroupsCommand",
+    "kafka-jmx": "org.apache.kafka.tools.JmxTool",
     "kafka-leader-election": "org.apache.kafka.tools.LeaderElectionCommand",
     "kafka-log-dirs": "org.apache.kafka.tools.LogDirsCommand",
     "kafka-metadata-quorum": "org.apache.kafka.tools.MetadataQuorumCommand",
@@ -41,40 +46,79 @@ TOOLS = {
     "kafka-reassign-partitions": "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
     "kafka-replica-verification": "org.apache.kafka.tools.ReplicaVerificationTool",
     "kafka-server-start": "kafka.Kafka",
+    "kafka-share-consumer-perf-test": "org.apache.kafka.tools.ShareConsumerPerformance",
     "kafka-share-groups": "org.apache.kafka.tools.consumer.group.ShareGroupCommand",
     "kafka-storage": "kafka.tools.StorageTool",
+    "kafka-streams-application-reset": "org.apache.kafka.tools.StreamsResetter",
+    "kafka-streams-groups": "org.apache.kafka.tools.streams.StreamsGroupCommand",
     "kafka-topics": "org.apache.kafka.tools.TopicCommand",
     "kafka-transactions": "org.apache.kafka.tools.TransactionsCommand",
     "kafka-verifiable-consumer": "org.apache.kafka.tools.VerifiableConsumer",
     "kafka-verifiable-producer": "org.apache.kafka.tools.VerifiableProducer",
+    "kafka-verifiable-share-consumer": "org.apache.kafka.tools.VerifiableShareConsumer",
 }
 
 
-def tools_dir() -> Path:
-    """The folder of the commands."""
-    return cache_dir() / "bin"
+# In the jars of Connect and MirrorMaker, which are fetched when one of these is first called.
+CONNECT_TOOLS = {
+    "connect-distributed": "org.apache.kafka.connect.cli.ConnectDistributed",
+    "connect-mirror-maker": "org.apache.kafka.connect.mirror.MirrorMaker",
+    "connect-plugin-path": "org.apache.kafka.tools.ConnectPluginPath",
+    "connect-standalone": "org.apache.kafka.connect.cli.ConnectStandalone",
+}
+
+# These run long, or hold much at a time.
+_LARGE = re.compile(r"perf|^kafka-server-start$|^kafka-metadata-shell$|^connect-")
 
 
-def install_tools() -> Path:
+def tools_dir(version: str | None = None) -> Path:
+    """The folder of the commands: each environment has its own, since they name its Java.
+
+    Parameters
+    ----------
+    version
+        Of Kafka; without it, the course's own.
+    """
+    return environment_dir(java_command()) / ("bin" if version in (None, KAFKA_VERSION) else f"bin-{version}")
+
+
+def install_tools(version: str | None = None) -> Path:
     """Write one script per tool, with and without ``.sh``, and return their folder.
 
     Each is the real Java tool, started with the class-data archive where there is one. ``KAFKA_OPTS``,
     ``KAFKA_HEAP_OPTS`` and ``CLASSPATH`` work as with Kafka's own scripts.
+
+    Parameters
+    ----------
+    version
+        Of Kafka; without it, the course's own. Tools of Connect and MirrorMaker there are for that one only.
     """
-    java, classes, archive = (shlex.quote(str(x)) for x in (java_command(), classpath(), archive_path()))
-    log_settings = shlex.quote(str(Path(__file__).with_name("tools-log4j2.properties")))
+    classes = classpath(version)
+    archive_options(version)  # for what it does to a damaged archive
     for name, main in TOOLS.items():
-        heap = "256m" if "perf" in name or name in ("kafka-server-start", "kafka-metadata-shell") else "128m"
-        text = (
-            "#!/bin/sh\n"
-            f"# Apache Kafka's {name}\n"
-            f"exec {java} ${{KAFKA_HEAP_OPTS:--Xmx{heap}}} {' '.join(JVM_OPTIONS)} "
-            f"-XX:SharedArchiveFile={archive} -Xshare:auto -Xlog:disable -Xlog:all=error:stderr "
-            f"-Dlog4j2.configurationFile={log_settings} $KAFKA_OPTS -cp {classes}${{CLASSPATH:+:$CLASSPATH}} {main} \"$@\"\n"
-        )
-        for file_name in (name, f"{name}.sh"):
-            write_script(tools_dir() / file_name, text)
-    return tools_dir()
+        _install(name, main, classes, version)
+    if version in (None, KAFKA_VERSION):
+        jars = [jars_dir("mirror") / jar.file_name for jar in locked_jars("mirror")]
+        fetch = "from kafkalab.distribution import announce, ensure_jars; ensure_jars('mirror', announce)"
+        first = f'[ -e {shlex.quote(str(jars[-1]))} ] || {shlex.quote(sys.executable)} -c "{fetch}" || exit\n'
+        for name, main in CONNECT_TOOLS.items():
+            _install(name, main, os.pathsep.join([classes, *map(str, jars)]), version, first)
+    return tools_dir(version)
+
+
+def _install(name: str, main: str, classes: str, version: str | None, first: str = "") -> None:
+    java, path, archive = (shlex.quote(str(x)) for x in (java_command(), classes, archive_path(version)))
+    log_settings = shlex.quote(str(Path(__file__).with_name("tools-log4j2.properties")))
+    heap = "256m" if _LARGE.search(name) else "128m"
+    text = (
+        "#!/bin/sh\n"
+        f"# Apache Kafka's {name}\n{first}"
+        f"exec {java} ${{KAFKA_HEAP_OPTS:--Xmx{heap}}} {' '.join(JVM_OPTIONS)} "
+        f"-XX:SharedArchiveFile={archive} -Xshare:auto -Xlog:disable -Xlog:all=error:stderr "
+        f'-Dlog4j2.configurationFile={log_settings} $KAFKA_OPTS -cp {path}${{CLASSPATH:+:$CLASSPATH}} {main} "$@"\n'
+    )
+    for file_name in (name, f"{name}.sh"):
+        write_script(tools_dir(version) / file_name, text)
 
 
 def put_tools_on_path() -> None:

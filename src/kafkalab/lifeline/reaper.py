@@ -16,11 +16,15 @@ from kafkalab.paths import runs_dir
 
 
 def _wait_for_end(pid: int) -> None:
-    if hasattr(os, "pidfd_open"):
-        # Ready as soon as the process has ended, also while its parent has not yet taken notice of that.
+    # Linux and macOS tell as soon as the process has ended, also while its parent has not yet taken notice of that.
+    if sys.platform == "linux" and hasattr(os, "pidfd_open"):
         descriptor = os.pidfd_open(pid)
         select.select([descriptor], [], [])
         os.close(descriptor)
+    elif sys.platform == "darwin":
+        with contextlib.closing(select.kqueue()) as queue:
+            ends = select.kevent(pid, select.KQ_FILTER_PROC, select.KQ_EV_ADD, select.KQ_NOTE_EXIT)
+            queue.control([ends], 1)
     else:
         psutil.Process(pid).wait()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import stat
 import subprocess
 import sys
 import threading
@@ -15,7 +16,7 @@ from pathlib import Path
 
 import psutil
 
-from kafkalab.errors import BackendUnavailable
+from kafkalab.errors import BackendUnavailable, KafkaLabError
 from kafkalab.paths import runs_dir
 
 __all__ = ["RUN_LABEL", "RUN_VARIABLE", "Run", "abandoned_runs", "claimed_runs", "marked_processes", "reap"]
@@ -44,10 +45,14 @@ class Run:
         """Make the folder of a new run and claim it for this process.
 
         When this returns, the run's folder exists (mode 0700) and a reaper watches this process.
+
+        Raises
+        ------
+        KafkaLabError
+            When the folder of all runs is not private: it is somebody else's, or others can write in it.
         """
         run = cls(f"{kind}-{uuid.uuid4().hex[:10]}")
-        base = runs_dir()
-        base.mkdir(mode=0o700, exist_ok=True)
+        _require_private_base()
         _claim_file(_owner_token(os.getpid()), run.id).touch()  # first the claim: an orphan folder would have no owner
         run.directory.mkdir(mode=0o700)
         _ensure_reaper()
@@ -83,6 +88,7 @@ class Run:
         bool
             True if the run is this process's own from now on; False if it was gone or taken already.
         """
+        _require_private_base()
         try:
             mine = _claim_file(_owner_token(os.getpid()), self.id)
             os.rename(_claim_file(_owner_token(owner_pid), self.id), mine)
@@ -90,6 +96,23 @@ class Run:
             return False
         _ensure_reaper()
         return True
+
+
+def _require_private_base() -> None:
+    """Make the folder of all runs, or look whether nobody else could have put anything in the one that is there."""
+    base = runs_dir()
+    base.mkdir(mode=0o700, exist_ok=True)
+    found = base.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+        problem = "it is not a folder of yours"
+    elif found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        problem = "others can write in it"
+    else:
+        base.chmod(0o700)
+        return
+    raise KafkaLabError(
+        f"{base} cannot hold the brokers' data and passwords: {problem}. Remove it, or name another folder with TMPDIR."
+    )
 
 
 def _owner_token(pid: int) -> str:
@@ -147,10 +170,8 @@ def reap(run: Run) -> None:
     """
     while left := [p for p in marked_processes(run.id) if p.pid != os.getpid()]:
         for process in left:
-            try:
+            with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
-            except psutil.NoSuchProcess:
-                pass
         psutil.wait_procs(left, timeout=5)
     if (run.directory / "docker").exists():
         _remove_containers(run)
@@ -160,17 +181,17 @@ def reap(run: Run) -> None:
 
 
 def _remove_containers(run: Run) -> None:
-    import docker  # only where the run used it: the import costs half a second
+    from docker.client import DockerClient, from_env  # only where the run used it: the import costs half a second
     from docker.errors import APIError, DockerException
 
     # The marker holds the engine's address, where it is not the usual one.
     address = (run.directory / "docker").read_text()
     try:
-        client = docker.DockerClient(base_url=address) if address else docker.from_env()
+        client = DockerClient(base_url=address) if address else from_env()
     except DockerException as error:
         raise BackendUnavailable(
-            f"the containers of {run.id} cannot be removed, for no Docker engine answers: start it, and clean again. (Is there none any "
-            f"more? Then delete {run.directory}/docker first.)"
+            f"the containers of {run.id} cannot be removed, for no Docker engine answers: start it, and clean again. "
+            f"(Is there none any more? Then delete {run.directory}/docker first.)"
         ) from error
     label = {"label": f"{RUN_LABEL}={run.id}"}
     try:

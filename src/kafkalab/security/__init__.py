@@ -13,7 +13,7 @@ _EXPORTS = {
     "CertificateAuthority": "kafkalab.security.authority",
     "Identity": "kafkalab.security.authority",
     "KeyRing": "kafkalab.security.keyring",
-    "Security": "kafkalab.security.words",
+    "Security": "kafkalab.security.config",
     "login_line": "kafkalab.security.jaas",
     "split_keytab": "kafkalab.security.keytab",
 }

@@ -28,6 +28,7 @@ __all__ = ["CertificateAuthority", "Identity"]
 
 _DAY = datetime.timedelta(days=1)
 _BITS = 2048
+_BOTH_ENDS = (ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH)
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ class Identity:
     password: str = field(repr=False)
 
     def client(self) -> dict[str, str]:
-        """librdkafka settings with which a client shows this certificate."""
+        """Librdkafka settings with which a client shows this certificate."""
         return {
             "ssl.ca.location": str(self.authority),
             "ssl.certificate.location": str(self.certificate),
@@ -143,7 +144,7 @@ class CertificateAuthority:
             .not_valid_before(begins or now - _DAY)
             .not_valid_after(ends or now + 90 * _DAY)
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-            .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False)
+            .add_extension(x509.ExtendedKeyUsage(_BOTH_ENDS), critical=False)
             .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
             .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), critical=False)
         )
@@ -176,13 +177,12 @@ class CertificateAuthority:
         chain = certificate.public_bytes(Encoding.PEM) + self._certificate.public_bytes(Encoding.PEM)
         sealed = _sealed(self.password)
         trusted = [pkcs12.PKCS12Certificate(self._certificate, b"ca")]
+        own = pkcs12.serialize_key_and_certificates(name.encode(), key, certificate, [self._certificate], sealed)
         return Identity(
             name,
             write_private(to / "certificate.pem", chain),
             write_private(to / "key.pem", _pem(key)),
-            write_private(
-                to / "keystore.p12", pkcs12.serialize_key_and_certificates(name.encode(), key, certificate, [self._certificate], sealed)
-            ),
+            write_private(to / "keystore.p12", own),
             write_private(to / "truststore.p12", pkcs12.serialize_java_truststore(trusted, sealed)),
             self.certificate,
             self.password,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import uuid
 from pathlib import Path
+from typing import IO
 
-__all__ = ["private_folder", "write_private"]
+__all__ = ["open_private", "private_folder", "write_private"]
 
 
 def write_private(path: Path, content: bytes | str) -> Path:
@@ -22,6 +23,11 @@ def write_private(path: Path, content: bytes | str) -> Path:
         file.write(content.encode() if isinstance(content, str) else content)
     draft.replace(path)
     return path
+
+
+def open_private(path: Path) -> IO[bytes]:
+    """Open a file anew that its owner alone can read, for a process to write its output to."""
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb")
 
 
 def private_folder(path: Path) -> Path:

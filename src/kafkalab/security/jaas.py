@@ -11,6 +11,9 @@ _MODULES = {
     "GSSAPI": "com.sun.security.auth.module.Krb5LoginModule",
 }
 
+# A JAAS line is one line: java.io.StreamTokenizer ends quoted text where a line ends.
+_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"}
+
 MECHANISMS = tuple(_MODULES)
 """SASL mechanisms that a line can be made for."""
 
@@ -23,7 +26,7 @@ def login_line(mechanism: str, **options: object) -> str:
     mechanism
         ``PLAIN``, ``SCRAM-SHA-256``, ``SCRAM-SHA-512`` or ``GSSAPI``.
     **options
-        Options of its login module, as in ``username="alice"``. Quotes and backslashes in values are taken care of.
+        Options of its login module, as in ``username="alice"``. Values may hold quotes, backslashes and line breaks.
 
     Raises
     ------
@@ -38,4 +41,4 @@ def login_line(mechanism: str, **options: object) -> str:
 
 def _quoted(value: object) -> str:
     text = str(value).lower() if isinstance(value, bool) else str(value)
-    return text.replace("\\", "\\\\").replace('"', '\\"')
+    return "".join(_ESCAPES.get(char, char) for char in text)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from kafkalab.errors import UnknownUser
 from kafkalab.security.authority import CertificateAuthority, Identity
+from kafkalab.security.config import NODE, OBSERVER, Security
 from kafkalab.security.jaas import login_line
-from kafkalab.security.words import NODE, SIGHT, Security
 
 __all__ = ["KeyRing"]
 
@@ -68,11 +68,11 @@ class KeyRing:
         settings = {
             **identity.java(),
             "ssl.principal.mapping.rules": _NAME_RULE,
-            **{_of(name, "ssl.client.auth"): "required" for name in (SIGHT, among_controllers)},
+            **{_of(name, "ssl.client.auth"): "required" for name in (OBSERVER, among_controllers)},
         }
         if security.authorizer:
             settings["authorizer.class.name"] = _AUTHORIZER
-            settings["super.users"] = ";".join(f"User:{name}" for name in (NODE, SIGHT, *security.super_users))
+            settings["super.users"] = ";".join(f"User:{name}" for name in (NODE, OBSERVER, *security.super_users))
         for name, protocol in listeners.items():
             if protocol == "SSL":
                 settings[_of(name, "ssl.client.auth")] = "required"
@@ -91,7 +91,7 @@ class KeyRing:
         return login_line(mechanism, username=NODE, password=self._node_password, **(known if mechanism == "PLAIN" else {}))
 
     def first_scram(self) -> tuple[str, ...]:
-        """What ``kafka-storage format --add-scram`` must be told so that brokers can log in to each other at their first start."""
+        """What ``kafka-storage format --add-scram`` needs, so that brokers can log in to each other at their first start."""
         mechanism = self.security.between_brokers
         return (f"{mechanism}=[name={NODE},password={self._node_password}]",) if mechanism.startswith("SCRAM") else ()
 
@@ -114,7 +114,7 @@ class KeyRing:
             return self._users[name]
 
     def client(self, protocol: str, user: str | None, mechanism: str | None) -> dict[str, object]:
-        """librdkafka settings of a user, or of nobody, for a listener that speaks a protocol."""
+        """Librdkafka settings of a user, or of nobody, for a listener that speaks a protocol."""
         settings: dict[str, object] = {"security.protocol": protocol}
         if protocol.endswith("SSL"):
             settings["ssl.ca.location"] = str(self.authority.certificate)
@@ -141,20 +141,21 @@ class KeyRing:
             settings |= {"sasl.mechanism": mechanism, "sasl.jaas.config": line}
         return settings
 
-    def sight(self) -> dict[str, object]:
-        """librdkafka settings with which kafkalab itself connects, to the listener that is there for it."""
-        return {"security.protocol": "SSL", **self.user(SIGHT).client()}
+    def observer(self) -> dict[str, object]:
+        """Librdkafka settings with which kafkalab itself connects, to the listener that is there for it."""
+        return {"security.protocol": "SSL", **self.user(OBSERVER).client()}
 
-    def sight_context(self) -> ssl.SSLContext:
+    def observer_context(self) -> ssl.SSLContext:
         """The same for a connection of kafkalab's own."""
-        identity = self.user(SIGHT)
+        identity = self.user(OBSERVER)
         context = ssl.create_default_context(cafile=str(self.authority.certificate))
         context.load_cert_chain(identity.certificate, identity.key)
         return context
 
     def _password(self, user: str) -> str:
         if user not in self.security.users:
-            raise UnknownUser(f"there is no user {user!r} with a password; there are {', '.join(self.security.users) or 'none'}")
+            known = ", ".join(self.security.users) or "none"
+            raise UnknownUser(f"there is no user {user!r} with a password; there are {known}")
         return self.security.users[user]
 
 

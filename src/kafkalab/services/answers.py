@@ -1,4 +1,4 @@
-"""Does a server on this machine answer?"""
+"""Whether a server on this machine answers."""
 
 from __future__ import annotations
 
@@ -17,6 +17,6 @@ def answers_well(url: str) -> bool:
     """Whether a GET is answered with status 200."""
     try:
         with _direct.open(url, timeout=_SECONDS) as answer:
-            return answer.status == 200
+            return bool(answer.status == 200)
     except (urllib.error.URLError, OSError):
         return False

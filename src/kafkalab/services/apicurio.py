@@ -12,16 +12,8 @@ import psutil
 from kafkalab.cluster import Cluster
 from kafkalab.cluster.ports import HOST, reserve_port
 from kafkalab.cluster.resources import require_memory
-from kafkalab.distribution import JVM_OPTIONS, Report, java_command, record_classes_option
-from kafkalab.distribution.archive import options_for, write_archive
-from kafkalab.distribution.registry import (
-    REGISTRY_MAIN,
-    ensure_registry,
-    has_registry,
-    preparing,
-    registry_archive_path,
-    registry_classpath,
-)
+from kafkalab.distribution import JVM_OPTIONS, Report, java_command, made_by_one, record_classes_option
+from kafkalab.distribution.registry import REGISTRY_MAIN, ensure_registry, has_registry, registry_archive, registry_classpath
 from kafkalab.errors import RegistryFailed
 from kafkalab.services.answers import answers_well
 from kafkalab.waiting import wait_until
@@ -55,7 +47,7 @@ class ApicurioServer:
         # Held as long as this server is: after a crash it listens there again.
         self._held = [reserve_port(port), reserve_port()]
         self._port, self._management_port = (held.port for held in self._held)
-        self._process: subprocess.Popen | None = None
+        self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def url(self) -> str:
@@ -70,15 +62,17 @@ class ApicurioServer:
     def launch(self) -> None:
         """Start it; on return it answers. The first time on this machine it is downloaded and prepared."""
         require_memory(_MEMORY, "a schema registry")
-        with preparing():
-            self._home = ensure_registry(self._report)
-            if not registry_archive_path().exists():
-                self._prepare()
+        self._home = ensure_registry(self._report)
+        archive = registry_archive()
+        if not archive.exists():
+            with made_by_one(archive.folder, "the schema registry", self._report):
+                if not archive.exists():
+                    self._prepare()
         self.revive()
 
     def revive(self) -> None:
         """Start its process anew, at the same port; on return it answers, with all that it knew."""
-        self._spawn(options_for(registry_archive_path()))
+        self._spawn(registry_archive().options(registry_classpath(self._home)))
         self._await_ready()
 
     def kill(self) -> None:
@@ -104,7 +98,7 @@ class ApicurioServer:
     def memory(self) -> int:
         """Resident memory, in bytes."""
         assert self._process is not None
-        return psutil.Process(self._process.pid).memory_info().rss
+        return int(psutil.Process(self._process.pid).memory_info().rss)
 
     # -- parts --------------------------------------------------------------------------------------------------
 
@@ -116,7 +110,7 @@ class ApicurioServer:
         self._await_ready()
         self.terminate()
         self._report("preparing the schema registry for quick starts", 1, 2)
-        write_archive(registry_archive_path(), registry_classpath(self._home), [classes])
+        registry_archive().write(registry_classpath(self._home), [classes])
         self._report("preparing the schema registry for quick starts", 2, 2)
 
     def _spawn(self, options: list[str]) -> None:
@@ -138,12 +132,14 @@ class ApicurioServer:
             "apicurio.datasource.jdbc.initial-size": 2,
             "apicurio.datasource.jdbc.min-size": 2,
             "apicurio.storage.snapshot.location": self._folder,
-            # At its start it asks twice for a snapshot of its tables, for 5 s each unless told otherwise; none is ever made here.
+            "java.io.tmpdir": self._folder,  # native libraries are unpacked there, and go with it
+            # At its start it asks twice for a snapshot of its tables, for 5 s each unless told otherwise; none is made here.
             "apicurio.kafkasql.consumer.poll.timeout": 200,
         }
         with (self._folder / "registry.log").open("a") as log:
             self._process = subprocess.Popen(
-                [str(java_command()), "-Xmx128m", *JVM_OPTIONS, *options, *(f"-D{name}={value}" for name, value in settings.items()),
+                [str(java_command()), "-Xmx128m", *JVM_OPTIONS, *options,
+                 *(f"-D{name}={value}" for name, value in settings.items()),
                  "-cp", registry_classpath(self._home), REGISTRY_MAIN],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
                 env=self._cluster.run.environment(), start_new_session=True, cwd=self._folder,
@@ -165,7 +161,7 @@ class ApicurioServer:
 
 def is_prepared() -> bool:
     """Whether it is in the cache and starts quickly."""
-    return has_registry() and registry_archive_path().exists()
+    return has_registry() and registry_archive().is_whole(thoroughly=True)
 
 
 def prepare(report: Report) -> None:
@@ -176,8 +172,10 @@ def prepare(report: Report) -> None:
     DownloadError, HashMismatch, RegistryFailed
         Why it could not be had, or does not start.
     """
-    with preparing():
-        ensure_registry(report)
+    ensure_registry(report)
+    archive = registry_archive()
+    if archive.exists() and not archive.is_whole(thoroughly=True):
+        archive.path.unlink()  # damage that left no trace in the file's times
     with Cluster(1, backend="local") as cluster:
         server = ApicurioServer(cluster, 0, cluster.run.directory / "registry", report)
         try:

@@ -6,8 +6,8 @@ import contextlib
 import functools
 from pathlib import Path
 
-import docker
 import requests
+from docker.client import DockerClient
 from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 from docker.models.containers import Container
 
@@ -33,7 +33,7 @@ _END_SECONDS = 30
 @functools.cache  # where no registry can be reached, the engine takes seconds to say so
 def can_be_had() -> bool:
     """Whether the engine has the image, or a registry from which to pull it answers."""
-    client = docker.from_env(timeout=_ANSWER_SECONDS)
+    client = DockerClient.from_env(timeout=_ANSWER_SECONDS)
     try:
         try:
             client.images.get(IMAGE)
@@ -56,7 +56,7 @@ class ConfluentServer:
 
     def __init__(self, cluster: Cluster, port: int, folder: Path, report: Report) -> None:
         self._cluster, self._report = cluster, report
-        self._client = docker.from_env()
+        self._client = DockerClient.from_env()
         self._held = reserve_port(port)
         self._port = self._held.port
         self._container: Container | None = None
@@ -146,7 +146,7 @@ class ConfluentServer:
 
     def _status(self) -> str:
         assert self._container is not None
-        return self._client.api.inspect_container(self._container.id)["State"]["Status"]
+        return str(self._client.api.inspect_container(self._container.id)["State"]["Status"])
 
     def _end(self, sign: str) -> None:
         if self._container is not None and self._status() == "running":

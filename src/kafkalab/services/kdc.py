@@ -11,12 +11,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kafkalab.cluster.ports import HOST, Reservation, reserve_port
-from kafkalab.distribution import JVM_OPTIONS, ensure_jars, gssapi_support, java_command
+from kafkalab.distribution import JVM_OPTIONS, announce, ensure_jars, gssapi_support, java_command
 from kafkalab.errors import KdcFailed
 from kafkalab.lifeline import Run, reap
 from kafkalab.security import login_line, split_keytab
 from kafkalab.security.files import private_folder
-from kafkalab.services.announcing import announce
 from kafkalab.waiting import wait_until
 
 __all__ = ["MiniKdc"]
@@ -61,7 +60,7 @@ class MiniKdc:
 
     @staticmethod
     def broker() -> str:
-        """The service principal of brokers at 127.0.0.1, which Java's clients ask for by the name that this machine has for that."""
+        """The service principal of brokers at 127.0.0.1: Java's clients ask for it by this machine's name for that address."""
         try:
             return f"kafka/{socket.gethostbyaddr(HOST)[0]}"
         except OSError:
@@ -95,8 +94,17 @@ class MiniKdc:
         folder = private_folder(self._run.directory / "kdc")
         self._reservation = reserve_port()
         self._port = self._reservation.port
-        told = {"org.name": _ORGANISATION, "org.domain": _DOMAIN, "kdc.bind.address": HOST, "kdc.port": self._port, "transport": "TCP",
-                "instance": "kafkalab", "max.ticket.lifetime": 86_400_000, "max.renewable.lifetime": 604_800_000, "debug": "false"}  # fmt: skip
+        told = {
+            "org.name": _ORGANISATION,
+            "org.domain": _DOMAIN,
+            "kdc.bind.address": HOST,
+            "kdc.port": self._port,
+            "transport": "TCP",
+            "instance": "kafkalab",
+            "max.ticket.lifetime": 86_400_000,
+            "max.renewable.lifetime": 604_800_000,
+            "debug": "false",
+        }
         (folder / "kdc.properties").write_text("".join(f"{name}={value}\n" for name, value in told.items()))
         with (folder / "output.log").open("wb") as output:
             self._process = subprocess.Popen(
@@ -180,12 +188,14 @@ class MiniKdc:
         principal
             Its name, without the realm.
         initiates
-            Whether it asks for tickets, as clients do. A broker only looks at those that others bring: it need not reach the KDC.
+            Whether it asks for tickets, as clients do. A broker only looks at those that others bring, and need not reach the
+            KDC.
         """
-        return login_line(
+        line: str = login_line(
             "GSSAPI", useKeyTab=True, storeKey=True, keyTab=self.keytab(principal), principal=f"{principal}@{self.realm}",
             isInitiator=initiates, doNotPrompt=True, useTicketCache=False,
         )  # fmt: skip
+        return line
 
     def logs(self) -> str:
         """What it wrote so far."""
@@ -193,4 +203,3 @@ class MiniKdc:
             return ""
         path = self._run.directory / "kdc" / "output.log"
         return path.read_text(errors="replace") if path.exists() else ""
-

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import subprocess
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Self
 
 from confluent_kafka import KafkaException
@@ -12,11 +14,11 @@ from confluent_kafka.admin import AdminClient
 
 from kafkalab.cluster import Cluster
 from kafkalab.cluster.backends.failure import log_tail, reason_in
-from kafkalab.cluster.properties import format_properties
 from kafkalab.cluster.resources import require_memory
 from kafkalab.distribution import (
     JVM_OPTIONS,
     NODE_LOG_SETTINGS,
+    announce,
     archive_options,
     java_command,
     mirror_classpath,
@@ -24,8 +26,8 @@ from kafkalab.distribution import (
 from kafkalab.errors import MirrorFailed
 from kafkalab.lifeline import Run, reap
 from kafkalab.security.files import write_private
-from kafkalab.services.announcing import announce
 from kafkalab.services.mirror_status import Flow, StatusReader
+from kafkalab.settings import format_properties
 from kafkalab.waiting import wait_until
 
 __all__ = ["MirrorMaker"]
@@ -47,6 +49,19 @@ _SETTINGS_OF_A_CLUSTER: Mapping[str, str] = {
     "scheduled.rebalance.max.delay.ms": "0",
 }
 
+# Topics that MirrorMaker makes → how many copies of each it wants.
+_COPIES_FOR_A_FLOW: Mapping[str, int] = {
+    "replication.factor": 2,
+    "checkpoints.topic.replication.factor": 3,
+    "heartbeats.topic.replication.factor": 3,
+    "offset-syncs.topic.replication.factor": 3,
+}
+_COPIES_IN_THE_TARGET: Mapping[str, int] = {
+    "config.storage.replication.factor": 3,
+    "offset.storage.replication.factor": 3,
+    "status.storage.replication.factor": 3,
+}
+
 
 class MirrorMaker:
     """Kafka's MirrorMaker 2 in a process of its own: copies topics from cluster to cluster.
@@ -61,8 +76,9 @@ class MirrorMaker:
     settings
         What ``connect-mirror-maker.sh`` would be given as ``mm2.properties``, for example
         ``{"first->second.enabled": True, "first->second.topics": "stock-prices"}``. kafkalab adds ``clusters``, the
-        addresses, and what makes it quick to start and to be replaced; heartbeats are only sent where a flow is enabled. A
-        setting of one's own always wins.
+        addresses, and what makes it quick to start and to be replaced; heartbeats are only sent where a flow is enabled. Where
+        a cluster has fewer brokers than a topic of MirrorMaker's wants copies, there are as many copies as brokers. A setting
+        of one's own always wins.
     heap
         Java heap, as in ``-Xmx``.
 
@@ -115,7 +131,8 @@ class MirrorMaker:
         self._status = StatusReader(self.clusters, self.flows)  # before the start: from here on what it says is new
         try:
             self._spawn(self._run)
-            wait_until(self._ready, _START_TIMEOUT, "MirrorMaker's connectors to run", last_seen=lambda: self._last_words(self.states()))
+            what = "MirrorMaker's connectors to run"
+            wait_until(self._ready, _START_TIMEOUT, what, last_seen=lambda: self._last_words(self.states()))
         except BaseException:
             self._discard()
             raise
@@ -132,10 +149,8 @@ class MirrorMaker:
         """
         if self._process is not None and self._process.poll() is None:
             self._process.terminate()
-            try:
+            with contextlib.suppress(subprocess.TimeoutExpired):  # then it's killed with its run
                 self._process.wait(_STOP_TIMEOUT)
-            except subprocess.TimeoutExpired:
-                pass  # killed with its run
         self._discard()
 
     def kill(self) -> None:
@@ -196,7 +211,7 @@ class MirrorMaker:
         Returns
         -------
         dict
-            For example ``{"first->second MirrorSourceConnector": "RUNNING", "first->second MirrorSourceConnector task 0": "FAILED"}``,
+            For example ``{"first->second MirrorSourceConnector": "RUNNING"}``, and more for its tasks (``… task 0``),
             as Connect writes it into the target cluster.
         """
         return self._status.states() if self._status is not None else {}
@@ -217,14 +232,30 @@ class MirrorMaker:
                 # Else each pair has a herder of its own, with its threads and clients, for heartbeats alone.
                 if source != target and Flow(source, target) not in self.flows:
                     properties[f"{source}->{target}.emit.heartbeats.enabled"] = "false"
-        return {**properties, **self.settings}
+        return {**properties, **self._copies(), **self.settings}
+
+    def _copies(self) -> dict[str, str]:
+        """Replication factors that the clusters' brokers are enough for, where Kafka's own are too large."""
+        brokers = {alias: _running_brokers(cluster) for alias, cluster in self.clusters.items()}
+        there: dict[str, tuple[int, int]] = {}  # setting → copies wanted, and brokers for them
+        for flow in self.flows:
+            for key, wanted in _COPIES_FOR_A_FLOW.items():
+                if key not in self.settings:  # the learner's, for all flows, would count less than one for this flow
+                    both = (flow.source, flow.target) if key.startswith("offset-syncs") else (flow.target,)
+                    there[f"{flow}.{key}"] = wanted, min(brokers[alias] for alias in both)
+        for alias in self.clusters:
+            there |= {f"{alias}.{key}": (wanted, brokers[alias]) for key, wanted in _COPIES_IN_THE_TARGET.items()}
+        return {setting: str(most) for setting, (wanted, most) in there.items() if most < wanted}
 
     def _spawn(self, run: Run) -> None:
         file = write_private(run.directory / "mm2.properties", format_properties(self._properties()))  # it may hold a password
         log, output = self._log_files(run)
+        for path in (log, output):  # they may hold one, too
+            path.touch(mode=0o600)
         with output.open("ab") as stream:
             self._process = subprocess.Popen(
                 [str(java_command()), f"-Xmx{self._heap}", *JVM_OPTIONS, *archive_options(),
+                 f"-Djava.io.tmpdir={run.directory}",  # native libraries are unpacked there, and go with it
                  f"-Dlog4j2.configurationFile={NODE_LOG_SETTINGS}", f"-Dkafkalab.log={log}",
                  "-cp", mirror_classpath(announce), "org.apache.kafka.connect.mirror.MirrorMaker", str(file)],
                 stdin=subprocess.DEVNULL, stdout=stream, stderr=subprocess.STDOUT,
@@ -245,7 +276,7 @@ class MirrorMaker:
         return f"{'; '.join(map(str, said))}{why}\nIts last lines:\n{log_tail(log)}"
 
     @staticmethod
-    def _log_files(run: Run) -> tuple:
+    def _log_files(run: Run) -> tuple[Path, Path]:
         return run.directory / "mirror.log", run.directory / "output.log"
 
     def _close_status(self) -> None:
@@ -275,6 +306,10 @@ def _flows(clusters: Mapping[str, Cluster], settings: Mapping[str, str]) -> tupl
     return flows
 
 
+def _running_brokers(cluster: Cluster) -> int:
+    return sum(broker.state == "up" and bool(broker.address) for broker in cluster.describe(groups=False).brokers.values())
+
+
 def _require_answer(alias: str, cluster: Cluster) -> None:
     # MirrorMaker itself would try for a minute, and then go on without a word where it is the source that is not there.
     address = cluster.bootstrap_servers
@@ -283,5 +318,6 @@ def _require_answer(alias: str, cluster: Cluster) -> None:
         admin.list_topics(timeout=_ANSWER_SECONDS)
     except KafkaException as error:
         raise MirrorFailed(
-            f"the cluster {alias!r} does not answer at {address} ({error.args[0].name()}): MirrorMaker needs both sides to start"
+            f"the cluster {alias!r} does not answer at {address} ({error.args[0].name()}): "
+            "MirrorMaker needs both sides to start"
         ) from error

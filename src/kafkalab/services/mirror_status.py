@@ -100,10 +100,11 @@ class StatusReader:
             return
         _, connector, task = told.groups()
         name = f"{flow} {connector}" + (f" task {task}" if task else "")
-        if message.value() is None:  # it is no more
+        value = message.value()
+        if value is None:  # it is no more
             self._said.pop(name, None)
         else:
-            state = json.loads(message.value())
+            state = json.loads(value)
             self._said[name] = state["state"], state.get("trace") or ""
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
+from pathlib import Path
 from typing import Protocol
 
 from kafkalab.cluster import Cluster
+from kafkalab.distribution import Report, announce
 from kafkalab.errors import RegistryFailed
-from kafkalab.services.announcing import announce
 
 __all__ = ["SchemaRegistry"]
 
@@ -160,7 +162,7 @@ class SchemaRegistry:
         return self._server
 
 
-def _kind(cluster: Cluster) -> type[_Server]:
+def _kind(cluster: Cluster) -> Callable[[Cluster, int, Path, Report], _Server]:
     if cluster.backend == "docker":
         from kafkalab.services.confluent import ConfluentServer, can_be_had  # Docker's client takes half a second to load
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafkalab.spark.progress import show_progress
 from kafkalab.spark.session import kafka_options, kill_spark, spark_session
+from kafkalab.spark.streaming import show_progress
 
 __all__ = ["kafka_options", "kill_spark", "show_progress", "spark_session"]

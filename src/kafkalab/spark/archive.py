@@ -2,43 +2,51 @@
 
 Measured in processor time, a session and a first query over a topic take two thirds of what they take without. The
 archive takes 190 MB of disk; without it everything works.
+
+PySpark's jars are in the environment of each clone. For the archive to serve all of them, the jars are given one time, and
+stand on the class path under the names of links in one folder: Java compares times, sizes, and names relative to that folder.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
-import subprocess
+from importlib import metadata
 from pathlib import Path
 
-from pyspark.find_spark_home import _find_spark_home
+import pyspark
 
-from kafkalab.distribution import spark_java_command, spark_jars
-from kafkalab.errors import JavaError
-from kafkalab.paths import cache_dir
+from kafkalab.distribution import ClassDataArchive, environment_dir, spark_jars, spark_java_command
+from kafkalab.distribution.jars import FIXED_TIME
 
-__all__ = ["archive_options", "archive_path", "build_archive", "classpath"]
+__all__ = ["archive_options", "build_archive", "classpath", "spark_archive"]
 
 
 def classpath() -> str:
     """Spark's jars and those of its Kafka connector, in a fixed order."""
-    return os.pathsep.join(str(jar) for jar in _jars())
+    folder = environment_dir(spark_java_command()) / "spark"
+    folder.mkdir(exist_ok=True)
+    links = [(folder / jar.name, jar) for jar in _jars()]
+    for link, jar in links:
+        if not link.is_symlink() or link.readlink() != jar:
+            draft = folder / f".{jar.name}.{os.getpid()}"
+            draft.symlink_to(jar)
+            draft.replace(link)
+    return os.pathsep.join(str(link) for link, _ in links)
 
 
-def archive_path() -> Path:
-    """Where the archive for this Java and these jars is, or would be."""
-    # Java refuses an archive if a jar's time or size differs.
-    jars = "".join(f"{jar}{jar.stat().st_mtime_ns}{jar.stat().st_size}" for jar in _jars())
-    java = spark_java_command()
-    key = hashlib.sha256(f"{java}{java.stat().st_mtime_ns}{jars}".encode()).hexdigest()[:12]
-    return cache_dir() / "archives" / f"spark-{key}.jsa"
+def spark_archive() -> ClassDataArchive:
+    """The archive for this Java and these jars."""
+    jars = "".join(f"{jar.name} {jar.stat().st_size} {jar.stat().st_mtime_ns}\n" for jar in _jars())
+    record = metadata.distribution("pyspark").read_text("RECORD") or ""  # each file's SHA-256, as pip installed it
+    content = "\n".join(sorted(line for line in record.splitlines() if line.startswith("pyspark/jars/")))
+    return ClassDataArchive("spark", hashlib.sha256(f"{jars}{content}".encode()).hexdigest())
 
 
 def archive_options() -> list[str]:
     """JVM options that use the archive; none if it was not built."""
-    path = archive_path()
-    # Silent about an archive that does not fit: the JVM then goes on without it.
-    return [f"-XX:SharedArchiveFile={path}", "-Xshare:auto", "-Xlog:disable", "-Xlog:all=error:stderr"] if path.exists() else []
+    return spark_archive().options(classpath())
 
 
 def build_archive(class_list: Path) -> Path:
@@ -49,26 +57,13 @@ def build_archive(class_list: Path) -> Path:
     JavaError
         When Java cannot write it; the message holds its reason.
     """
-    target = archive_path()
-    target.parent.mkdir(parents=True, exist_ok=True)
-    draft = target.with_suffix(f".{os.getpid()}")
-    names = draft.with_suffix(".classes")
-    # Classes of other loaders (code that Spark generates) cannot be in an archive of this kind.
-    names.write_text("".join(f"{line}\n" for line in class_list.read_text().splitlines() if " source: " not in line))
-    try:
-        done = subprocess.run(
-            [spark_java_command(), "-Xshare:dump", f"-XX:SharedClassListFile={names}", f"-XX:SharedArchiveFile={draft}",
-             "-Xlog:disable", "-Xlog:all=error:stderr", "-cp", classpath()],
-            check=False, capture_output=True, text=True,
-        )  # fmt: skip
-        if done.returncode != 0 or not draft.exists():
-            raise JavaError(f"Spark's class-data archive could not be written: {(done.stderr or done.stdout)[-500:]}")
-        draft.replace(target)
-    finally:
-        names.unlink(missing_ok=True)
-        draft.unlink(missing_ok=True)
-    return target
+    return spark_archive().write(classpath(), [class_list])
 
 
 def _jars() -> list[Path]:
-    return [*sorted((Path(_find_spark_home()) / "jars").glob("*.jar")), *spark_jars()]
+    own = sorted((Path(pyspark.__file__).parent / "jars").glob("*.jar"))
+    for jar in own:
+        if jar.stat().st_mtime != FIXED_TIME:
+            with contextlib.suppress(OSError):  # somebody else's: then the archive is for this environment alone
+                os.utime(jar, (FIXED_TIME, FIXED_TIME))
+    return [*own, *spark_jars()]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import subprocess
 import sys
 import weakref
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
@@ -67,9 +68,16 @@ def kill_spark(session: SparkSession) -> None:
     session
         A session that `spark_session` returned.
     """
-    process = session.sparkContext._gateway.proc
+    process = jvm_process(session)
     process.kill()
     process.wait()
+
+
+def jvm_process(session: SparkSession) -> subprocess.Popen[bytes]:
+    """Spark's JVM, of which this process has one."""
+    gateway: Any = session.sparkContext._gateway
+    process: subprocess.Popen[bytes] = gateway.proc
+    return process
 
 
 def kafka_options(cluster: Cluster) -> dict[str, str]:
@@ -142,10 +150,11 @@ def _configuration(name: str) -> SparkConf:
 
 def _forget_dead_jvm() -> None:
     # A JVM that ran out of memory, or was killed: PySpark would go on asking it.
-    process = getattr(SparkContext._gateway, "proc", None)
-    if process is None or process.poll() is None:
+    gateway = SparkContext._gateway
+    process = getattr(gateway, "proc", None)
+    if gateway is None or process is None or process.poll() is None:
         return
-    SparkContext._gateway.shutdown()
+    gateway.shutdown()
     SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
     SparkSession._instantiatedSession = None
 

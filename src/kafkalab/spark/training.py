@@ -12,9 +12,9 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from kafkalab.cluster import Cluster
-from kafkalab.distribution import Report
+from kafkalab.distribution import Report, made_by_one
 from kafkalab.errors import KafkaLabError
-from kafkalab.spark.archive import build_archive
+from kafkalab.spark.archive import build_archive, spark_archive
 
 __all__ = ["train_archive"]
 
@@ -25,7 +25,7 @@ _RECORDS = 20
 def train_archive(report: Report | None = None) -> Path:
     """Run Spark over a topic, and build the class-data archive from what it loaded.
 
-    On return every later `spark_session` uses the archive.
+    On return every later `spark_session` uses the archive. If another process builds it just now, this one waits for that.
 
     Parameters
     ----------
@@ -42,6 +42,12 @@ def train_archive(report: Report | None = None) -> Path:
     KafkaLabError
         When Spark fails; the message holds its last lines.
     """
+    archive = spark_archive()
+    with made_by_one(archive.folder, "Spark's class-data archive", report):
+        return archive.path if archive.is_whole(thoroughly=True) else _train(report)
+
+
+def _train(report: Report | None) -> Path:
     steps = ("starting a broker with a topic", "running Spark to see what it loads", "writing Spark's class-data archive")
 
     def step(number: int) -> None:
@@ -78,10 +84,9 @@ def _fill_topic(cluster: Cluster) -> None:
 
 
 def _run(bootstrap_servers: str, classes: Path) -> None:
-    from pyspark import SparkContext
     from pyspark.sql import functions as f
 
-    from kafkalab.spark.session import kafka_source_options, start_session
+    from kafkalab.spark.session import jvm_process, kafka_source_options, start_session
 
     # Classes that come from an older archive would not be recorded.
     session = start_session("training", jvm_options=("-Xshare:off", f"-XX:DumpLoadedClassList={classes}"))
@@ -99,8 +104,9 @@ def _run(bootstrap_servers: str, classes: Path) -> None:
     counts = stream.groupBy("partition").count().writeStream.outputMode("complete").trigger(availableNow=True)
     counts.format("memory").queryName("training").start().awaitTermination()
     session.table("training").collect()
-    process = SparkContext._gateway.proc
+    process = jvm_process(session)
     session.stop()
+    assert process.stdin is not None
     process.stdin.close()  # a JVM writes its list when it ends in order
     process.wait(60)
 

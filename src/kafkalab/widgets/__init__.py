@@ -1,9 +1,18 @@
-"""What a learner sees and presses in a notebook: cluster map, timeline, terminals, quiz, progress."""
+"""What a learner sees and presses in a notebook: cluster map, timeline, terminals, predictions, lab card, quiz, progress."""
 
-from kafkalab.widgets.cluster_map import ClusterMap
-from kafkalab.widgets.progress_table import Progress
-from kafkalab.widgets.quiz import Quiz
-from kafkalab.widgets.terminals import Terminals
-from kafkalab.widgets.timeline import Timeline
+from __future__ import annotations
 
-__all__ = ["ClusterMap", "Progress", "Quiz", "Terminals", "Timeline"]
+from kafkalab.lazy import on_first_use
+
+_EXPORTS = {
+    "ClusterMap": "kafkalab.widgets.cluster_map",
+    "LabCard": "kafkalab.widgets.lab_card",
+    "Predict": "kafkalab.widgets.predict",
+    "Progress": "kafkalab.widgets.progress_table",
+    "Quiz": "kafkalab.widgets.quiz",
+    "Terminals": "kafkalab.widgets.terminals",
+    "Timeline": "kafkalab.widgets.timeline",
+}
+
+__all__ = sorted(_EXPORTS)
+__getattr__, __dir__ = on_first_use(__name__, _EXPORTS)

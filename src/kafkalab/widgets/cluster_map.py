@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
 
 import ipywidgets
@@ -12,25 +12,37 @@ import ipywidgets
 from kafkalab.cluster.view import BrokerState, BrokerView, ClusterView
 from kafkalab.widgets.events import Event
 from kafkalab.widgets.live import Live
-from kafkalab.widgets.map_drawing import broker_rows, draw_groups, draw_legend, draw_row, draw_status, map_picture
+from kafkalab.widgets.map_drawing import (
+    CARD_WIDTH,
+    broker_rows,
+    draw_group,
+    draw_row,
+    legend,
+    map_picture,
+    status,
+)
 from kafkalab.widgets.palette import STATE_COLOURS, THEMED
-from kafkalab.widgets.svg import WIDTH, Drawing, Picture, document
+from kafkalab.widgets.svg import Drawing, Picture, document
 from kafkalab.widgets.watcher import Watchable, Watcher
 
 __all__ = ["ClusterMap"]
 
 _NOT_YET = "The cluster has not been seen yet."
-_MAX_WIDTH = "1100px"
+_MAX_WIDTH = "1320px"
+_CARD_MAX_WIDTH = "420px"
+_GAP = "8px"
 _GONE: tuple[BrokerState, ...] = ("dead", "stopped")
 
 
 class ClusterMap(Live):
-    """A picture of a cluster that moves by itself, with buttons that break and mend it.
+    """A live map of a cluster, with buttons that break and mend it.
 
-    It shows brokers (up, starting, paused, isolated, stopped or dead; which is the active controller), where each
-    replica of each partition is, who leads, who is in the ISR, consumer groups with who owns what and their lag, and
-    a list of what happened. It follows a change within half a second. When the cluster stops, a still picture of the
-    last state takes its place in the notebook.
+    It shows brokers (up, starting, paused, isolated, stopped or dead; which one is the active controller), where each
+    replica of each partition is, who leads, who is in the ISR, consumer groups with their partition assignment and lag,
+    and a list of what happened. It follows a change within half a second. Brokers stack where the map is narrow.
+
+    Where the cluster panel is open beside the notebook, the map is shown there. When the cluster stops, a still picture
+    of the last state takes the map's place in the notebook.
 
     Parameters
     ----------
@@ -53,21 +65,26 @@ class ClusterMap(Live):
         self._with_groups = groups
         self._view: ClusterView | None = None
         self._events: list[Event] = []
-        self._rows: list[_Row] = []
+        self._nodes: dict[int, _Node] = {}
+        self._rows: list[tuple[int, ...]] = []
         self._lock = threading.RLock()
-        self._status, self._legend, self._groups, self._log = (_html() for _ in range(4))
+        self._status, self._groups, self._log = (_html() for _ in range(3))
         self._body = ipywidgets.VBox(layout=ipywidgets.Layout(width="100%"))
         root = ipywidgets.VBox(
-            [self._status, self._body, self._legend, self._groups, self._log],
+            [self._status, self._body, _html(_legend()), self._groups, self._log],
             layout=ipywidgets.Layout(width="100%", max_width=_MAX_WIDTH),
         )
         super().__init__(root)
-        self._legend.value = _live(draw_legend(THEMED), "what the squares mean")
         self._write_log()
         self._watcher = Watcher.of(cluster)
         self._watcher.observe(self, groups=groups)
         if self._view is None:
             self._watcher.look()  # so that the first display has something to show
+
+    @property
+    def cluster(self) -> Watchable:
+        """The cluster that the map shows."""
+        return self._cluster
 
     @property
     def events(self) -> list[str]:
@@ -88,20 +105,25 @@ class ClusterMap(Live):
             topics = self._topics
             self._events += [e for e in events if e.topic is None or topics is None or e.topic in topics]
             self._events.sort(key=lambda event: event.at)  # a fault is noted when its verb has done its work
-            self._status.value = _live(
-                draw_status(view, topics, THEMED, "" if fresh else "no broker answers: as known last"), "state of the cluster"
-            )
-            ids = broker_rows(view)
-            if ids != [row.ids for row in self._rows]:
-                self._rows = [_Row(ids_, self._act, self._cluster.backend != "attached") for ids_ in ids]
-                self._body.children = [row.widget for row in self._rows]
-            for row in self._rows:
-                row.show(view, topics)
+            self._status.value = _status_line(status(view, topics, THEMED, "" if fresh else "no broker answers: as known last"))
+            rows = broker_rows(view)
+            if rows != self._rows:
+                self._nodes = {id_: _Node(id_, self._act, self._cluster.backend != "attached") for row in rows for id_ in row}
+                self._body.children = [_side_by_side([self._nodes[id_].widget for id_ in row]) for row in rows]
+                self._rows = rows
+            for node in self._nodes.values():
+                node.show(view, topics)
             if self._with_groups:
-                drawing = draw_groups(view, THEMED)
-                self._groups.value = _live(drawing, "consumer groups") if drawing.height else ""
+                cards = (_themed(draw_group(view.groups[id_], THEMED), f"group {id_}") for id_ in sorted(view.groups))
+                self._groups.value = _flow(
+                    f'<div style="flex:1 1 {CARD_WIDTH}px;max-width:{_CARD_MAX_WIDTH}">{card}</div>' for card in cards
+                )
             if events:
                 self._write_log()
+
+    def close(self) -> None:
+        """Stop following the cluster and leave the still picture. Safe to call again."""
+        self.ended()
 
     def ended(self) -> None:
         """Leave the still picture; part of the protocol with the watcher."""
@@ -113,7 +135,7 @@ class ClusterMap(Live):
         def act() -> None:
             try:
                 getattr(self._cluster, verb)(broker)
-            except Exception as error:  # noqa: BLE001 - shown where the learner looks, since no cell is there to raise in
+            except Exception as error:  # shown where the learner looks, since no cell is there to raise in
                 reason = str(error).strip().splitlines()[:1] or [type(error).__name__]
                 with self._lock:
                     self._events.append(Event(time.time(), "error", f"{verb} broker {broker} failed: {reason[0]}"))
@@ -143,29 +165,33 @@ class ClusterMap(Live):
     def _still(self) -> dict[str, str]:
         return self._picture().bundle()
 
+    def _in_cell(self) -> ipywidgets.Widget:
+        return self._show_beside("The live map")
+
 
 def _log_line(event: Event) -> str:
     colour = STATE_COLOURS["dead"] if event.kind in ("fault", "error") else "inherit"
     return f'<div style="color:{colour}">{escape(event.text)}</div>'
 
 
-class _Row:
-    """Brokers side by side, with buttons under each."""
+class _Node:
+    """One broker or controller, with its buttons below."""
 
-    def __init__(self, ids: tuple[int, ...], act: Callable[[str, int, Callable[[], None]], None], with_buttons: bool) -> None:
-        self.ids = ids
+    def __init__(self, id_: int, act: Callable[[str, int, Callable[[], None]], None], with_buttons: bool) -> None:
+        self._id = id_
         self._picture = _html()
-        self._controls = [_Controls(id_, act) for id_ in ids] if with_buttons else []
-        buttons = ipywidgets.HBox(
-            [controls.widget for controls in self._controls],
-            layout=ipywidgets.Layout(width="100%", grid_gap=f"{1000 / WIDTH:.2f}%"),
+        self._controls = _Controls(id_, act) if with_buttons else None
+        self.widget = ipywidgets.VBox(
+            [self._picture, *([self._controls.widget] if self._controls else [])],
+            layout=ipywidgets.Layout(flex=f"1 1 {CARD_WIDTH}px", min_width=f"{CARD_WIDTH}px", max_width=_CARD_MAX_WIDTH),
         )
-        self.widget = ipywidgets.VBox([self._picture, buttons], layout=ipywidgets.Layout(width="100%"))
 
     def show(self, view: ClusterView, topics: Sequence[str] | None) -> None:
-        self._picture.value = _live(draw_row(view, self.ids, topics, THEMED), "brokers and their replicas")
-        for controls in self._controls:
-            controls.show(view.brokers[controls.broker])
+        self._picture.value = _themed(
+            draw_row(view, (self._id,), topics, THEMED, CARD_WIDTH), f"node {self._id} and its replicas"
+        )
+        if self._controls:
+            self._controls.show(view.brokers[self._id])
 
 
 class _Controls:
@@ -176,21 +202,22 @@ class _Controls:
         self._act = act
         self._busy = False
         self._state: BrokerState = "up"
-        self._kill = self._button("Kill", "SIGKILL: as if its machine had lost power")
+        self._kill = self._button("Kill", "SIGKILL: as if its machine had lost power", style="danger")
         self._pause = self._button("Pause", "SIGSTOP: it hangs, but its connections stay open")
         self._restart = self._button("Restart", "Start it again with the same id, port and data")
         self._kill.on_click(lambda _: self._do("kill"))
-        self._pause.on_click(lambda _: self._do("resume" if self._state == "paused" else "pause"))
+        self._pause.on_click(lambda _: self._do("resume" if self._paused() else "pause"))
         self._restart.on_click(lambda _: self._do("restart"))
         self.widget = ipywidgets.HBox(
             [self._kill, self._pause, self._restart],
-            layout=ipywidgets.Layout(flex="1 1 0", min_width="0", overflow="hidden"),
+            layout=ipywidgets.Layout(width="100%", overflow="hidden"),
         )
 
-    def _button(self, name: str, tooltip: str) -> ipywidgets.Button:
+    def _button(self, name: str, tooltip: str, style: str = "") -> ipywidgets.Button:
         return ipywidgets.Button(
-            description=name,
-            tooltip=f"{tooltip} (node {self.broker})",
+            description=f"{name} {self.broker}",  # which broker, also for those who hear the page
+            tooltip=tooltip,
+            button_style=style,
             layout=ipywidgets.Layout(flex="1 1 0", width="auto", min_width="0", padding="0", margin="2px 1px", height="26px"),
             style=ipywidgets.ButtonStyle(font_size="12px"),
         )
@@ -201,9 +228,12 @@ class _Controls:
 
     def _refresh(self) -> None:
         gone = self._state in _GONE
-        self._pause.description = "Resume" if self._state == "paused" else "Pause"
+        self._pause.description = f"{'Resume' if self._paused() else 'Pause'} {self.broker}"
         self._kill.disabled = self._pause.disabled = gone or self._busy
         self._restart.disabled = self._busy
+
+    def _paused(self) -> bool:
+        return self._state == "paused"
 
     def _do(self, verb: str) -> None:
         if self._busy:
@@ -217,9 +247,33 @@ class _Controls:
         self._refresh()
 
 
-def _html() -> ipywidgets.HTML:
-    return ipywidgets.HTML(layout=ipywidgets.Layout(width="100%", margin="2px 0"))
+def _html(value: str = "") -> ipywidgets.HTML:
+    return ipywidgets.HTML(value, layout=ipywidgets.Layout(width="100%", margin="2px 0"))
 
 
-def _live(drawing: Drawing, title: str) -> str:
+def _side_by_side(widgets: Sequence[ipywidgets.Widget]) -> ipywidgets.Box:
+    """Widgets side by side; those that find no room there go below."""
+    return ipywidgets.Box(widgets, layout=ipywidgets.Layout(width="100%", flex_flow="row wrap", grid_gap=_GAP))
+
+
+def _flow(pieces: Iterable[str]) -> str:
+    """The same for pieces of HTML."""
+    return f'<div style="display:flex;flex-wrap:wrap;gap:{_GAP}">{"".join(pieces)}</div>'
+
+
+def _status_line(phrases: Sequence[tuple[str, str]]) -> str:
+    spans = " · ".join(f'<span style="color:{colour}">{escape(words)}</span>' for words, colour in phrases)
+    return f'<div style="font-size:13px;line-height:1.4;font-weight:600;color:{THEMED.muted}">{spans}</div>'
+
+
+def _legend() -> str:
+    entries = (
+        f'<span style="display:inline-flex;align-items:center;gap:6px;margin-right:8px">'
+        f'<span style="width:{square.width}px">{_themed(square, words)}</span>{escape(words)}</span>'
+        for square, words in legend(THEMED)
+    )
+    return f'<div style="font-size:12px;line-height:1.6;color:{THEMED.muted}">{_flow(entries)}</div>'
+
+
+def _themed(drawing: Drawing, title: str) -> str:
     return document(drawing, title, palette=THEMED, live=True)

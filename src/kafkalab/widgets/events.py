@@ -9,7 +9,7 @@ from typing import Literal
 
 from kafkalab.cluster.view import ClusterView, Fault, GroupView, PartitionView
 
-__all__ = ["Event", "EventKind", "events_between", "fault_event", "is_settled"]
+__all__ = ["Event", "EventKind", "events_between", "fault_event", "is_settled", "last_fault"]
 
 EventKind = Literal["fault", "broker", "controller", "leader", "isr", "topic", "group", "error"]
 
@@ -82,12 +82,14 @@ def _in_order(partition: PartitionView) -> str:
     return ",".join(map(str, ids)) or "empty"
 
 
-def _since_last_fault(at: float, faults: Sequence[Fault]) -> str:
-    # A view may have been asked for just before the fault that came while it was being read.
-    times = [fault.at for fault in faults if fault.at <= at]
-    if not times or at - times[-1] > _CONSEQUENCE:
-        return ""
-    return f", after {at - times[-1]:.1f} s"
+def last_fault(at: float, faults: Iterable[Fault]) -> float | None:
+    """When the last fault before a moment began, or None: faults that began later have nothing to do with it."""
+    return max((fault.at for fault in faults if fault.at <= at), default=None)
+
+
+def _since_last_fault(at: float, faults: Iterable[Fault]) -> str:
+    began = last_fault(at, faults)
+    return "" if began is None or at - began > _CONSEQUENCE else f", after {at - began:.1f} s"
 
 
 def _broker_changes(before: ClusterView, after: ClusterView) -> Iterator[_Change]:

@@ -5,14 +5,22 @@ from __future__ import annotations
 import threading
 import uuid
 from collections.abc import Callable, Iterator
+from typing import ClassVar, Protocol
 
 import ipywidgets
 from IPython.core.getipython import get_ipython
 from IPython.display import display, update_display
 
-__all__ = ["Live"]
+__all__ = ["Beside", "Live"]
 
 _WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+
+
+class Beside(Protocol):
+    """A place beside the notebook that can show a display."""
+
+    def show(self, display: Live) -> None:
+        """Show it, in place of the one before it of the same kind."""
 
 
 class Live:
@@ -27,6 +35,8 @@ class Live:
         The widget that is shown.
     """
 
+    beside: ClassVar[Beside | None] = None  # set by the cluster panel
+
     def __init__(self, root: ipywidgets.Box) -> None:
         self._root = root
         self._display_ids: list[str] = []
@@ -37,12 +47,28 @@ class Live:
         """The present state by media type, without anything that needs a kernel."""
         raise NotImplementedError
 
+    @property
+    def widget(self) -> ipywidgets.Widget:
+        """The display as a widget."""
+        return self._root
+
+    def _in_cell(self) -> ipywidgets.Widget:
+        """What stands in the cell while the display is live."""
+        return self._root
+
+    def _show_beside(self, what: str) -> ipywidgets.Widget:
+        """Show the display beside the notebook where that is possible; what then stands in the cell."""
+        if self.beside is None:
+            return self._root
+        self.beside.show(self)
+        return ipywidgets.HTML(f"{what} is in the panel beside this notebook. <b>Cluster</b> in the toolbar brings it back.")
+
     def _ipython_display_(self) -> None:
         with self._display_lock:
             display_id = f"kafkalab-{uuid.uuid4().hex}"
             bundle: dict[str, object] = dict(self._still())
             if not self._finished:
-                bundle[_WIDGET_VIEW] = self._root.get_view_spec()
+                bundle[_WIDGET_VIEW] = self._in_cell().get_view_spec()
             display(bundle, raw=True, display_id=display_id)
             self._display_ids.append(display_id)
 

@@ -9,7 +9,20 @@ from kafkalab.widgets.events import Event
 from kafkalab.widgets.palette import CROWN, LAG, LEADER, LIGHT, OUT_OF_ISR, STATE_COLOURS, Palette
 from kafkalab.widgets.svg import WIDTH, Drawing, Picture, document, fit, line, path, phrases, rect, stack, text, text_width
 
-__all__ = ["broker_rows", "draw_groups", "draw_legend", "draw_row", "draw_status", "map_picture", "summary"]
+__all__ = [
+    "CARD_WIDTH",
+    "broker_rows",
+    "draw_group",
+    "draw_row",
+    "legend",
+    "map_picture",
+    "status",
+    "summary",
+]
+
+# Live, brokers and groups are drawn one by one and stack where they find no room beside each other. A drawing is never
+# shown narrower than it is made, so its text (12 px and more) can be read in a panel of 360 px.
+CARD_WIDTH = 320
 
 _IN_ROW = 6  # more brokers than this side by side are too narrow to read
 _GAP = 10
@@ -39,10 +52,10 @@ def map_picture(
     """
     rows = [draw_row(view, ids, topics, LIGHT) for ids in broker_rows(view)]
     drawing = stack(
-        draw_status(view, topics, LIGHT),
+        Drawing(phrases(0, 14, status(view, topics, LIGHT), size=13), 18),
         *rows,
-        draw_legend(LIGHT),
-        draw_groups(view, LIGHT) if groups else Drawing("", 0),
+        _draw_legend(LIGHT),
+        _draw_groups(view, LIGHT) if groups else Drawing("", 0),
         _draw_events(events),
         gap=10,
     )
@@ -92,8 +105,8 @@ def summary(view: ClusterView, topics: Sequence[str] | None = None) -> str:
     return "\n".join(lines)
 
 
-def draw_status(view: ClusterView, topics: Sequence[str] | None, palette: Palette, note: str = "") -> Drawing:
-    """One line that says how the cluster is; `note` stands at its end."""
+def status(view: ClusterView, topics: Sequence[str] | None, palette: Palette, note: str = "") -> list[tuple[str, str]]:
+    """Phrases that say how the cluster is, each with its colour; `note` is the last one."""
     up = sum(broker.state == "up" for broker in view.brokers.values())
     partitions = [p for shown in _shown(view, topics).values() for p in shown]
     leaderless = sum(p.leader is None for p in partitions)
@@ -113,12 +126,14 @@ def draw_status(view: ClusterView, topics: Sequence[str] | None, palette: Palett
         )
     if note:
         parts.append((note, STATE_COLOURS["paused"]))
-    return Drawing(phrases(0, 14, parts, size=13), 18)
+    return parts
 
 
-def draw_row(view: ClusterView, ids: Sequence[int], topics: Sequence[str] | None, palette: Palette) -> Drawing:
+def draw_row(
+    view: ClusterView, ids: Sequence[int], topics: Sequence[str] | None, palette: Palette, row_width: float = WIDTH
+) -> Drawing:
     """Brokers side by side as boxes, each with its replicas of every topic."""
-    width = (WIDTH - _GAP * (len(ids) - 1)) / len(ids)
+    width = (row_width - _GAP * (len(ids) - 1)) / len(ids)
     serving = any(view.brokers[id_].address for id_ in ids)
     shown = _shown(view, topics) if serving else {}
     in_line = max(1, int((width - 2 * _INNER + _PITCH - _SQUARE) // _PITCH))
@@ -133,7 +148,7 @@ def draw_row(view: ClusterView, ids: Sequence[int], topics: Sequence[str] | None
         body += _broker_box(view.brokers[id_], x, width, height, palette)
         for name, partitions in shown.items():
             body += _topic_in_broker(id_, name, partitions, x + _INNER, tops[name], in_line, width - 2 * _INNER, palette)
-    return Drawing(body, height)
+    return Drawing(body, height, row_width)
 
 
 def _broker_box(broker: BrokerView, x: float, width: float, height: float, palette: Palette) -> str:
@@ -144,10 +159,9 @@ def _broker_box(broker: BrokerView, x: float, width: float, height: float, palet
     body = rect(x + 1, 1, width - 2, height - 2, fill=palette.panel, stroke=colour, stroke_width=2, radius=6)
     body += rect(x + 1, 1, width - 2, 26, fill=colour, opacity=0.14 if gone else 0.22, radius=6)
     body += text(x + _INNER, 19, f"{kind} {broker.id}", fill=palette.text, size=12 if narrow else 14, weight="700")
-    letter = 11 if narrow else 12
-    word = letter * 0.6 * len(broker.state) + (8 if narrow else 14)
+    word = 12 * 0.6 * len(broker.state) + (8 if narrow else 14)
     body += rect(x + width - word - 6, 5, word, 18, fill=colour, radius=9)
-    body += text(x + width - word / 2 - 6, 18, broker.state, fill="#ffffff", size=letter, anchor="middle", weight="600")
+    body += text(x + width - word / 2 - 6, 18, broker.state, fill="#ffffff", size=12, anchor="middle", weight="600")
     below = x + _INNER
     if broker.controller:
         body += _crown(below, 32)
@@ -175,10 +189,10 @@ def _topic_in_broker(
     palette: Palette,
 ) -> str:
     narrow = width < _NARROW
-    body = text(x, y + 11, fit(name, width if narrow else width - 52, 11), fill=palette.muted, size=11)
+    body = text(x, y + 11, fit(name, width if narrow else width - 58, 12), fill=palette.muted)
     if not narrow:
         leads = sum(p.leader == broker for p in partitions)
-        body += text(x + width, y + 11, f"leads {leads}", fill=palette.muted, size=11, anchor="end")
+        body += text(x + width, y + 11, f"leads {leads}", fill=palette.muted, anchor="end")
     for i, p in enumerate(partitions):
         # A partition has the same place in every broker, so that eyes can compare; a broker without a replica has a gap.
         if broker in p.replicas:
@@ -188,7 +202,7 @@ def _topic_in_broker(
 
 def _square(p: PartitionView, broker: int, x: float, y: float, palette: Palette) -> str:
     number = str(p.partition)
-    size = 11 if len(number) < 3 else 9
+    size = 12 if len(number) < 3 else 9
     role = "leader" if p.leader == broker else "follower" if broker in p.isr else "out of the ISR"
     title = f"{p.topic}, partition {p.partition}: {role} on {broker}; leader {'none' if p.leader is None else p.leader}"
     title = title if p.topic else ""  # the legend has no partitions to name
@@ -224,23 +238,27 @@ def _square(p: PartitionView, broker: int, x: float, y: float, palette: Palette)
     return body + text(x + _SQUARE / 2, y + 13, number, fill=colour, size=size, anchor="middle", weight="600")
 
 
-def draw_legend(palette: Palette) -> Drawing:
-    """What the squares mean."""
-    cases: list[tuple[PartitionView, int, str]] = [
-        (PartitionView("", 3, 0, 0, (1, 0), (0, 1)), 0, "leader"),
-        (PartitionView("", 3, 1, 0, (1, 0), (0, 1)), 0, "follower in the ISR"),
-        (PartitionView("", 3, 1, 0, (1, 0), (1,)), 0, "replica out of the ISR"),
-        (PartitionView("", 3, 1, 0, (0, 1), (0, 1)), 0, "corner: preferred leader"),
+def legend(palette: Palette) -> list[tuple[Drawing, str]]:
+    """What the squares mean: one of each kind, with its meaning."""
+    cases: list[tuple[PartitionView, str]] = [
+        (PartitionView("", 3, 0, 0, (1, 0), (0, 1)), "leader"),
+        (PartitionView("", 3, 1, 0, (1, 0), (0, 1)), "follower in the ISR"),
+        (PartitionView("", 3, 1, 0, (1, 0), (1,)), "replica out of the ISR"),
+        (PartitionView("", 3, 1, 0, (0, 1), (0, 1)), "corner: preferred leader"),
     ]
+    return [(Drawing(_square(partition, 0, 0, 0, palette), _SQUARE, _SQUARE), words) for partition, words in cases]
+
+
+def _draw_legend(palette: Palette) -> Drawing:
     body, x = "", 0.0
-    for partition, broker, words in cases:
-        body += _square(partition, broker, x, 1, palette) + text(x + 24, 14, words, fill=palette.muted)
+    for square, words in legend(palette):
+        body += f'<g transform="translate({x:g} 1)">{square.body}</g>' + text(x + 24, 14, words, fill=palette.muted)
         x += 24 + text_width(words, 12) + 18
     return Drawing(body, 20)
 
 
-def draw_groups(view: ClusterView, palette: Palette) -> Drawing:
-    """Consumer groups, two side by side: who owns what, and how far behind."""
+def _draw_groups(view: ClusterView, palette: Palette) -> Drawing:
+    """Consumer groups, two side by side."""
     groups = [view.groups[id_] for id_ in sorted(view.groups)]
     if not groups:
         return Drawing("", 0)
@@ -252,18 +270,28 @@ def draw_groups(view: ClusterView, palette: Palette) -> Drawing:
         row = cards[i : i + 2]
         height = max(card.height for card in row)
         for j, card in enumerate(row):
-            frame = rect(0.5, 0.5, width - 1, height - 1, fill=palette.panel, stroke=palette.border, radius=6)
+            frame = _group_frame(width, height, palette)
             body += f'<g transform="translate({j * (width + _GAP):g} {y:g})">{frame}{card.body}</g>'
         y += height + _GAP
     return Drawing(body, y - _GAP)
 
 
+def draw_group(group: GroupView, palette: Palette) -> Drawing:
+    """A consumer group: which member owns which partitions, and its lag."""
+    card = _group_card(group, CARD_WIDTH, palette)
+    return Drawing(_group_frame(CARD_WIDTH, card.height, palette) + card.body, card.height, CARD_WIDTH)
+
+
+def _group_frame(width: float, height: float, palette: Palette) -> str:
+    return rect(0.5, 0.5, width - 1, height - 1, fill=palette.panel, stroke=palette.border, radius=6)
+
+
 def _group_card(group: GroupView, width: float, palette: Palette) -> Drawing:
     lag = sum(group.lag.values())
-    body = text(_INNER, 19, fit(f"group {group.id}", width * 0.55, 13), fill=palette.text, size=13, weight="700")
-    body += text(
-        width - 90, 19, fit(group.state.lower().replace("_", " "), width * 0.25, 12), fill=palette.muted, size=12, anchor="end"
-    )
+    state = fit(group.state.lower().replace("_", " "), width * 0.25, 12)
+    room = width - 90 - text_width(state, 12) - 2 * _INNER
+    body = text(_INNER, 19, fit(f"group {group.id}", room, 13), fill=palette.text, size=13, weight="700")
+    body += text(width - 90, 19, state, fill=palette.muted, size=12, anchor="end")
     body += text(width - _INNER, 19, f"lag {lag}", fill=LAG if lag else palette.muted, size=12, anchor="end", weight="600")
     topics = {topic for member in group.members for topic, _ in member.partitions} | {topic for topic, _ in group.lag}
     y = 28.0
@@ -275,7 +303,7 @@ def _group_card(group: GroupView, width: float, palette: Palette) -> Drawing:
         body += text(_INNER, y + 13, "no members", fill=palette.muted)
         y += 20
     elif len(topics) == 1:
-        body += text(_INNER, y + 11, fit(f"of topic {next(iter(topics))}", width - 2 * _INNER, 11), fill=palette.muted, size=11)
+        body += text(_INNER, y + 11, fit(f"of topic {next(iter(topics))}", width - 2 * _INNER, 12), fill=palette.muted)
         y += 15
     return Drawing(body, y + 5)
 
@@ -289,11 +317,11 @@ def _member_row(member: MemberView, group: GroupView, width: float, name_topics:
     x, y = left, 0.0
     for topic, partitions in _by_topic(member.partitions):
         if name_topics:
-            words = fit(topic, 150, 11)
-            if x > left and x + text_width(words, 11) + _PITCH > right:
+            words = fit(topic, min(150, right - left - _PITCH), 12)
+            if x > left and x + text_width(words, 12) + _PITCH > right:
                 x, y = left, y + _PITCH
-            body += text(x, y + 13, words, fill=palette.muted, size=11)
-            x += text_width(words, 11) + 6
+            body += text(x, y + 13, words, fill=palette.muted)
+            x += text_width(words, 12) + 6
         for partition in partitions:
             if x + _SQUARE > right:
                 x, y = left, y + _PITCH
@@ -302,7 +330,7 @@ def _member_row(member: MemberView, group: GroupView, width: float, name_topics:
             body += rect(
                 x, y, _SQUARE, _SQUARE, fill=LAG if behind else STATE_COLOURS["up"], opacity=0.25, radius=3, title=title
             )
-            body += text(x + _SQUARE / 2, y + 13, str(partition), fill=palette.text, size=11, anchor="middle")
+            body += text(x + _SQUARE / 2, y + 13, str(partition), fill=palette.text, anchor="middle")
             x += _PITCH
         x += 8
     body += text(width - _INNER, 14, f"lag {lag}", fill=LAG if lag else palette.muted, anchor="end")

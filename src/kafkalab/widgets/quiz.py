@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from html import escape
 
@@ -10,6 +9,7 @@ import ipywidgets
 
 from kafkalab.progress import record_quiz
 from kafkalab.widgets.live import Live
+from kafkalab.widgets.prose import plain, prose
 from kafkalab.widgets.quiz_data import Question, QuizData, load_quiz
 
 __all__ = ["Quiz", "quiz_html", "quiz_text"]
@@ -114,7 +114,7 @@ class _Form:
         check = _button(label, self._check, style="primary")
         hint = "" if question.kind != "many" else " <i>(more than one is right)</i>"
         ask = ipywidgets.HTML(
-            f'<div style="line-height:1.45;margin-top:6px"><b>{_prose(question.ask)}</b>{hint}</div>',
+            f'<div style="line-height:1.45;margin-top:6px"><b>{prose(question.ask)}</b>{hint}</div>',
             layout=ipywidgets.Layout(width="100%"),
         )
         self.widget = ipywidgets.VBox([ask, self._choice, check, self._feedback])
@@ -139,7 +139,7 @@ class _Form:
     def _say(self, colour: str, verdict: str, answer: str = "") -> None:
         self._feedback.value = (
             f'<div style="border-left:4px solid {colour};padding:2px 10px;line-height:1.45">'
-            f'<b style="color:{colour}">{verdict}</b> {answer} {_prose(self._question.explanation)}</div>'
+            f'<b style="color:{colour}">{verdict}</b> {answer} {prose(self._question.explanation)}</div>'
         )
 
     def _chosen(self) -> set[int]:
@@ -149,7 +149,7 @@ class _Form:
 
 
 def _choice(question: Question) -> ipywidgets.Widget:
-    texts = [_plain(option.text) for option in question.options]
+    texts = [plain(option.text) for option in question.options]
     wide = ipywidgets.Layout(width="100%")
     if question.kind == "one":
         return ipywidgets.RadioButtons(options=texts, value=None, layout=wide)
@@ -180,11 +180,11 @@ def quiz_html(quiz: QuizData) -> str:
     """All questions of a quiz as a still form, with answers folded away."""
     items = []
     for question in quiz.questions:
-        options = "".join(f"<li>{_prose(option.text)}</li>" for option in question.options)
+        options = "".join(f"<li>{prose(option.text)}</li>" for option in question.options)
         answer = f"<p><b>{_right_options(question)}</b></p>" if question.options else ""
         items.append(
-            f"<li><b>{_prose(question.ask)}</b>{f'<ul>{options}</ul>' if options else ''}"
-            f"<details><summary>Answer</summary>{answer}<p>{_prose(question.explanation)}</p></details></li>"
+            f"<li><b>{prose(question.ask)}</b>{f'<ul>{options}</ul>' if options else ''}"
+            f"<details><summary>Answer</summary>{answer}<p>{prose(question.explanation)}</p></details></li>"
         )
     return f"<h4>{escape(quiz.title)}</h4><ol>{''.join(items)}</ol>"
 
@@ -193,20 +193,9 @@ def quiz_text(quiz: QuizData) -> str:
     """All questions of a quiz as plain text, without answers."""
     lines = [quiz.title]
     for number, question in enumerate(quiz.questions, 1):
-        lines += [f"{number}. {_plain(question.ask)}", *(f"   [ ] {_plain(option.text)}" for option in question.options)]
+        lines += [f"{number}. {plain(question.ask)}", *(f"   [ ] {plain(option.text)}" for option in question.options)]
     return "\n".join(lines)
 
 
 def _right_options(question: Question) -> str:
-    return " · ".join(_prose(option.text) for option in question.options if option.right)
-
-
-def _prose(text: str) -> str:
-    """Escaped text, with what stands between backticks as code, and between asterisks as stressed."""
-    with_code = re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
-    return re.sub(r"\*(\w+)\*", r"<em>\1</em>", with_code)
-
-
-def _plain(text: str) -> str:
-    """The same without marks, for labels that show none."""
-    return re.sub(r"\*(\w+)\*", r"\1", text.replace("`", ""))
+    return " · ".join(prose(option.text) for option in question.options if option.right)

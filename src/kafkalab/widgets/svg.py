@@ -19,10 +19,11 @@ _MONO = "ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 
 @dataclass(frozen=True)
 class Drawing:
-    """Elements `WIDTH` wide and `height` high, with their origin at the top left."""
+    """Elements with their origin at the top left, and the room they take."""
 
     body: str
     height: float
+    width: float = WIDTH
 
 
 @dataclass(frozen=True)
@@ -153,25 +154,25 @@ def document(drawing: Drawing, title: str, *, palette: Palette = LIGHT, live: bo
     palette
         Its background.
     live
-        True inside a widget: fills the cell's width and lets the cell's own background through. False for a stored
-        picture: has a size of its own, which fits into a cell on a small screen, and a background card.
+        True inside a widget: as wide as its place and as the place's background. False for a stored picture: has a
+        size of its own, which fits into a cell on a small screen, and a background card.
     """
     if live:
         size, margin, card = 'width="100%" style="display:block"', 0, ""
     else:
         margin = 10
-        height = round((drawing.height + 2 * margin) * _STORED_WIDTH / (WIDTH + 2 * margin))
+        height = round((drawing.height + 2 * margin) * _STORED_WIDTH / (drawing.width + 2 * margin))
         size = f'width="{_STORED_WIDTH}" height="{height}"'
         card = rect(
             -margin,
             -margin,
-            WIDTH + 2 * margin,
+            drawing.width + 2 * margin,
             drawing.height + 2 * margin,
             fill=palette.background,
             stroke=palette.border,
             radius=6,
         )
-    box = f"{-margin} {-margin} {WIDTH + 2 * margin} {drawing.height + 2 * margin:g}"
+    box = f"{-margin} {-margin} {drawing.width + 2 * margin:g} {drawing.height + 2 * margin:g}"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{box}" {size} role="img" font-family="{escape(_FONT)}">'
         f"<title>{escape(title)}</title>{card}{drawing.body}</svg>"

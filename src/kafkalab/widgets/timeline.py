@@ -12,8 +12,8 @@ from typing import Protocol
 
 import ipywidgets
 
-from kafkalab.cluster.view import ClusterView
-from kafkalab.widgets.events import Event
+from kafkalab.cluster.view import ClusterView, Fault
+from kafkalab.widgets.events import Event, last_fault
 from kafkalab.widgets.live import Live
 from kafkalab.widgets.palette import THEMED
 from kafkalab.widgets.svg import Picture, document
@@ -37,7 +37,7 @@ class Ledgered(Protocol):
 
 
 class Timeline(Live):
-    """Messages per second, with faults and leader changes marked: how long was nothing acknowledged?
+    """Messages acknowledged per second, with faults and changes of leaders marked.
 
     Below the curve each partition has a lane of its own: when a broker dies, only the partitions that it led stop.
     When the producer ends, or the cluster stops, a still picture takes its place in the notebook.
@@ -54,7 +54,7 @@ class Timeline(Live):
         self._cluster = cluster
         self._producer = None if isinstance(producer, str | PathLike) else producer
         self._reader = _LedgerReader(Path(producer) if isinstance(producer, str | PathLike) else producer.ledger)
-        self._leader_marks: dict[float, Mark] = {}
+        self._leader_changes: dict[float, None] = {}  # when they were seen, in order
         self._reading = threading.Lock()
         self._closed = threading.Event()
         self._html = ipywidgets.HTML(layout=ipywidgets.Layout(width="100%"))
@@ -89,9 +89,7 @@ class Timeline(Live):
         """Mark changes of leaders; part of the protocol with the watcher."""
         for event in events:
             if event.kind == "leader" and (self._producer is None or event.topic == self._producer.topic):
-                faults = [fault.at for fault in self._cluster.faults if fault.at <= event.at]
-                words = f"new leaders after {event.at - faults[-1]:.1f} s" if faults else "new leaders"
-                self._leader_marks.setdefault(event.at, Mark(event.at, "leader", words))
+                self._leader_changes[event.at] = None
 
     def ended(self) -> None:
         """The cluster stops; part of the protocol with the watcher."""
@@ -116,8 +114,11 @@ class Timeline(Live):
             return list(self._reader.read())
 
     def _marks(self) -> list[Mark]:
-        faults = [Mark(fault.at, "fault", f"{fault.verb} {fault.broker}") for fault in self._cluster.faults]
-        return [*faults, *self._leader_marks.values()]
+        faults = list(self._cluster.faults)
+        return [
+            *[Mark(fault.at, "fault", f"{fault.verb} {fault.broker}") for fault in faults],
+            *[_leader_mark(at, faults) for at in list(self._leader_changes)],
+        ]
 
     def _alive(self) -> bool:
         return self._producer is not None and self._producer.alive
@@ -127,6 +128,11 @@ class Timeline(Live):
 
     def _still(self) -> dict[str, str]:
         return self.snapshot().bundle()
+
+
+def _leader_mark(at: float, faults: Sequence[Fault]) -> Mark:
+    began = last_fault(at, faults)
+    return Mark(at, "leader", "new leaders" if began is None else f"new leaders after {at - began:.1f} s")
 
 
 class _LedgerReader:

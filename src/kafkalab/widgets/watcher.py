@@ -107,13 +107,14 @@ class Watcher:
         """Look once, now."""
         try:
             view = self._cluster.describe(groups=groups)
-        except Exception:  # noqa: BLE001 - whatever a cluster that is falling over raises, the next look may see it again
+        except Exception:  # whatever a cluster that is falling over raises, the next look may see it again
             return
+        at = time.time()
         with self._lock:
             self._answered_at = time.monotonic()
             if groups:
                 self._remember(view.groups)
-            self._take(view, fresh=True)
+            self._take(view, at, fresh=True)
 
     def end(self) -> None:
         """Stop watching and tell the observers. Safe to call again."""
@@ -137,7 +138,7 @@ class Watcher:
     def _look_at_groups(self) -> None:
         try:
             groups = self._cluster.describe(groups=True).groups
-        except Exception:  # noqa: BLE001 - as in look
+        except Exception:  # as in look
             return
         with self._lock:
             self._remember(groups)
@@ -148,11 +149,12 @@ class Watcher:
             return
         try:
             states = self._cluster.states()
-        except Exception:  # noqa: BLE001 - as in look
+        except Exception:  # as in look
             return
+        at = time.time()
         with self._lock:
             if self._silent_for() >= _SILENCE:
-                self._take(with_states(self._view, states), fresh=self._silent_for() < _LONG_SILENCE)
+                self._take(with_states(self._view, states), at, fresh=self._silent_for() < _LONG_SILENCE)
 
     def _silent_for(self) -> float:
         return time.monotonic() - self._answered_at
@@ -162,7 +164,7 @@ class Watcher:
         known = {id_: (at, group) for id_, (at, group) in self._groups.items() if now - at < _GROUP_MEMORY}
         self._groups = known | {id_: (now, group) for id_, group in groups.items()}
 
-    def _take(self, view: ClusterView, *, fresh: bool) -> None:
+    def _take(self, view: ClusterView, at: float, *, fresh: bool) -> None:
         if self._ended.is_set():
             return
         before, after = self._view, replace(view, groups={id_: group for id_, (_, group) in self._groups.items()})
@@ -171,7 +173,7 @@ class Watcher:
         self._faults_told = len(faults)
         if before is not None:
             # Groups are compared with what they were when last settled, not with the middle of a rebalance.
-            events += events_between(replace(before, groups=self._settled), after, time.time(), faults)
+            events += events_between(replace(before, groups=self._settled), after, at, faults)
             self._settled |= {id_: group for id_, group in after.groups.items() if is_settled(group)}
         if after == before and fresh == self._fresh and not events:
             return

@@ -242,13 +242,13 @@ def wait_until_shared(*consumers: ConsoleConsumer, timeout: float = 15.0) -> dic
     def owned() -> dict[str, set[int]]:
         return {c.name: {p for _, p in c.assigned} for c in consumers}
 
-    def shared() -> dict[str, set[int]] | None:
+    def shared() -> dict[str, set[int]]:
         if len(consumers) > len(every) and not all_joined():
-            return None
+            return {}
         by_name = owned()
         numbers = sorted(p for partitions in by_name.values() for p in partitions)
         busy = sum(bool(partitions) for partitions in by_name.values())
-        return by_name if numbers == sorted(every) and busy == min(len(consumers), len(every)) else None
+        return by_name if numbers == sorted(every) and busy == min(len(consumers), len(every)) else {}
 
     def all_joined() -> bool:
         # One who owns nothing may be idle or not there yet: with the new protocol it hears of neither.

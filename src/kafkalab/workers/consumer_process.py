@@ -54,9 +54,10 @@ def _pass_on(channel: Channel, consumer: Consumer, assignment: _Assignment) -> N
     records = []
     message = consumer.poll(_LOOK_AROUND)
     while message is not None:
-        if message.error() is not None:
-            if message.error() != KafkaError.UNKNOWN_TOPIC_OR_PART or assignment.made:
-                channel.warn(message.error())  # else the topic is so new that this broker does not know it yet
+        error = message.error()
+        if error is not None:
+            if error != KafkaError.UNKNOWN_TOPIC_OR_PART or assignment.made:
+                channel.warn(error)  # else the topic is so new that this broker does not know it yet
         else:
             records.append(_fields(message))
         message = consumer.poll(0) if len(records) < _BATCH else None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import threading
 import uuid
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -136,11 +135,6 @@ class LedgerProducer(Worker):
     def failures(self) -> dict[str, int]:
         """The same by Kafka's name of the error."""
         return dict(self._failures)
-
-    def per_second(self) -> list[tuple[int, int]]:
-        """Acknowledged messages by second since the epoch, seconds without any included."""
-        counts = Counter(int(entry.at) for entry in self.entries)
-        return [(second, counts[second]) for second in range(min(counts), max(counts) + 1)] if counts else []
 
     def wait_for(self, count: int, timeout: float = 15.0) -> int:
         """Wait until `count` messages were acknowledged in all, and return how many were.

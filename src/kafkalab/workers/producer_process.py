@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
+from typing import Any, cast
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
@@ -34,26 +34,26 @@ def _send(channel: Channel, producer: Producer, command: dict[str, Any]) -> None
     target = {} if command["partition"] is None else {"partition": command["partition"]}
     for value in command["values"]:
         about = {"id": command["id"], "value": value}
-        error, message = _deliver(producer, command["topic"], value=value, key=command["key"], **target)
-        if error is not None:
-            channel.emit("failed", **about, code=error.name(), reason=error.str())
+        outcome = _deliver(producer, command["topic"], value=value, key=command["key"], **target)
+        if isinstance(outcome, KafkaError):
+            channel.emit("failed", **about, code=outcome.name(), reason=outcome.str())
             return
         channel.answered()
-        channel.emit("sent", **about, partition=message.partition(), offset=message.offset())
+        channel.emit("sent", **about, partition=outcome.partition(), offset=outcome.offset())
 
 
-def _deliver(producer: Producer, topic: str, **fields: Any) -> tuple[KafkaError | None, Message | None]:
-    outcome: list[tuple[KafkaError | None, Message]] = []
+def _deliver(producer: Producer, topic: str, **fields: Any) -> KafkaError | Message:
+    outcome: list[KafkaError | Message] = []
     delivered = threading.Event()  # the report may be served by the other thread
 
     def report(error: KafkaError | None, message: Message) -> None:
-        outcome.append((error, message))
+        outcome.append(error or message)
         delivered.set()
 
     try:
         producer.produce(topic, on_delivery=report, **fields)
     except KafkaException as refused:
-        return refused.args[0], None
+        return cast(KafkaError, refused.args[0])
     producer.flush()
     delivered.wait()
     return outcome[0]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from kafkalab.settings import dotted
+
 __all__ = ["CLIENT", "CONSUMER", "GROUP_MEMBER", "PRODUCER", "combine", "delivery_timeout", "idempotence"]
 
 CLIENT: Mapping[str, object] = {
@@ -53,8 +55,7 @@ def combine(*layers: Mapping[str, object]) -> dict[str, object]:
     """
     combined: dict[str, object] = {}
     for layer in layers:
-        dotted = {key if key == "log_level" else key.replace("_", "."): value for key, value in layer.items()}
-        combined |= {_ALIASES.get(key, key): value for key, value in dotted.items()}
+        combined |= {_ALIASES.get(key, key): value for key, value in dotted(layer).items()}
     return combined
 
 

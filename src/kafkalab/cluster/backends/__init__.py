@@ -68,11 +68,20 @@ def choose(
                 raise BackendUnavailable(
                     "no cluster to attach to: use Cluster.attached('host:port'), or name it in KAFKALAB_BOOTSTRAP_SERVERS"
                 )
-            settings = client_settings or json.loads(os.environ.get("KAFKALAB_CLIENT_SETTINGS", "{}"))
-            return BackendChoice(
-                name, functools.partial(AttachedBackend, bootstrap_servers=servers, client_settings=settings)
-            )
+            settings = client_settings or _settings_of_clients()
+            return BackendChoice(name, functools.partial(AttachedBackend, bootstrap_servers=servers, client_settings=settings))
     raise BackendUnavailable(f"there is no back end {name!r}; there are {', '.join(_NAMES)}")
+
+
+def _settings_of_clients() -> dict[str, object]:
+    text = os.environ.get("KAFKALAB_CLIENT_SETTINGS", "{}")
+    try:
+        settings = json.loads(text)
+    except ValueError as error:
+        raise BackendUnavailable(f"KAFKALAB_CLIENT_SETTINGS isn't JSON: {error}") from error
+    if not isinstance(settings, dict):
+        raise BackendUnavailable(f'KAFKALAB_CLIENT_SETTINGS must be a JSON object such as {{"client.id": "me"}}, not {text}')
+    return settings
 
 
 def _docker_reason() -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
@@ -41,7 +41,7 @@ class AttachedBackend(Backend):
 
     def launch(self) -> None:
         try:
-            metadata = AdminClient(self._settings).list_topics(timeout=10)
+            metadata = AdminClient(dict[str, Any](self._settings)).list_topics(timeout=10)
         except KafkaException as error:
             raise BackendUnavailable(
                 f"no broker answers at {self._settings['bootstrap.servers']}: {error.args[0].str()}"
@@ -77,4 +77,4 @@ class AttachedBackend(Backend):
     def _refuse(self, *_: object) -> NoReturn:
         raise FaultsUnsupported("this cluster was attached to, not started by kafkalab: it is not ours to break")
 
-    kill = terminate = pause = resume = revive = add = isolate = heal = _refuse
+    kill = terminate = pause = resume = fetch = revive = add = isolate = heal = _refuse  # type: ignore[assignment]

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar
 
-from kafkalab.cluster.spec import SIGHT_LISTENER, ClusterSpec, Node
+from kafkalab.cluster.spec import OBSERVER_LISTENER, ClusterSpec, Node
 from kafkalab.cluster.view import BrokerState
 from kafkalab.errors import FaultsUnsupported
 from kafkalab.lifeline import Run
-from kafkalab.security import KeyRing
+from kafkalab.security.keyring import KeyRing
 
 __all__ = ["Backend"]
 
@@ -30,6 +30,8 @@ class Backend(ABC):
         self.spec = spec
         self.run = run
         self.keyring = KeyRing(run.directory / "secrets", spec.security) if spec.security else None
+        self.isolated: set[int] = set()
+        """Nodes that are cut off, also while they are down."""
 
     @abstractmethod
     def launch(self) -> None:
@@ -42,7 +44,7 @@ class Backend(ABC):
 
     @abstractmethod
     def destroy(self) -> None:
-        """End everything and remove data, ports, containers; on return nothing is left. Safe to call at any moment, again too."""
+        """End everything and remove data, ports and containers; on return nothing is left. Safe at any moment, and again."""
 
     @abstractmethod
     def nodes(self) -> dict[int, Node]:
@@ -79,8 +81,21 @@ class Backend(ABC):
         """Let a paused process go on."""
 
     @abstractmethod
-    def revive(self, node_id: int, changed: Mapping[str, str] | None = None) -> None:
-        """Start a node that is not running, with the same id, ports and data, and from now on with these settings changed."""
+    def fetch(self, version: str) -> None:
+        """Have a version of Kafka ready, so that a node is not down while it is fetched.
+
+        Raises
+        ------
+        ValueError, DownloadError, BackendUnavailable
+            When it cannot be had.
+        """
+
+    @abstractmethod
+    def revive(self, node_id: int, changed: Mapping[str, str], version: str | None) -> None:
+        """Start a node that is not running, with the same id, ports and data.
+
+        From now on it has these settings changed, and runs that version of Kafka, unless it is None.
+        """
 
     @abstractmethod
     def add(self, node: Node) -> None:
@@ -89,7 +104,8 @@ class Backend(ABC):
     @abstractmethod
     def isolate(self, node_id: int) -> None:
         """Cut a node off from its peers in both directions: what is under way is held back, nothing new passes.
-        Clients still reach it."""
+        Clients still reach it.
+        """
 
     @abstractmethod
     def heal(self, node_id: int) -> None:
@@ -103,17 +119,27 @@ class Backend(ABC):
     def logs(self, node_id: int) -> str:
         """The node's log so far."""
 
+    def moved_ports(self) -> list[str]:
+        """In words: which listeners are not at the port that their `Listener` wants, for it was taken."""
+        words = []
+        for node_id, node in self.nodes().items():
+            for listener, (wanted, _) in self.spec.wanted_ports(node_id).items() if node.broker else ():
+                port = self.address(node_id, listener).rpartition(":")[2]
+                if wanted and port != str(wanted):
+                    words.append(f"broker {node_id} has {listener} at port {port}, for {wanted} was taken")
+        return words
+
     def control_address(self, node_id: int) -> str:
         """``host:port`` at which kafkalab itself asks a broker for metadata."""
-        return self.address(node_id, SIGHT_LISTENER if self.keyring else self.spec.listeners[0].name)
+        return self.address(node_id, OBSERVER_LISTENER if self.keyring else self.spec.listeners[0].name)
 
     def client_settings(self) -> dict[str, object]:
-        """librdkafka settings that kafkalab itself, and clients that are nobody in particular, need besides the addresses."""
-        return self.keyring.sight() if self.keyring else dict(self.spec.listeners[0].client)
+        """Librdkafka settings that kafkalab itself, and clients that are nobody in particular, need besides the addresses."""
+        return self.keyring.observer() if self.keyring else dict(self.spec.listeners[0].client)
 
     def renew_certificate(self, node_id: int) -> Path:
         """Put a new certificate where a node's key store is, and return that store's path as the node knows it."""
-        raise FaultsUnsupported("the certificates of this cluster are not ours: only a cluster with security=Security(…) has such")
+        raise FaultsUnsupported("the certificates of this cluster are not ours: make it with security=Security(…)")
 
     @abstractmethod
     def copy_log_dir(self, node_id: int, target: Path) -> None:

@@ -16,28 +16,29 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
 from ipaddress import IPv4Network
 from pathlib import Path
 
-import docker
 from docker.errors import APIError, NotFound
 from docker.models.containers import Container
 from docker.models.networks import Network
 from docker.types import IPAMConfig, IPAMPool
-from testcontainers.core.config import testcontainers_config
-from testcontainers.core.container import DockerContainer
+from testcontainers.core.docker_client import DockerClient
 
 from kafkalab.cluster.backends.base import Backend
-from kafkalab.cluster.backends.docker_engine import IMAGE, ensure_image, require_resources, why_unusable
+from kafkalab.cluster.backends.docker_engine import ensure_image, image_of, require_resources, why_unusable
 from kafkalab.cluster.backends.failure import broker_failed, node_name
 from kafkalab.cluster.ports import HOST, Reservation, reserve_port
-from kafkalab.cluster.properties import CONTROLLER, INTERNAL, Endpoint, format_properties, node_properties
-from kafkalab.cluster.spec import ClusterSpec, Node
+from kafkalab.cluster.properties import Endpoint, node_properties
+from kafkalab.cluster.spec import CONTROLLER, INTERNAL, ClusterSpec, Node
 from kafkalab.cluster.view import BrokerState
-from kafkalab.distribution import JVM_OPTIONS, format_log_dir, random_uuid
-from kafkalab.errors import BackendUnavailable, FaultsUnsupported, PortInUse
+from kafkalab.distribution import JVM_OPTIONS, KAFKA_VERSION, format_log_dir, random_uuid
+from kafkalab.errors import BackendUnavailable, PortInUse
 from kafkalab.lifeline import RUN_LABEL, Run, reap
-from kafkalab.security import Identity
+from kafkalab.security.authority import Identity
+from kafkalab.settings import format_properties
 from kafkalab.tar import unpack
 from kafkalab.waiting import wait_until
 
@@ -73,6 +74,7 @@ class _Member:
     ended_by: str = ""  # the verb that ended it, "" while it should run
     identity: Identity | None = None  # its certificate, in a secured cluster
     changed: dict[str, str] = field(default_factory=dict)  # settings that a restart was given
+    version: str = KAFKA_VERSION
 
     def release_ports(self) -> None:
         """Let go of the ports."""
@@ -88,25 +90,24 @@ class DockerBackend(Backend):
 
     def __init__(self, spec: ClusterSpec, run: Run) -> None:
         super().__init__(spec, run)
-        self._client = docker.from_env()
+        # Its containers end with this process by our own reaper, which needs no image of its own as testcontainers' does.
+        self._testcontainers = DockerClient()
+        self._client = self._testcontainers.client
         self._cluster_id = random_uuid()
         self._members: dict[int, _Member] = {}
-        self._isolated: set[int] = set()
         self._destroyed = threading.Event()
 
     # -- life ---------------------------------------------------------------------------------------------------
 
     def launch(self) -> None:
-        # What dies with this process is seen to by its reaper, which needs no image of its own as testcontainers' does.
-        testcontainers_config.ryuk_disabled = True
         nodes = self.spec.nodes()
         require_resources(self._client, len(nodes), f"a cluster of {len(nodes)} nodes")
         self.run.uses_docker()
-        ensure_image(self._client)
+        ensure_image(self._client, self.spec.version)
         for node in nodes:
             self._members[node.id] = self._reserve(node)
         _side_by_side([lambda: self._create_network("front"), self._create_peers])
-        _side_by_side([lambda member=member: self._start(member) for member in self._members.values()])
+        _side_by_side([partial(self._start, member) for member in self._members.values()])
 
     def add(self, node: Node) -> None:
         require_resources(self._client, 1, "one more broker")
@@ -123,7 +124,7 @@ class DockerBackend(Backend):
         label = {"label": f"{RUN_LABEL}={self.run.id}"}
         try:
             while containers := self._client.containers.list(all=True, filters=label, ignore_removed=True):
-                _side_by_side([lambda container=container: _remove(container) for container in containers])
+                _side_by_side([partial(_remove, container) for container in containers])
         except RuntimeError:
             pass  # the interpreter is ending and starts no more threads; the next line removes one after the other
         reap(self.run)
@@ -144,7 +145,7 @@ class DockerBackend(Backend):
         if status == "created":
             return "starting"
         if status == "running":
-            return "isolated" if node_id in self._isolated else "up"
+            return "isolated" if node_id in self.isolated else "up"
         return "stopped" if self._members[node_id].ended_by == "stop" else "dead"
 
     # -- faults -------------------------------------------------------------------------------------------------
@@ -178,34 +179,43 @@ class DockerBackend(Backend):
     def resume(self, node_id: int) -> None:
         _unless_gone(self._container(node_id).unpause)
 
-    def revive(self, node_id: int, changed: Mapping[str, str] | None = None) -> None:
+    def fetch(self, version: str) -> None:
+        ensure_image(self._client, version)
+
+    def revive(self, node_id: int, changed: Mapping[str, str], version: str | None) -> None:
         member = self._members[node_id]
-        if changed:
-            if not self._by_file():
-                raise FaultsUnsupported("on Docker, only a cluster with files of its own (security=…) can be given other settings")
-            member.changed |= changed
-            self._put(self._container(node_id), self._files(member))
+        member.changed |= changed
+        if version not in (None, member.version):
+            self._change_version(member, version)
+        container = self._container(node_id)
+        self._put(container, self._files(member))
         try:
-            self._container(node_id).start()
+            container.start()
         except APIError as error:
             raise self._start_failed(member, error) from error
         member.ended_by = ""
 
     def isolate(self, node_id: int) -> None:
         self._peers().disconnect(self._container(node_id))
-        self._isolated.add(node_id)
+        self.isolated.add(node_id)
 
     def heal(self, node_id: int) -> None:
         self._connect(self._container(node_id), node_id)
-        self._isolated.discard(node_id)
+        self.isolated.discard(node_id)
 
     def check_alive(self, node_id: int) -> None:
         member = self._members[node_id]
         if not member.ended_by and self._status(node_id) == "exited":
-            raise broker_failed(member.node, self.logs(node_id))
+            raise broker_failed(member.node, self._output(node_id))
 
     def logs(self, node_id: int) -> str:
-        return self._container(node_id).logs().decode(errors="replace")
+        return str(self._container(node_id).logs(), errors="replace")
+
+    def _output(self, node_id: int) -> str:
+        """What a node has said in its present life."""
+        container = self._container(node_id)
+        began = self._client.api.inspect_container(container.id)["State"]["StartedAt"]
+        return str(container.logs(since=datetime.fromisoformat(began).timestamp()), errors="replace")
 
     def copy_log_dir(self, node_id: int, target: Path) -> None:
         chunks, _ = self._container(node_id).get_archive(_DATA)
@@ -233,7 +243,7 @@ class DockerBackend(Backend):
         return container
 
     def _status(self, node_id: int) -> str:
-        """State of a container in the engine's words: ``created``, ``running``, ``paused``, ``exited`` …"""
+        """State of a container in the engine's words: ``created``, ``running``, ``paused``, ``exited``."""
         container = self._members[node_id].container
         return "created" if container is None else self._client.api.inspect_container(container.id)["State"]["Status"]
 
@@ -271,7 +281,7 @@ class DockerBackend(Backend):
 
     def _reserve(self, node: Node) -> _Member:
         """A node with ports of its own."""
-        member = _Member(node)
+        member = _Member(node, version=self.spec.version)
         self._take_ports(member)
         return member
 
@@ -285,23 +295,20 @@ class DockerBackend(Backend):
             member.held.append(reservation)
 
     def _start(self, member: _Member) -> None:
-        if self._by_file():
-            self._start_by_file(member)
-            return
+        """Make a node's container and start it."""
         for attempt in range(1, _PORT_ATTEMPTS + 1):
-            blueprint = self._blueprint(member)
+            container = self._create(member)
+            self._put(container, {**self._files(member), **self._storage(member.node)})
             try:
-                blueprint.start()
+                container.start()
                 break
             except APIError as error:
                 failure = self._start_failed(member, error)
                 insisted = any(insist for _, insist in self.spec.wanted_ports(member.node.id).values())
                 if not isinstance(failure, PortInUse) or insisted or attempt == _PORT_ATTEMPTS:
                     raise failure from error
-                _remove(blueprint.get_wrapped_container())
+                _remove(container)
                 self._take_ports(member)  # lost between choosing and publishing: others will do
-        container = self._client.containers.get(blueprint.get_container_id())
-        blueprint.get_docker_client().client.close()
         self._adopt(member, container)
 
     def _adopt(self, member: _Member, container: Container) -> None:
@@ -310,40 +317,41 @@ class DockerBackend(Backend):
         if self._destroyed.is_set():
             _remove(container)
 
-    # Nodes with files of their own, such as key stores: these are copied into the container before it starts, and so are the
-    # settings, which hold passwords and would be seen by everybody in its environment.
-
-    def _by_file(self) -> bool:
-        return self.keyring is not None or bool(_named_files(self._all_settings()))
-
-    def _all_settings(self) -> dict[str, str]:
-        return {**{name: value for x in self.spec.listeners for name, value in x.settings.items()}, **self.spec.settings}
-
-    def _start_by_file(self, member: _Member) -> None:
-        node = member.node
-        if self.keyring is not None and member.identity is None:
-            member.identity = self.keyring.node(node.id, self._hosts(node))
-        container = self._client.containers.create(
-            IMAGE,
-            name=self._network_name(f"node-{node.id}"),
-            environment=self._jvm_environment(),
+    def _create(self, member: _Member, heir_of: Container | None = None) -> Container:
+        """A node's container, not started yet; the data that it begins with are those of another one, or none."""
+        name = f"node-{member.node.id}" if heir_of is None else f"node-{member.node.id}-{member.version}"
+        return self._testcontainers.create(
+            image_of(member.version),
+            name=self._network_name(name),
+            environment=self._environment(),
             ports={f"{_FIRST_CLIENT_PORT + i}/tcp": (HOST, port) for i, port in enumerate(member.ports.values())},
             labels={RUN_LABEL: self.run.id},
             network=self._network_name("front"),
-            init=True,
+            init=True,  # passes SIGTERM on also while the image's scripts still prepare the start
+            volumes_from=[heir_of.id] if heir_of is not None else [],
         )
-        self._put(container, {**self._files(member), **self._storage(node)})
-        try:
-            container.start()
-        except APIError as error:
-            raise self._start_failed(member, error) from error
-        self._adopt(member, container)
+
+    def _change_version(self, member: _Member, version: str) -> None:
+        """Give a node that is down a container of another version, on the same data."""
+        old = self._container(member.node.id)
+        member.version = version
+        container = self._create(member, heir_of=old)
+        if member.node.id not in self.isolated:
+            self._peers().disconnect(old)  # its address is the new one's
+            self._connect(container, member.node.id)
+        member.container = container
+        old.remove()  # not its volume, which the new one has
+
+    # A node's settings, and files of its own such as key stores, are copied into its container before each start. The settings
+    # hold passwords, and everybody could see them in the container's environment.
 
     def _hosts(self, node: Node) -> tuple[str, ...]:
         return (HOST, "localhost", self._peer_address(node.id))
 
     def _files(self, member: _Member) -> dict[str, bytes]:
         """What a node needs besides its data, by path: files have the same path in the container as here."""
+        if self.keyring is not None and member.identity is None:
+            member.identity = self.keyring.node(member.node.id, self._hosts(member.node))
         settings = self._settings(member)
         files = {str(path): path.read_bytes() for path in [*_named_files(settings), *_option_files(self.spec.java_options)]}
         return {**files, _MOUNTED_SETTINGS: format_properties(settings).encode()}
@@ -354,14 +362,15 @@ class DockerBackend(Backend):
             return {}
         with tempfile.TemporaryDirectory(dir=self.run.directory) as folder:
             formatted = Path(folder, "data")
-            format_log_dir(formatted, self._cluster_id, node.id, self.keyring.first_scram())
+            format_log_dir(formatted, self._cluster_id, node.id, self.keyring.first_scram(), version=self.spec.version)
             return {f"{_DATA}/{path.name}": path.read_bytes() for path in formatted.iterdir()}
 
     def _put(self, container: Container, files: Mapping[str, bytes]) -> None:
         """Put files into a container, for its user alone to read."""
         archive = io.BytesIO()
         with tarfile.open(fileobj=archive, mode="w") as tar:
-            made = {"/", "/tmp", "/var", "/var/lib", "/mnt", str(Path(_MOUNTED_SETTINGS).parent), _DATA, str(Path(_DATA).parent)}
+            there = ("/", "/tmp", "/var", "/var/lib", "/mnt", _DATA)
+            made = {*there, str(Path(_MOUNTED_SETTINGS).parent), str(Path(_DATA).parent)}
             for path, content in files.items():
                 for parent in reversed(Path(path).parents):
                     if str(parent) not in made:
@@ -378,19 +387,6 @@ class DockerBackend(Backend):
             ports = ", ".join(str(port) for port in member.ports.values())
             return PortInUse(f"a port of {node_name(member.node)} was taken before it could listen there ({ports})")
         return BackendUnavailable(f"the Docker engine could not start {node_name(member.node)}: {text}")
-
-    def _blueprint(self, member: _Member) -> DockerContainer:
-        node = member.node
-        container = DockerContainer(IMAGE, env=self._environment(member))
-        container.with_name(self._network_name(f"node-{node.id}"))
-        for i, port in enumerate(member.ports.values()):
-            # with_bind_ports would publish it on every interface.
-            container.ports[f"{_FIRST_CLIENT_PORT + i}/tcp"] = (HOST, port)  # type: ignore[assignment]
-        return container.with_kwargs(
-            labels={RUN_LABEL: self.run.id},
-            network=self._network_name("front"),
-            init=True,  # passes SIGTERM on also while the image's scripts still prepare the start
-        )
 
     def _settings(self, member: _Member) -> dict[str, str]:
         node, ports = member.node, member.ports
@@ -415,11 +411,7 @@ class DockerBackend(Backend):
             del settings["advertised.listeners"]  # the image refuses it for a dedicated controller
         return settings
 
-    def _environment(self, member: _Member) -> dict[str, str]:
-        settings = {_variable(name): value.replace("\\", "\\\\") for name, value in self._settings(member).items()}
-        return {**settings, **self._jvm_environment()}
-
-    def _jvm_environment(self) -> dict[str, str]:
+    def _environment(self) -> dict[str, str]:
         return {
             "CLUSTER_ID": self._cluster_id,
             "KAFKA_HEAP_OPTS": f"-Xmx{self.spec.heap}",
@@ -428,11 +420,6 @@ class DockerBackend(Backend):
             # The image is silent about who is refused what.
             "KAFKA_LOG4J_LOGGERS": "kafka.authorizer.logger=INFO",
         }
-
-
-def _variable(setting: str) -> str:
-    """A setting's name as the image's environment wants it."""
-    return "KAFKA_" + setting.replace("_", "__").replace("-", "___").replace(".", "_").upper()
 
 
 def _named_files(settings: Mapping[str, str]) -> list[Path]:
@@ -480,6 +467,7 @@ def _freeze(container: Container, name: str) -> None:
     With version 1 of control groups runc tries for some milliseconds only, and then lets all threads go on: one that waits for
     the disk cannot be frozen before that is done.
     """
+    told = ""
 
     def frozen() -> bool:
         nonlocal told
@@ -492,7 +480,6 @@ def _freeze(container: Container, name: str) -> None:
             return False
         return True
 
-    told = ""
     wait_until(frozen, _FREEZE_SECONDS, f"{name} to freeze", last_seen=lambda: told)
 
 
@@ -501,6 +488,6 @@ def _unless_gone(act: Callable[[], None]) -> None:
     try:
         act()
     except APIError as error:
-        text = str(error.explanation)
-        if error.status_code != 409 and not any(words in text for words in ("is not running", "is not paused", "already paused")):
+        harmless = ("is not running", "is not paused", "already paused")
+        if error.status_code != 409 and not any(words in str(error.explanation) for words in harmless):
             raise

@@ -6,37 +6,41 @@ import os
 import sys
 from pathlib import Path
 
-import docker
 import requests
+from docker.client import DockerClient, from_env
 from docker.errors import APIError, DockerException, ImageNotFound
 
 from kafkalab.cluster.resources import require_disk, require_memory
 from kafkalab.distribution import KAFKA_VERSION
 from kafkalab.errors import BackendUnavailable
 
-__all__ = ["IMAGE", "ensure_image", "require_resources", "why_unusable"]
-
-IMAGE = f"apache/kafka:{KAFKA_VERSION}"
+__all__ = ["ensure_image", "image_of", "require_resources", "why_unusable"]
 
 _ANSWER_SECONDS = 10
 _MEMORY_OF_A_NODE = 180 << 20
 _DISK_OF_A_NODE = 64 << 20
 
 
+def image_of(version: str) -> str:
+    """The official image of a version of Kafka."""
+    return f"apache/kafka:{version}"
+
+
 def why_unusable() -> str | None:
     """Why clusters cannot run on Docker here, or None if they can: an engine answers, and has or can pull the image."""
+    image = image_of(KAFKA_VERSION)
     try:
-        client = docker.from_env(timeout=_ANSWER_SECONDS)
+        client = from_env(timeout=_ANSWER_SECONDS)
     except DockerException as error:
         return f"no Docker engine answers on this machine ({error})"
     try:
-        client.images.get(IMAGE)
+        client.images.get(image)
     except ImageNotFound:
         try:
-            client.images.get_registry_data(IMAGE)
+            client.images.get_registry_data(image)
         except (DockerException, requests.RequestException):
             return (
-                f"its engine has no image {IMAGE} and no registry to pull it from answers "
+                f"its engine has no image {image} and no registry to pull it from answers "
                 "(docker/build-standin-image.sh builds one to stand in for it)"
             )
     except (DockerException, requests.RequestException) as error:
@@ -46,24 +50,25 @@ def why_unusable() -> str | None:
     return None
 
 
-def ensure_image(client: docker.DockerClient) -> None:
-    """Pull the image unless it is there.
+def ensure_image(client: DockerClient, version: str) -> None:
+    """Pull the image of a version unless it is there.
 
     Raises
     ------
     BackendUnavailable
         When it cannot be pulled.
     """
+    image = image_of(version)
     try:
-        client.images.get(IMAGE)
+        client.images.get(image)
     except ImageNotFound:
         try:
-            client.images.pull(IMAGE)
+            client.images.pull(image)
         except APIError as error:
-            raise BackendUnavailable(f"the image {IMAGE} could not be pulled: {error.explanation}") from error
+            raise BackendUnavailable(f"the image {image} could not be pulled: {error.explanation}") from error
 
 
-def require_resources(client: docker.DockerClient, nodes: int, what: str) -> None:
+def require_resources(client: DockerClient, nodes: int, what: str) -> None:
     """Raise `NotEnoughResources` unless there are memory and disk for so many nodes, where that can be told."""
     if sys.platform != "linux" or os.environ.get("DOCKER_HOST", "unix://").partition("://")[0] != "unix":
         return  # the engine has a (virtual) machine of its own

@@ -13,6 +13,8 @@ _LINES_SHOWN = 15
 _EXCEPTION = re.compile(
     r'^(?:Caused by: |Exception in thread "[^"]*" )?[\w.$]*?(\w+(?:Exception|Error): .+?)(?=\s+at [\w.$]+\(|$)', re.MULTILINE
 )
+# What a JVM says that cannot start at all: it knows no such option, or cannot have so much memory.
+_REFUSAL = re.compile(r"^(?:Error: )?((?:Unrecognized|Invalid|Could not|Too small|Conflicting|Improperly) .+)$", re.MULTILINE)
 _ERROR_LINE = re.compile(r"^.*?(?:ERROR|FATAL) (.+)$", re.MULTILINE)
 
 
@@ -27,8 +29,8 @@ def broker_failed(node: Node, log: str) -> BrokerFailed:
 
 
 def reason_in(log: str) -> str:
-    """The first exception that a log tells of, else its first error."""
-    reasons = _EXCEPTION.findall(log) or _ERROR_LINE.findall(log) or ["it gave no reason"]
+    """The first exception that a log tells of, else what the JVM refused, else the log's first error."""
+    reasons: list[str] = _EXCEPTION.findall(log) or _REFUSAL.findall(log) or _ERROR_LINE.findall(log) or ["it gave no reason"]
     return reasons[0].strip()
 
 

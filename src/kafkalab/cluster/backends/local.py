@@ -15,18 +15,20 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import psutil
 
 from kafkalab.cluster.backends.base import Backend
 from kafkalab.cluster.backends.failure import broker_failed, node_name
 from kafkalab.cluster.ports import HOST
-from kafkalab.cluster.properties import CONTROLLER, INTERNAL, Endpoint, format_properties, node_properties
+from kafkalab.cluster.properties import Endpoint, node_properties
 from kafkalab.cluster.resources import require_disk, require_memory
-from kafkalab.cluster.spec import ClusterSpec, Node
+from kafkalab.cluster.spec import CONTROLLER, INTERNAL, ClusterSpec, Node
 from kafkalab.cluster.view import BrokerState
 from kafkalab.distribution import (
     JVM_OPTIONS,
+    KAFKA_VERSION,
     NODE_LOG_SETTINGS,
     archive_options,
     classpath,
@@ -35,10 +37,11 @@ from kafkalab.distribution import (
     java_command,
     random_uuid,
 )
-from kafkalab.errors import BrokerFailed, PortInUse, WaitTimeout
+from kafkalab.errors import BrokerFailed, ClusterNotRunning, PortInUse, WaitTimeout
 from kafkalab.lifeline import Run, reap
-from kafkalab.security import Identity
-from kafkalab.security.files import write_private
+from kafkalab.security.authority import Identity
+from kafkalab.security.files import open_private, write_private
+from kafkalab.settings import format_properties
 from kafkalab.waiting import wait_until
 
 __all__ = ["LocalBackend", "copy_changing_tree"]
@@ -47,6 +50,8 @@ _MEMORY_OF_A_NODE = 170 << 20
 _DISK_OF_A_NODE = 64 << 20
 _SIGNAL_SECONDS = 10
 _HOSTS = (HOST, "localhost")
+# A JVM takes the names of files for what the locale says; in the locale "C", it cannot name one that is not ASCII.
+_ENVIRONMENT = {"LC_ALL": "C.UTF-8"} if sys.platform == "linux" else {}
 _PORT_TAKEN = re.compile(r"failed to bind to \S*?:(\d+)")
 
 
@@ -59,8 +64,10 @@ class _Process:
     advertised: dict[str, int]  # listener → port under which it is found (the relay's, for those among nodes)
     pid: int = 0
     started: float = 0.0
+    version: str = KAFKA_VERSION
+    logged: int = 0  # bytes of its log that stem from earlier lives
     ended_by: str = ""  # the verb that ended it, "" while it should run
-    child: subprocess.Popen | None = field(default=None, repr=False)
+    child: subprocess.Popen[bytes] | None = field(default=None, repr=False)
 
     def handle(self) -> psutil.Process | None:
         """The process, or None if it is gone."""
@@ -93,10 +100,10 @@ class LocalBackend(Backend):
         self._processes: dict[int, _Process] = {}
         self._identities: dict[int, Identity] = {}
         self._changed: dict[int, dict[str, str]] = {}  # settings that a restart was given, by node
-        self._isolated: set[int] = set()
         self._cluster_id = random_uuid()
         self._relay_port = 0
         self._lock = threading.RLock()  # guards the fields; never held while waiting for a node to get ready
+        self._destroyed = False
 
     # -- life ---------------------------------------------------------------------------------------------------
 
@@ -113,6 +120,8 @@ class LocalBackend(Backend):
                 self._spawn(self._processes[node.id])
 
     def destroy(self) -> None:
+        with self._lock:  # from here on nothing is spawned
+            self._destroyed = True
         reap(self.run)
         for process in self._processes.values():
             process.handle()  # takes leave of ended children
@@ -140,7 +149,7 @@ class LocalBackend(Backend):
                 return "paused"
         except psutil.NoSuchProcess:
             return "dead"
-        return "isolated" if node_id in self._isolated else "up"
+        return "isolated" if node_id in self.isolated else "up"
 
     # -- faults -------------------------------------------------------------------------------------------------
 
@@ -161,7 +170,8 @@ class LocalBackend(Backend):
             handle.send_signal(signal.SIGCONT)  # a paused process only sees SIGTERM when it goes on
         _, alive = psutil.wait_procs([handle], timeout)
         if alive and process.handle() is not None:
-            raise WaitTimeout(f"waited {timeout:g} s for {node_name(process.node)} to end; its log ends:\n{self._output(node_id)[-2000:]}")
+            tail = self._output(node_id)[-2000:]
+            raise WaitTimeout(f"waited {timeout:g} s for {node_name(process.node)} to end; its log ends:\n{tail}")
         process.handle()
 
     def pause(self, node_id: int) -> None:
@@ -179,24 +189,29 @@ class LocalBackend(Backend):
         name = node_name(self._processes[node_id].node)
         wait_until(lambda: seen(self.state(node_id)), _SIGNAL_SECONDS, f"{name} to {what}", interval=0.005)
 
-    def revive(self, node_id: int, changed: Mapping[str, str] | None = None) -> None:
+    def fetch(self, version: str) -> None:
+        classpath(version)
+
+    def revive(self, node_id: int, changed: Mapping[str, str], version: str | None) -> None:
         with self._lock:
-            if self._processes[node_id].handle() is None:
+            process = self._processes[node_id]
+            if process.handle() is None:
                 if changed:
                     self._changed[node_id] = {**self._changed.get(node_id, {}), **changed}
-                    self._write_properties(self._processes[node_id])
-                self._spawn(self._processes[node_id])
-                if self._isolated:
+                    self._write_properties(process)
+                process.version = version or process.version
+                self._spawn(process)
+                if self.isolated:
                     self._tell_isolated()
 
     def isolate(self, node_id: int) -> None:
         with self._lock:
-            self._isolated.add(node_id)
+            self.isolated.add(node_id)
             self._tell_isolated()
 
     def heal(self, node_id: int) -> None:
         with self._lock:
-            self._isolated.discard(node_id)
+            self.isolated.discard(node_id)
             self._tell_isolated()
 
     def check_alive(self, node_id: int) -> None:
@@ -210,7 +225,7 @@ class LocalBackend(Backend):
         raise broker_failed(process.node, text)
 
     def logs(self, node_id: int) -> str:
-        return _read(self._folder(node_id) / "node.log")
+        return _read(self._log(node_id))
 
     def copy_log_dir(self, node_id: int, target: Path) -> None:
         copy_changing_tree(self._log_dir(node_id), target)
@@ -249,16 +264,23 @@ class LocalBackend(Backend):
     def _log_dir(self, node_id: int) -> Path:
         return self._folder(node_id) / "data"
 
+    def _temporary(self, node_id: int) -> Path:
+        return self._folder(node_id) / "tmp"
+
+    def _log(self, node_id: int) -> Path:
+        return self._folder(node_id) / "node.log"
+
     def _start_relay(self) -> None:
-        relay = subprocess.Popen(
-            [sys.executable, "-m", "kafkalab.cluster.relay"],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=(self.run.directory / "relay.log").open("w"),
-            env=self.run.environment(),
-            start_new_session=True,
-            cwd="/",
-        )
+        with open_private(self.run.directory / "relay.log") as errors:
+            relay = subprocess.Popen(
+                [sys.executable, "-m", "kafkalab.cluster.relay"],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                env=self.run.environment(),
+                start_new_session=True,
+                cwd="/",
+            )
         assert relay.stdout is not None
         line = relay.stdout.readline()
         relay.stdout.close()
@@ -267,17 +289,17 @@ class LocalBackend(Backend):
         self._relay_port = int(line)
         self._relay = relay
 
-    def _ask_relay(self, **command: object) -> dict:
+    def _ask_relay(self, **command: object) -> dict[str, Any]:
         with socket.create_connection((HOST, self._relay_port), 10) as connection:
             connection.sendall(json.dumps(command).encode() + b"\n")
-            answer = json.loads(connection.makefile().readline())
+            answer: dict[str, Any] = json.loads(connection.makefile().readline())
         if "port_in_use" in answer:
             raise PortInUse(answer["port_in_use"])
         return answer
 
     def _tell_isolated(self) -> None:
         pids = {i: p.pid for i, p in self._processes.items() if p.handle() is not None}
-        self._ask_relay(do="isolate", nodes=sorted(self._isolated), pids=pids)
+        self._ask_relay(do="isolate", nodes=sorted(self.isolated), pids=pids)
 
     def _prepare(self, node: Node) -> None:
         """Ports, folder and storage of a node."""
@@ -288,11 +310,19 @@ class LocalBackend(Backend):
             relayed = [INTERNAL, *relayed]
         ports = self._ask_relay(do="add", node=node.id, relayed=relayed, direct=direct)
         advertised = {**ports["advertised"], **{name: ports["bound"][name] for name in direct}}
-        self._processes[node.id] = _Process(node, ports["bound"], advertised)
-        self._folder(node.id).mkdir()
+        self._processes[node.id] = _Process(node, ports["bound"], advertised, version=self.spec.version)
+        self._temporary(node.id).mkdir(parents=True)
         if self.keyring:
             self._identities[node.id] = self.keyring.node(node.id, _HOSTS)
-        format_log_dir(self._log_dir(node.id), self._cluster_id, node.id, self.keyring.first_scram() if self.keyring else ())
+        format_log_dir(
+            self._log_dir(node.id),
+            self._cluster_id,
+            node.id,
+            self.keyring.first_scram() if self.keyring else (),
+            version=self.spec.version,
+        )
+        for file in self._log_dir(node.id).iterdir():  # the first users' credentials are in one of them
+            file.chmod(0o600)
 
     def _write_properties(self, process: _Process) -> None:
         endpoints = [
@@ -307,21 +337,26 @@ class LocalBackend(Backend):
         write_private(self._folder(node.id) / "server.properties", format_properties(settings))
 
     def _spawn(self, process: _Process) -> None:
-        folder = self._folder(process.node.id)
-        options = self._java_options
+        if self._destroyed:
+            raise ClusterNotRunning(f"the cluster was stopped before {node_name(process.node)} could start")
+        folder, log, version = self._folder(process.node.id), self._log(process.node.id), process.version
+        options: tuple[str, ...] | None = self._java_options
         if options is None:
-            options = (f"-Xmx{self.spec.heap}", *JVM_OPTIONS, *archive_options())
-        options, classes = (*options, *self.spec.java_options), classpath()
+            options = (f"-Xmx{self.spec.heap}", *JVM_OPTIONS, *archive_options(version))
+        options, classes = (*options, *self.spec.java_options), classpath(version)
         if "GSSAPI" in (folder / "server.properties").read_text():
             jars, more = gssapi_support()
             classes, options = os.pathsep.join([classes, *map(str, jars)]), (*options, *more)
-        with (folder / "output.log").open("w") as output:
+        process.logged = log.stat().st_size if log.exists() else 0
+        with open_private(folder / "output.log") as output:
             process.child = subprocess.Popen(
                 [str(java_command()), *(o.replace("{node}", str(process.node.id)) for o in options),
-                 f"-Dlog4j2.configurationFile={NODE_LOG_SETTINGS}", f"-Dkafkalab.log={folder / 'node.log'}",
+                 f"-Dlog4j2.configurationFile={NODE_LOG_SETTINGS}", f"-Dkafkalab.log={log}",
+                 # Libraries unpack native code there, and leave it behind when they are killed.
+                 f"-Djava.io.tmpdir={self._temporary(process.node.id)}",
                  "-cp", classes, "kafka.Kafka", str(folder / "server.properties")],
                 stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
-                env=self.run.environment(), start_new_session=True, cwd=folder,
+                env=self.run.environment() | _ENVIRONMENT, start_new_session=True, cwd=folder, umask=0o077,
             )  # fmt: skip
         process.ended_by = ""
         process.pid = process.child.pid
@@ -333,19 +368,21 @@ class LocalBackend(Backend):
         if name is None:
             return False
         if self.spec.wanted_ports(process.node.id).get(name) == (port, True):
-            raise PortInUse(f"port {port}, which was asked for {node_name(process.node)}, was taken before it could listen there")
+            name = node_name(process.node)
+            raise PortInUse(f"port {port}, which was asked for {name}, was taken before it could listen there")
         with self._lock:
             moved = self._ask_relay(do="move", node=process.node.id, listener=name)["port"]
             process.bound[name] = moved
             if process.advertised[name] == port:
                 process.advertised[name] = moved
-            (self._folder(process.node.id) / "node.log").unlink(missing_ok=True)
+            self._log(process.node.id).unlink(missing_ok=True)
             self._write_properties(process)
             self._spawn(process)
         return True
 
     def _output(self, node_id: int) -> str:
-        return _read(self._folder(node_id) / "output.log") + self.logs(node_id)
+        """What a node has said in its present life."""
+        return _read(self._folder(node_id) / "output.log") + _read(self._log(node_id), self._processes[node_id].logged)
 
 
 def copy_changing_tree(source: Path, target: Path) -> None:
@@ -363,5 +400,5 @@ def copy_changing_tree(source: Path, target: Path) -> None:
                 shutil.copyfile(Path(folder, name), there / name)
 
 
-def _read(path: Path) -> str:
-    return path.read_text(errors="replace") if path.exists() else ""
+def _read(path: Path, start: int = 0) -> str:
+    return path.read_bytes()[start:].decode(errors="replace") if path.exists() else ""

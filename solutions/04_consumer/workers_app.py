@@ -1,0 +1,109 @@
+"""``python workers_app.py --bootstrap-servers …``: notes each price, several at once, until it is told to end.
+
+It commits what `contiguous.py`, beside it, says may be committed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import threading
+from collections.abc import Sequence
+from types import FrameType
+
+from confluent_kafka import Consumer, KafkaException, Message
+from contiguous import Contiguous
+
+from stocks.journal import Journal
+from stocks.topics import ClusterUnreachable, UnknownTopic, partition_count
+from stocks.workers import WorkerPool
+
+__all__ = ["main"]
+
+_CONNECT_SECONDS = 10
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the application.
+
+    Prices that are being processed are finished first. After SIGKILL they are processed again, as are those that were finished
+    out of turn. What a record holds is not looked at: a malformed one is noted like any other. (An application whose `handle`
+    reads prices sets the malformed ones aside, in `handle`: if it raised, the pool would end, at the same record each time.)
+
+    Parameters
+    ----------
+    arguments
+        Those of the command line, if not given.
+
+    Returns
+    -------
+    int
+        Its exit status: 130 after SIGINT, 143 after SIGTERM, and 1 if it could not begin or go on.
+    """
+    options = _parse(arguments)
+    ended_by: list[int] = []
+
+    def on_signal(number: int, _: FrameType | None) -> None:
+        ended_by.append(number)
+
+    signal.signal(signal.SIGINT, on_signal)
+    signal.signal(signal.SIGTERM, on_signal)
+
+    # With a name of its own it gets its partitions back at once when it was killed.
+    static = {"group.instance.id": options.instance} if options.instance else {}
+    consumer = Consumer(
+        {
+            **static,
+            "bootstrap.servers": options.bootstrap_servers,
+            "client.id": "StockPriceWorkers",
+            "group.id": options.group,
+            "session.timeout.ms": options.session_timeout,
+            "enable.auto.commit": False,
+            "auto.offset.reset": "earliest",
+            "queued.min.messages": 1000,
+            "error_cb": lambda error: print(error.str(), file=sys.stderr, flush=True),
+            "log_level": 2,
+        }
+    )
+    try:
+        partition_count(consumer, options.topic, _CONNECT_SECONDS)  # type: ignore[arg-type] - a consumer can be asked like a producer
+    except (ClusterUnreachable, UnknownTopic) as error:
+        print(error, file=sys.stderr, flush=True)
+        consumer.close()
+        return 1
+
+    journal = Journal(options.journal)
+    never = threading.Event()
+
+    def handle(record: Message) -> None:
+        never.wait(options.work)
+        journal.add(record)
+
+    pool = WorkerPool(consumer, handle, Contiguous, workers=options.workers, commit_every=options.commit_every)
+    try:
+        pool.run(options.topic, stopping=lambda: bool(ended_by))
+    except KafkaException as error:
+        print(error.args[0].str(), file=sys.stderr, flush=True)
+        return 1
+    finally:
+        journal.close()
+    return 128 + ended_by[0] if ended_by else 0
+
+
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="workers_app.py", description="Notes stock prices until Ctrl-C.")
+    parser.add_argument("--bootstrap-servers", required=True, metavar="HOST:PORT,…")
+    parser.add_argument("--topic", default="stock-prices")
+    parser.add_argument("--group", default="workers")
+    parser.add_argument("--instance", metavar="NAME", help="the same for each start, another one for each process of the group")
+    parser.add_argument("--session-timeout", type=int, default=45_000, metavar="MS", help="silence that the group bears")
+    parser.add_argument("--journal", default="prices.txt", metavar="FILE", help="a line for each price that was processed")
+    parser.add_argument("--workers", type=int, default=4, metavar="N")
+    parser.add_argument("--work", type=float, default=0.01, metavar="SECONDS", help="how long one price takes")
+    parser.add_argument("--commit-every", type=float, default=1.0, metavar="SECONDS")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

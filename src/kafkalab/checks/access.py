@@ -1,0 +1,166 @@
+"""What checks ask of a secured cluster: who can connect, what a client may do there, and which ACL rules it knows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException, TopicCollection
+from confluent_kafka.admin import (
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+)
+
+from kafkalab.checks.context import CheckContext, Unmet
+from kafkalab.errors import UnknownListener, WaitTimeout
+from kafkalab.waiting import wait_until
+
+__all__ = [
+    "CONNECTED",
+    "REJECTED",
+    "TIMEOUT",
+    "acl_rules",
+    "brokers_at",
+    "group_rights",
+    "servers",
+    "topic_rights",
+    "try_connect",
+]
+
+CONNECTED = "connected"
+"""What `try_connect` returns for a client that is connected."""
+
+REJECTED = "_AUTHENTICATION"
+"""What it returns for a client whose login fails."""
+
+TIMEOUT = 10.0
+"""Seconds that an administrator waits for an answer."""
+
+_PATIENCE = 15.0
+# The first group of a cluster waits until the topic is made in which groups are kept.
+_NO_COORDINATOR_YET = (
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+)
+_WITHOUT_A_WORD = ("_ALL_BROKERS_DOWN", "_TRANSPORT")
+_DISCONNECTS = 8  # as often as a broker disconnects without a word before that is its answer
+_ANY: Any = None  # its types don't say that None means any name
+_EVERY_RULE = AclBindingFilter(
+    ResourceType.ANY, _ANY, ResourcePatternType.ANY, _ANY, _ANY, AclOperation.ANY, AclPermissionType.ANY
+)
+
+
+def try_connect(settings: Mapping[str, Any]) -> str:
+    """Try to connect with librdkafka settings.
+
+    Returns
+    -------
+    str
+        `CONNECTED`; or why not: the TLS alert, the name of librdkafka's error, ``disconnected``; or what is wrong with the
+        settings.
+    """
+    errors: list[KafkaError] = []
+    quiet: dict[str, Any] = {"log_level": 0, "reconnect.backoff.max.ms": 100, "error_cb": errors.append}
+    try:
+        client = AdminClient({**settings, **quiet})
+    except (KafkaException, ValueError, TypeError) as error:
+        return f"settings that librdkafka rejects ({error})"
+
+    def answer() -> str:
+        client.poll(0)
+        if told := _reason(errors):
+            return told
+        try:
+            client.list_topics(timeout=0.5)
+        except KafkaException:
+            return ""
+        return CONNECTED
+
+    try:
+        return wait_until(answer, _PATIENCE, "an answer", interval=0)
+    except WaitTimeout:
+        return "no answer"
+
+
+def _reason(errors: list[KafkaError]) -> str:
+    """Why the connection failed, as far as these errors tell; empty as long as they don't."""
+    for error in list(errors):
+        if alert := re.search(r"alert ([a-z ]+):", error.str()):
+            return f"TLS alert: {alert[1]}"
+        if error.name() not in (*_WITHOUT_A_WORD, "_TIMED_OUT"):  # a slow broker has not answered yet
+            return error.name()
+    return "disconnected" if sum(error.name() in _WITHOUT_A_WORD for error in errors) >= _DISCONNECTS else ""
+
+
+def servers(ctx: CheckContext, listener: str) -> str:
+    """Bootstrap servers of a listener that the cluster must have."""
+    try:
+        found: str = ctx.cluster.servers(listener)
+    except UnknownListener:
+        raise Unmet(f"The cluster has no listener named {listener}. Did you give it your settings?") from None
+    return found
+
+
+def brokers_at(ctx: CheckContext, listener: str) -> Iterator[tuple[int, str]]:
+    """Each broker's id and its address on a listener; all of them must run."""
+    servers(ctx, listener)
+    for broker, view in ctx.view().brokers.items():
+        if not view.address:
+            continue  # a dedicated controller
+        if view.state != "up":
+            raise Unmet(f"Broker {broker} is {view.state}. What does its log say? print(cluster.logs({broker})[-3000:])")
+        yield broker, ctx.cluster.bootstrap(broker, listener)
+
+
+def acl_rules(ctx: CheckContext) -> list[AclBinding]:
+    """All ACL rules that the cluster knows."""
+    admin = AdminClient(ctx.cluster.client_config())  # in a variable: a request ends with its client
+    try:
+        return list(admin.describe_acls(_EVERY_RULE, request_timeout=TIMEOUT).result())
+    except KafkaException as error:
+        raise Unmet(f"The ACL rules can't be listed: {error.args[0].str()}.") from error
+
+
+def topic_rights(settings: Mapping[str, Any], topic: str) -> frozenset[str]:
+    """Names of the operations that a client may do with a topic: ``READ``, ``WRITE`` …; none if it may not even see it.
+
+    Raises
+    ------
+    KafkaException
+        When that cannot be found out: the client's login fails, say.
+    """
+    client = AdminClient(dict(settings))
+    topics = TopicCollection([topic])
+    asked = client.describe_topics(topics, include_authorized_operations=True, request_timeout=_PATIENCE)
+    try:
+        return frozenset(operation.name for operation in asked[topic].result().authorized_operations or ())
+    except KafkaException as error:
+        if error.args[0].code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+            return frozenset()
+        raise
+
+
+def group_rights(settings: Mapping[str, Any], group: str) -> frozenset[str]:
+    """The same for a consumer group, which need not exist yet."""
+    client = AdminClient(dict(settings))
+
+    def ask() -> list[frozenset[str]]:
+        asked = client.describe_consumer_groups([group], include_authorized_operations=True, request_timeout=_PATIENCE)
+        try:
+            return [frozenset(operation.name for operation in asked[group].result().authorized_operations or ())]
+        except KafkaException as error:
+            if error.args[0].code() == KafkaError.GROUP_AUTHORIZATION_FAILED:
+                return [frozenset()]
+            if error.args[0].code() in _NO_COORDINATOR_YET:
+                return []
+            raise
+
+    [rights] = wait_until(ask, _PATIENCE, f"a coordinator of the group {group}")
+    return rights

@@ -1,0 +1,135 @@
+"""What a learner gives to `check`, turned into the type that a probe asks for.
+
+A right answer is right in any shape that means the same: a NumPy integer for an ``int``, a tuple for a list, a string
+that isn't bytes only where nothing but text is meant.
+"""
+
+from __future__ import annotations
+
+import numbers
+import operator
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any, TypeVar, cast, get_args, get_origin
+
+__all__ = ["WrongType", "convert", "describe"]
+
+T = TypeVar("T")
+
+_NAMES = {
+    int: "a whole number",
+    float: "a number",
+    str: "text",
+    bytes: "bytes",
+    bool: "True or False",
+    dict: "a dictionary",
+    list: "a list",
+    set: "a set",
+    tuple: "a tuple",
+}
+
+
+class WrongType(Exception):
+    """Raised where a value doesn't mean what was asked for; the message completes "it should be …"."""
+
+
+def describe(kind: Any) -> str:
+    """What a type is called in a sentence: "a dictionary", "a whole number"."""
+    origin = get_origin(kind) or kind
+    return _NAMES.get(origin, f"a {getattr(origin, '__name__', origin)}")
+
+
+def convert(value: object, kind: type[T]) -> T:
+    """The value as that type.
+
+    Parameters
+    ----------
+    value
+        What the learner gave.
+    kind
+        A class, or a built-in generic with its arguments: ``dict[int, list[str]]``, ``tuple[str, int]``.
+
+    Raises
+    ------
+    WrongType
+        When it means something else.
+    """
+    origin, arguments = get_origin(kind) or kind, get_args(kind)
+    if origin in _CONVERTERS:
+        return cast(T, _CONVERTERS[origin](value, kind, arguments))
+    if origin is not object and not isinstance(value, origin):
+        raise _wrong(value, kind)
+    return cast(T, value)
+
+
+def _wrong(value: object, kind: Any) -> WrongType:
+    return WrongType(f"{describe(kind)}, not {describe(type(value))}")
+
+
+def _integer(value: object, kind: Any, _: Any) -> int:
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise _wrong(value, kind)
+    return operator.index(cast(Any, value))
+
+
+def _number(value: object, kind: Any, _: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise _wrong(value, kind)
+    return float(value)
+
+
+def _truth(value: object, kind: Any, _: Any) -> bool:
+    # NumPy's truth values are no bool, but equal one.
+    if not any(value is truth or (type(value).__name__ in ("bool", "bool_") and value == truth) for truth in (True, False)):
+        raise _wrong(value, kind)
+    return bool(value)
+
+
+def _bytes(value: object, kind: Any, _: Any) -> bytes:
+    if not isinstance(value, bytes | bytearray | memoryview):
+        raise _wrong(value, kind)
+    return bytes(value)
+
+
+def _mapping(value: object, kind: Any, arguments: tuple[Any, ...]) -> dict[Any, Any]:
+    if not isinstance(value, Mapping):
+        raise _wrong(value, kind)
+    if not arguments:
+        return dict(value)
+    key_type, value_type = arguments
+    return {_part("a key", k, key_type): _part(f"the value of {k!r}", v, value_type) for k, v in value.items()}
+
+
+def _collection(make: Callable[[Iterable[Any]], Collection[Any]]) -> Callable[[object, Any, tuple[Any, ...]], Collection[Any]]:
+    def converter(value: object, kind: Any, arguments: tuple[Any, ...]) -> Collection[Any]:
+        if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+            raise _wrong(value, kind)
+        items = list(value)
+        if not arguments:
+            return make(items)
+        if make is tuple and arguments[-1] is not Ellipsis:
+            if len(items) != len(arguments):
+                raise WrongType(f"a tuple of {len(arguments)}, not of {len(items)}")
+            return tuple(_part(f"item {n}", item, part) for n, (item, part) in enumerate(zip(items, arguments, strict=True)))
+        return make(_part(f"item {n}", item, arguments[0]) for n, item in enumerate(items))
+
+    return converter
+
+
+def _part(where: str, value: object, kind: Any) -> Any:
+    try:
+        return convert(value, kind)
+    except WrongType as error:
+        raise WrongType(f"{error} ({where} is {value!r})" if "(" not in str(error) else str(error)) from None
+
+
+_CONVERTERS: Mapping[Any, Callable[[object, Any, tuple[Any, ...]], Any]] = {
+    int: _integer,
+    float: _number,
+    bool: _truth,
+    bytes: _bytes,
+    dict: _mapping,
+    list: _collection(list),
+    tuple: _collection(tuple),
+    set: _collection(set),
+    frozenset: _collection(frozenset),
+}

@@ -1,0 +1,60 @@
+"""What checks ask of nodes: whether they run, and what was done to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from kafkalab.checks.context import CheckContext, Unmet
+from kafkalab.checks.wording import listed_brokers
+from kafkalab.cluster.view import BrokerView, ClusterView
+
+__all__ = ["DOWN", "all_up", "are_up", "faulted", "is_down", "nodes"]
+
+DOWN = ("dead", "stopped")
+"""States of a node whose process has ended."""
+
+
+def nodes(ctx: CheckContext) -> Mapping[int, BrokerView]:
+    """All nodes by id. Groups aren't asked for: that takes long while their coordinators are down."""
+    view: ClusterView = ctx.cluster.describe(groups=False)
+    return view.brokers
+
+
+def faulted(ctx: CheckContext, *verbs: str) -> list[int]:
+    """Brokers to which one of these verbs was applied, in order."""
+    return [f.broker for f in ctx.cluster.faults if f.verb in verbs]
+
+
+def are_up(*ids: int) -> Callable[[CheckContext], None]:
+    """Asks whether the cluster has these brokers and all of them run."""
+
+    def probe(ctx: CheckContext) -> None:
+        found = nodes(ctx)
+        if absent := [i for i in ids if i not in found]:
+            raise Unmet(f"The cluster has {listed_brokers(found)}. It should have {listed_brokers(absent)}, too.")
+        if down := [i for i in ids if found[i].state != "up"]:
+            raise Unmet(f"Broker {down[0]} is {found[down[0]].state}.")
+
+    return probe
+
+
+def all_up(ctx: CheckContext) -> None:
+    """All nodes must run and be in touch with each other."""
+    if amiss := [f"{i} is {node.state}" for i, node in sorted(nodes(ctx).items()) if node.state != "up"]:
+        raise Unmet(f"Not every node is up: {', '.join(amiss)}.")
+
+
+def is_down(broker: int) -> Callable[[CheckContext], None]:
+    """Asks whether this broker's process has ended."""
+
+    def probe(ctx: CheckContext) -> None:
+        found = nodes(ctx)
+        if broker not in found:
+            raise Unmet(f"There is no broker {broker}. The cluster has {listed_brokers(found)}.")
+        if found[broker].state in DOWN:
+            return
+        if others := [i for i, node in found.items() if node.state in DOWN]:
+            raise Unmet(f"{listed_brokers(others).capitalize()} is down, but broker {broker} is {found[broker].state}.")
+        raise Unmet(f"Broker {broker} is {found[broker].state}.")
+
+    return probe

@@ -1,0 +1,81 @@
+"""A topic's segments on the broker's disk, and the records in them."""
+
+from __future__ import annotations
+
+from kafkalab.checks.context import CheckContext, Unmet
+from kafkalab.checks.lab import Notebook
+from kafkalab.checks.topics import has_shape, holds_exactly
+from kafkalab.checks.wording import counted
+
+__all__ = ["notebook"]
+
+TOPIC = "readings"
+READINGS = tuple(f"reading {n}:".ljust(300_000, ".") for n in range(10))
+SEGMENT_BYTES = "1048576"
+SOUGHT_OFFSET = 5
+
+notebook = Notebook("01_log_files", difficulty="medium", minutes=20, needs="chapter 01, section 6")
+
+lab = notebook.check(
+    "01_log_files",
+    "Read a topic's files",
+    hints=(
+        "kafka-topics.sh --create takes settings of the topic as --config name=value; the chapter's topic rolling had one.",
+        "The data folder has one folder per partition: the topic's name, a hyphen, the partition's number.",
+        "kafka-dump-log.sh --files a.log,b.log --print-data-log prints a line that starts with | for each record. In a cell, "
+        "`lines = !cd {folder} && kafka-dump-log.sh …` gives the lines as a list.",
+    ),
+)
+is_shaped = lab.requires(f"{TOPIC} has 1 partition")(has_shape(TOPIC, 1, 1))
+
+
+@lab.requires("Its segments have at most 1 MiB", after=is_shaped)
+def segments_are_small(ctx: CheckContext) -> None:
+    if (size := ctx.topic_config(TOPIC)["segment.bytes"]) != SEGMENT_BYTES:
+        raise Unmet(f"A segment of {TOPIC} may have {int(size):,} bytes. Which setting of the topic limits that?")
+
+
+is_filled = lab.requires("It holds the ten readings, each once", after=is_shaped)(holds_exactly(TOPIC, READINGS))
+
+
+def log_files(ctx: CheckContext) -> dict[int, str]:
+    """Names of the topic's .log files by their first offset."""
+    return {int(name.removesuffix(".log")): name for name in ctx.log_files(TOPIC)[0]}
+
+
+@lab.requires("You know the names of its .log files", after=(segments_are_small, is_filled))
+def files_are_named(ctx: CheckContext) -> None:
+    given = sorted(ctx.answer("files", list[str], "the names of the .log files"))
+    true = sorted(log_files(ctx).values())
+    if given == true:
+        return
+    if other := [name for name in given if not name.endswith(".log")]:
+        raise Unmet(f"{other[0]!r} doesn't hold records. Their files' names end in .log.")
+    if odd := [name for name in given if len(name) != len(true[0])]:
+        raise Unmet(
+            f"{odd[0]!r} is no such name. A name is an offset, padded with zeros to 20 digits, and .log, without a folder."
+        )
+    raise Unmet(
+        f"You name {counted(len(given), 'file')}, but the folder has {len(true)}, or others. Did you copy it after you had "
+        "sent everything?"
+    )
+
+
+@lab.requires(f"You know which one holds offset {SOUGHT_OFFSET}", after=(segments_are_small, is_filled))
+def holder_is_right(ctx: CheckContext) -> None:
+    given = ctx.answer("holder", str, f"the name of the file that holds offset {SOUGHT_OFFSET}")
+    files = log_files(ctx)
+    if given not in files.values():
+        raise Unmet(f"{given!r} isn't one of the .log files.")
+    if given != files[max(offset for offset in files if offset <= SOUGHT_OFFSET)]:
+        raise Unmet(f"Offset {SOUGHT_OFFSET} isn't in {given}. Which of its records gives a file its name?")
+
+
+@lab.requires("You counted all records with kafka-dump-log.sh", after=is_filled)
+def dump_is_complete(ctx: CheckContext) -> None:
+    given = ctx.answer("dumped", int, "how many records kafka-dump-log.sh shows in all files together")
+    if given != len(READINGS):
+        raise Unmet(
+            f"It isn't {given}. Did you count all files, and each record once? With --print-data-log a record's line starts "
+            "with |."
+        )

@@ -1,0 +1,4 @@
+"""Chapter 02: three brokers, groups, replication, failover, the quorum, racks and what an acknowledgement is worth."""
+
+NOTEBOOKS = ("failsafe", "atu", "customers", "storage", "rack_placement", "quorum", "min_insync", "isolated")
+"""Modules of this package, in the order in which the chapter names their notebooks."""

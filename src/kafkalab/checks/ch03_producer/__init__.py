@@ -1,0 +1,13 @@
+"""Chapter 03: the producer of the stock-price application, and what it may rely on."""
+
+NOTEBOOKS = (
+    "sync_async",
+    "stock_senders",
+    "partitioner",
+    "durability",
+    "ledger",
+    "retries",
+    "batching",
+    "interceptors_metrics",
+)
+"""Modules of this package, in the order in which the chapter names their notebooks."""

@@ -1,0 +1,97 @@
+"""ACL rules for four users: what each of them may do, and no more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AclPermissionType, ResourcePatternType
+
+from kafkalab.checks.access import acl_rules, group_rights, topic_rights
+from kafkalab.checks.context import CheckContext, Unmet
+from kafkalab.checks.lab import Notebook
+from kafkalab.checks.topics import existing
+
+__all__ = ["notebook"]
+
+TOPICS = ("stock-prices", "stock-news", "stock-secret")
+ADDRESS = "198.51.100.1"
+READ, WRITE, NOTHING = frozenset({"READ"}), frozenset({"WRITE"}), frozenset[str]()
+WANTED: dict[str, dict[tuple[str, str], frozenset[str]]] = {
+    "stocks_producer": {("topic", "stock-prices"): WRITE, ("topic", "stock-news"): NOTHING},
+    "stocks_consumer": {
+        ("topic", "stock-prices"): READ,
+        ("topic", "stock-secret"): NOTHING,
+        ("group", "stocks"): READ,
+        ("group", "others"): NOTHING,
+    },
+    "analyst": {
+        ("topic", "stock-prices"): READ,
+        ("topic", "stock-news"): READ,
+        ("topic", "stock-secret"): NOTHING,
+        ("group", "analyst-7"): READ,
+    },
+    "visitor": {("topic", "stock-prices"): NOTHING},
+}
+"""User → resource → what the user must be able to do there, of reading and writing."""
+
+notebook = Notebook("07_acls", difficulty="medium", minutes=60, needs="chapter 07 up to the rules")
+
+lab = notebook.check(
+    "07_acls",
+    "Write rules for four users",
+    hints=(
+        "A rule has a resource (type, name, literal or prefixed), a principal (User:…), a host and an operation. It allows or "
+        "denies.",
+        "AclBinding takes restype, name, resource_pattern_type, principal, host, operation and permission_type, in this order. "
+        "The function `rule` fills it for you.",
+        "A consumer needs rights for its topic and for its group. Read includes Describe.",
+        "Too many rights? kafka-acls.sh --remove, with the same options as --add, removes a rule.",
+    ),
+)
+
+
+def _has_rights(user: str) -> Callable[[CheckContext], None]:
+    def probe(ctx: CheckContext) -> None:
+        for topic in TOPICS:
+            existing(ctx, topic)
+        config = ctx.cluster.client_config(user)
+        for (kind, name), wanted in WANTED[user].items():
+            try:
+                rights = topic_rights(config, name) if kind == "topic" else group_rights(config, name)
+            except KafkaException as error:
+                raise Unmet(f"{user} can't ask for its rights: {error.args[0].str()}.") from error
+            got = rights & (READ | WRITE)
+            if missing := wanted - got:
+                raise Unmet(f"{user} may not {min(missing).lower()} the {kind} {name}. Which rule allows it?")
+            if more := got - wanted:
+                raise Unmet(f"{user} may {min(more).lower()} the {kind} {name}, which is more than the text asks for.")
+
+    return probe
+
+
+lab.requires("stocks_producer may write to its topic, and nothing more")(_has_rights("stocks_producer"))
+lab.requires("stocks_consumer may read its topic in its group, and nothing more")(_has_rights("stocks_consumer"))
+analyst_has_rights = lab.requires("analyst may read every topic that begins with stock-, except the secret one")(
+    _has_rights("analyst")
+)
+
+
+@lab.requires("The rules that allow analyst to read are prefixed", after=analyst_has_rights)
+def analyst_has_prefixed_rules(ctx: CheckContext) -> None:
+    for rule in acl_rules(ctx):
+        allows = rule.permission_type == AclPermissionType.ALLOW
+        if rule.principal == "User:analyst" and allows and rule.resource_pattern_type != ResourcePatternType.PREFIXED:
+            raise Unmet(f"The rule for {rule.name} isn't prefixed. What may analyst do with a topic that you create tomorrow?")
+
+
+@lab.requires("visitor may come from one address only, which isn't this machine's")
+def visitor_comes_from_one_address(ctx: CheckContext) -> None:
+    found = [rule for rule in acl_rules(ctx) if rule.principal == "User:visitor"]
+    if not found:
+        raise Unmet("There is no rule for User:visitor.")
+    if others := [rule.host for rule in found if rule.host != ADDRESS]:
+        raise Unmet(f"A rule for User:visitor has the host {others[0]}, which isn't the address in the text.")
+
+
+lab.requires("So visitor may do nothing from here", after=visitor_comes_from_one_address)(_has_rights("visitor"))

@@ -1,0 +1,62 @@
+"""Clients that log in with tickets of a KDC."""
+
+from __future__ import annotations
+
+from confluent_kafka.admin import AclOperation, ResourceType
+
+from kafkalab.checks.access import acl_rules
+from kafkalab.checks.context import CheckContext, Unmet
+from kafkalab.checks.groups import has_read_everything
+from kafkalab.checks.lab import Notebook
+from kafkalab.checks.topics import holds
+
+__all__ = ["notebook"]
+
+TOPIC = "stock-prices"
+PRODUCER, CONSUMER = "kafka-producer-stocks", "kafka-consumer-stocks"
+RULES = (
+    (PRODUCER, ResourceType.TOPIC, AclOperation.WRITE),
+    (CONSUMER, ResourceType.TOPIC, AclOperation.READ),
+    (CONSUMER, ResourceType.GROUP, AclOperation.READ),
+)
+
+notebook = Notebook("07_kerberos", difficulty="hard", minutes=60, needs="chapter 07 up to the rules")
+
+lab = notebook.check(
+    "07_kerberos",
+    "Log in with tickets",
+    hints=(
+        "The module's options have no commas between them and end with one semicolon. print(kdc.keytab(BROKER)) shows where "
+        "the broker's key table is.",
+        "A principal is written with its realm: name@REALM, and kdc.realm is the realm.",
+        'Does the tool say Cannot locate KDC? Then it doesn\'t know where the KDC is: look at os.environ["KAFKA_OPTS"].',
+        "Add -Dsun.security.krb5.debug=true to KAFKA_OPTS, and Java reports every step.",
+    ),
+)
+
+
+@lab.requires("Both clients have logged in by Kerberos")
+def clients_logged_in(ctx: CheckContext) -> None:
+    log = ctx.cluster.logs(0)
+    for principal in (PRODUCER, CONSUMER):
+        if f"authenticationID={principal}@" not in log:
+            raise Unmet(f"The broker's log shows no login of {principal}. What did the tool say?")
+
+
+@lab.requires("ACL rules name both of them")
+def rules_name_clients(ctx: CheckContext) -> None:
+    found = {(rule.principal, rule.restype, rule.operation) for rule in acl_rules(ctx)}
+    for name, kind, operation in RULES:
+        if not {(f"User:{name}", kind, allowed) for allowed in (operation, AclOperation.ALL)} & found:
+            raise Unmet(f"There is no rule that lets User:{name} {operation.name.lower()} a {kind.name.lower()}.")
+
+
+prices_are_there = lab.requires("stock-prices holds the three prices")(holds(TOPIC, 3))
+lab.requires("The group stocks has read and committed them", after=prices_are_there)(has_read_everything("stocks", TOPIC))
+
+
+@lab.requires("Without the KDC a client gets no ticket", after=clients_logged_in)
+def no_ticket_without_kdc(ctx: CheckContext) -> None:
+    told = ctx.answer("refused", object, "what the tool wrote when the KDC was gone")
+    if not any(reason in str(told) for reason in ("LoginException", "Connection refused")):  # lines, or one text
+        raise Unmet("What the tool wrote doesn't mention a failed login. Was the KDC gone, and did you keep its errors (2>&1)?")

@@ -1,0 +1,94 @@
+"""A cluster that moves from PLAIN to SCRAM while producers write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
+
+from kafkalab.checks.access import CONNECTED, TIMEOUT, brokers_at, try_connect
+from kafkalab.checks.context import CheckContext, Unmet
+from kafkalab.checks.lab import Notebook
+from kafkalab.checks.topics import existing
+from kafkalab.checks.wording import counted
+from kafkalab.workers import LedgerProducer
+
+__all__ = ["notebook"]
+
+LISTENER = "SASL_SSL"
+TOPIC = "stock-prices"
+OLD, NEW = "PLAIN", "SCRAM-SHA-256"
+
+notebook = Notebook("07_rolling", difficulty="hard", minutes=60, needs="the lab 07_users")
+
+lab = notebook.check(
+    "07_rolling",
+    "Move from PLAIN to SCRAM while everybody works",
+    hints=(
+        "cluster.restart(broker, settings={…}) starts a broker with settings that it keeps from then on.",
+        'Wait after each broker: cluster.wait_for(lambda view: all(len(p.isr) == 2 for p in view.topics["stock-prices"]), '
+        '"all replicas in sync", 60).',
+        "A broker doesn't come back? print(cluster.logs(broker)[-3000:]) says why. Look for a mechanism without a JAAS line, "
+        "and for a user that SCRAM doesn't know.",
+    ),
+)
+
+
+@lab.requires("Brokers log in to each other by SCRAM-SHA-256")
+def brokers_use_scram(ctx: CheckContext) -> None:
+    admin = AdminClient(ctx.cluster.client_config())
+    for broker, _ in brokers_at(ctx, LISTENER):
+        resource = ConfigResource(ResourceType.BROKER, str(broker))  # one a call: each broker answers for itself
+        told = admin.describe_configs([resource], request_timeout=TIMEOUT)[resource].result()
+        if (mechanism := told["sasl.mechanism.inter.broker.protocol"].value) != NEW:
+            raise Unmet(f"Broker {broker} logs in to other brokers by {mechanism}.")
+
+
+def _answers(ctx: CheckContext, mechanism: str) -> Iterator[tuple[int, str]]:
+    """What each broker answers to a client that logs in by this mechanism."""
+    config = ctx.cluster.client_config("stocks_producer", LISTENER, mechanism)
+    for broker, address in brokers_at(ctx, LISTENER):
+        yield broker, try_connect({**config, "bootstrap.servers": address})
+
+
+@lab.requires("Clients log in by SCRAM-SHA-256")
+def clients_log_in_by_scram(ctx: CheckContext) -> None:
+    for broker, told in _answers(ctx, NEW):
+        if told != CONNECTED:
+            raise Unmet(f"stocks_producer can't log in to broker {broker} by {NEW}: {told}.")
+
+
+@lab.requires("Clients can't log in by PLAIN any more", after=clients_log_in_by_scram)
+def clients_cannot_log_in_by_plain(ctx: CheckContext) -> None:
+    for broker, told in _answers(ctx, OLD):
+        if told == CONNECTED:
+            raise Unmet(f"Broker {broker} still accepts {OLD}. Which setting lists the mechanisms of its listeners?")
+
+
+@lab.requires("No message failed, and none that was acknowledged is missing")
+def no_message_is_missing(ctx: CheckContext) -> None:
+    writers = ctx.answer("writers", list[LedgerProducer], "the ledger producers, the old one and the new one")
+    if len(writers) < 2:
+        raise Unmet("There is only one writer. Which one sends by the new mechanism?")
+    existing(ctx, TOPIC)
+    there = {(m.partition(), m.offset()): (m.key(), m.value()) for m in ctx.records(TOPIC)}
+    for writer in writers:
+        if not writer.acknowledged:
+            raise Unmet(f"No message of the writer {writer.name} was acknowledged.")
+        if writer.failed:
+            raise Unmet(f"{counted(writer.failed, 'message')} of the writer {writer.name} failed: {writer.failures}.")
+        for entry in writer.entries:
+            if there.get((entry.partition, entry.offset)) != ((entry.key or "").encode(), entry.value.encode()):
+                raise Unmet(f"{entry.value!r} of the writer {writer.name} was acknowledged, but it's missing in {TOPIC}.")
+
+
+@lab.requires("Every client that tried could log in")
+def nobody_was_rejected(ctx: CheckContext) -> None:
+    knocks = ctx.answer("knocks", list[tuple[str, bool]], "who tried to log in, and who could: [(mechanism, True or False), …]")
+    if rejected := [mechanism for mechanism, connected in knocks if not connected]:
+        raise Unmet(
+            f"{counted(len(rejected), 'client')} couldn't log in, the first one by {rejected[0]}. Was the other broker back "
+            "before you restarted this one?"
+        )
+    if {mechanism for mechanism, _ in knocks} != {OLD, NEW}:
+        raise Unmet("Clients tried one mechanism only. When do they move to the new one?")

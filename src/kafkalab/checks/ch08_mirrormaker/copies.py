@@ -1,0 +1,21 @@
+"""What the labs on mirroring ask of copied orders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kafkalab.checks.context import CheckContext, Unmet
+
+__all__ = ["no_copy_of_a_copy", "some_of"]
+
+
+def no_copy_of_a_copy(cluster: str, ctx: CheckContext) -> None:
+    """No topic of orders must carry two clusters' names."""
+    if back := [topic for topic in ctx.view().topics if topic.count(".") > 1 and topic.endswith("orders")]:
+        raise Unmet(f"In {cluster}: {back[0]!r} is a copy of a copy. Which topics do the flows name, and by which policy?")
+
+
+def some_of(values: Iterable[str]) -> str:
+    """As in "'message 7' and 3 more"; empty if there are none."""
+    found = sorted(values)
+    return f"{found[0]!r}" + (f" and {len(found) - 1} more" if len(found) > 1 else "") if found else ""

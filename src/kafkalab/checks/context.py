@@ -1,0 +1,170 @@
+"""What a check looks at: the learner's cluster, and answers that no cluster can tell."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
+from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
+
+from kafkalab.checks.answers import WrongType, convert
+from kafkalab.cluster import Cluster, ClusterView
+from kafkalab.cluster.offsets import end_offsets, watermarks
+from kafkalab.errors import KafkaLabError, WaitTimeout
+from kafkalab.waiting import wait_until
+
+__all__ = ["CheckContext", "Unmet", "text_of"]
+
+T = TypeVar("T")
+
+_TIMEOUT = 10.0
+_READ_TIMEOUT = 60.0
+_GROUPS_TIMEOUT = 5.0
+
+
+class Unmet(Exception):
+    """Raised by a requirement's probe: what was looked at, what was found, and what to look at next. Never the answer."""
+
+
+@dataclass
+class CheckContext:
+    """Questions to the learner's cluster, each asked anew, and the learner's answers.
+
+    Attributes
+    ----------
+    cluster
+        The learner's cluster.
+    answers
+        What was given to `check` besides it.
+    """
+
+    cluster: Cluster
+    answers: Mapping[str, object] = field(default_factory=dict)
+
+    def answer(self, name: str, kind: type[T], what: str, *, may_be_empty: bool = False) -> T:
+        """What the learner gave to `check` under this name, as the type that is asked for.
+
+        Parameters
+        ----------
+        name
+            The keyword.
+        kind
+            A class, or a built-in generic with its arguments: ``dict[int, int]``, ``tuple[str, int]``. See `answers.convert`.
+        what
+            What it should be, as in "partition → records".
+        may_be_empty
+            Whether an empty collection or an empty text counts as an answer. (0 and False always do.)
+
+        Raises
+        ------
+        Unmet
+            When nothing was given, or something of another type.
+        """
+        if name not in self.answers:
+            raise Unmet(f"Give check() your answer as {name}=…: {what}.")
+        given = self.answers[name]
+        if given is None:
+            raise Unmet(f"`{name}` is still None. It should be {what}.")
+        try:
+            value = convert(given, kind)
+        except WrongType as error:
+            raise Unmet(f"`{name}` should be {error}. It holds {what}.") from None
+        if not may_be_empty and not isinstance(value, int | float) and hasattr(value, "__len__") and not value:
+            raise Unmet(f"`{name}` is empty. It should hold {what}.")
+        return value
+
+    def function(self, name: str, what: str) -> Callable[..., Any]:
+        """A function, class or other callable that the learner gave to `check` under this name.
+
+        Raises
+        ------
+        Unmet
+            When nothing was given, or something that can't be called.
+        """
+        given = self.answer(name, object, what)
+        if not callable(given):
+            raise Unmet(f"`{name}` should be {what}, not the result of calling it ({type(given).__name__}).")
+        return given
+
+    def view(self) -> ClusterView:
+        """The cluster as it is now, with consumer groups.
+
+        A group is missing for a moment while its coordinator moves, so a broker that does not tell its groups is given
+        some seconds before they count as not there.
+        """
+        view = self.cluster.describe()
+        with contextlib.suppress(WaitTimeout):
+            if view.silent:
+                view = self.cluster.wait_for(lambda v: v if not v.silent else None, "all groups", _GROUPS_TIMEOUT, groups=True)
+        return view
+
+    def end_offsets(self, topic: str) -> dict[int, int]:
+        """End offset of each partition: how many records it was ever given (aborted transactions count, too)."""
+        return end_offsets(self.cluster, topic)
+
+    def records(self, topic: str) -> list[Message]:
+        """All records of a topic, partition by partition, each in order of offset."""
+        marks = {p: (low, high) for p, (low, high) in watermarks(self.cluster, topic).items() if high > low}
+        if not marks:
+            return []
+        # A group id is required, but nothing is committed and no group is joined: partitions are assigned by hand.
+        consumer = Consumer(self.cluster.client_config(group_id=f"check-{uuid.uuid4().hex[:6]}", enable_auto_commit=False))
+        try:
+            consumer.assign([TopicPartition(topic, p, low) for p, (low, _) in marks.items()])
+            read: list[Message] = []
+            ends = {p: high for p, (_, high) in marks.items()}
+
+            def all_read() -> bool:
+                # Few milliseconds at a time: consume() waits until it has as many records as it may return.
+                read.extend(m for m in consumer.consume(1000, 0.02) if m.error() is None)
+                # Beyond the end, if somebody still writes.
+                return all(p.offset >= ends[p.partition] for p in consumer.position([TopicPartition(topic, p) for p in ends]))
+
+            what = f"all records of {topic} to be read"
+            wait_until(all_read, _READ_TIMEOUT, what, last_seen=lambda: f"{len(read)} records", interval=0)
+        finally:
+            consumer.close()
+        return sorted(read, key=lambda m: (m.partition(), m.offset()))
+
+    def values(self, topic: str) -> list[str]:
+        """Values of all records of a topic as text, in the order of `records`."""
+        return [text_of(m) for m in self.records(topic)]
+
+    def topic_config(self, topic: str) -> dict[str, str]:
+        """Effective settings of a topic.
+
+        Raises
+        ------
+        KafkaLabError
+            When Kafka does not tell (there is no such topic, say).
+        """
+        resource = ConfigResource(ResourceType.TOPIC, topic)
+        admin = AdminClient(self.cluster.client_config())
+        try:
+            entries = admin.describe_configs([resource], request_timeout=_TIMEOUT)[resource].result()
+        except KafkaException as error:
+            raise KafkaLabError(f"the settings of {topic} could not be read: {error.args[0].str()}") from error
+        return {name: entry.value for name, entry in entries.items()}
+
+    def log_files(self, topic: str) -> dict[int, list[str]]:
+        """Names of the segment files of each partition, in order, on one of the brokers that run."""
+        view = self.cluster.describe(groups=False)
+        broker = min(b.id for b in view.brokers.values() if b.state == "up" and b.address)
+        copy = self.cluster.copy_log_dir(broker)
+        try:
+            return {
+                p.partition: sorted(file.name for file in (copy / f"{topic}-{p.partition}").glob("*.log"))
+                for p in view.topics[topic]
+            }
+        finally:
+            shutil.rmtree(copy, ignore_errors=True)
+
+
+def text_of(message: Message) -> str:
+    """A record's value as text; empty if it has none."""
+    return (message.value() or b"").decode(errors="replace")

@@ -1,0 +1,43 @@
+"""What checks ask of a topic's records: which partition holds which key."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+
+from confluent_kafka import Message
+
+from kafkalab.checks.context import CheckContext, Unmet
+from kafkalab.checks.topics import filled
+
+__all__ = ["BEGIN_AGAIN", "keeps_each_key_in_one_partition", "key_of", "partitions_of_keys"]
+
+BEGIN_AGAIN = "You can't take records back: restart the kernel and start over with a new cluster."
+
+
+def key_of(message: Message) -> str:
+    """A record's key as text."""
+    key = message.key()
+    return "(no key)" if key is None else key.decode(errors="replace")
+
+
+def partitions_of_keys(records: Iterable[Message]) -> dict[str, set[int]]:
+    """The partitions that hold records of each key."""
+    where: dict[str, set[int]] = defaultdict(set)
+    for message in records:
+        partition = message.partition()
+        assert partition is not None  # it was read
+        where[key_of(message)].add(partition)
+    return where
+
+
+def keeps_each_key_in_one_partition(topic: str) -> Callable[[CheckContext], None]:
+    """Asks whether all records of a key are in the same partition."""
+
+    def probe(ctx: CheckContext) -> None:
+        for key, partitions in partitions_of_keys(filled(ctx, topic)).items():
+            if len(partitions) > 1:
+                found = " and ".join(map(str, sorted(partitions)))
+                raise Unmet(f"Records of {key} are in partitions {found}, so nobody can read them in order. {BEGIN_AGAIN}")
+
+    return probe

@@ -1,0 +1,177 @@
+"""What checks ask of topics: whether they are there, their partitions and replicas, leaders, the ISR, and what they hold."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from confluent_kafka import Message
+
+from kafkalab.checks.context import CheckContext, Unmet, text_of
+from kafkalab.checks.wording import counted, listed_brokers, quoted
+from kafkalab.cluster.view import ClusterView, PartitionView
+
+__all__ = [
+    "each_once",
+    "existing",
+    "filled",
+    "has_shape",
+    "holds",
+    "holds_each_once",
+    "holds_exactly",
+    "in_sync",
+    "isr_lacks_only",
+    "led_by_others",
+    "shaped",
+    "still_names",
+]
+
+
+def existing(ctx: CheckContext, topic: str) -> tuple[PartitionView, ...]:
+    """Partitions of a topic that must be there."""
+    view: ClusterView = ctx.cluster.describe(groups=False)
+    if topic not in view.topics:
+        raise Unmet(f"There is no topic {topic!r} yet. The cluster's topics: {', '.join(view.topics) or 'none'}.")
+    return view.topics[topic]
+
+
+def filled(ctx: CheckContext, topic: str) -> list[Message]:
+    """The records of a topic that must hold some."""
+    existing(ctx, topic)
+    records = ctx.records(topic)
+    if not records:
+        raise Unmet(f"The topic {topic} is empty. Did the producer wait until everything was sent?")
+    return records
+
+
+def holds(topic: str, at_least: int) -> Callable[[CheckContext], None]:
+    """Asks whether a topic was given so many records."""
+
+    def probe(ctx: CheckContext) -> None:
+        existing(ctx, topic)
+        if (found := sum(ctx.end_offsets(topic).values())) < at_least:
+            raise Unmet(
+                f"{topic} holds {counted(found, 'record')}, not {at_least}. Did the producer wait until everything was sent?"
+            )
+
+    return probe
+
+
+def shaped(ctx: CheckContext, topic: str, partitions: int, copies: int) -> tuple[PartitionView, ...]:
+    """Partitions of a topic that must have so many of them, each with so many replicas."""
+    found = existing(ctx, topic)
+    if len(found) != partitions:
+        raise Unmet(
+            f"{topic} has {counted(len(found), 'partition')}. How many does the text ask for? (You can add partitions but not "
+            "remove them: delete the topic and create it again.)"
+        )
+    if differ := sorted({len(p.replicas) for p in found} - {copies}):
+        raise Unmet(
+            f"Each partition of {topic} has {counted(differ[0], 'replica')}, not {copies}. Which setting decides how many "
+            "brokers keep a copy?"
+        )
+    return found
+
+
+def has_shape(topic: str, partitions: int, copies: int) -> Callable[[CheckContext], None]:
+    """Asks whether a topic has so many partitions, each with so many replicas."""
+
+    def probe(ctx: CheckContext) -> None:
+        shaped(ctx, topic, partitions, copies)
+
+    return probe
+
+
+def in_sync(topic: str) -> Callable[[CheckContext], None]:
+    """Asks whether all replicas of a topic are in the ISR."""
+
+    def probe(ctx: CheckContext) -> None:
+        for p in existing(ctx, topic):
+            if missing := sorted(set(p.replicas) - set(p.isr)):
+                raise Unmet(
+                    f"The ISR of partition {p.partition} lacks {listed_brokers(missing)}. Is every broker running, and did it "
+                    "have time to catch up?"
+                )
+
+    return probe
+
+
+def led_by_others(topic: str, broker: int) -> Callable[[CheckContext], None]:
+    """Asks whether every partition of a topic has a leader, and none has this broker."""
+
+    def probe(ctx: CheckContext) -> None:
+        for p in existing(ctx, topic):
+            if p.leader == broker:
+                raise Unmet(f"Broker {broker} still leads partition {p.partition}. Did the controller have time to notice?")
+            if p.leader is None:
+                raise Unmet(f"Partition {p.partition} has no leader. Are enough brokers left?")
+
+    return probe
+
+
+def isr_lacks_only(topic: str, broker: int) -> Callable[[CheckContext], None]:
+    """Asks whether this broker, and no other, has left the ISR of each partition of a topic that it has a replica of."""
+
+    def probe(ctx: CheckContext) -> None:
+        for p in existing(ctx, topic):
+            if broker in p.isr:
+                raise Unmet(
+                    f"Broker {broker} is still in the ISR of partition {p.partition}. Did the controller have time to notice?"
+                )
+            if missing := sorted(set(p.replicas) - {broker} - set(p.isr)):
+                raise Unmet(
+                    f"The ISR of partition {p.partition} lacks {listed_brokers(missing)}, too. Only broker {broker} should be "
+                    "down."
+                )
+
+    return probe
+
+
+def still_names(topic: str, broker: int) -> Callable[[CheckContext], None]:
+    """Asks whether each partition of a topic still has a replica assigned to this broker."""
+
+    def probe(ctx: CheckContext) -> None:
+        if moved := [p.partition for p in existing(ctx, topic) if broker not in p.replicas]:
+            raise Unmet(
+                f"The replicas of partition {moved[0]} don't include broker {broker}. Did you reassign them? A failover leaves "
+                "the assignment as it is."
+            )
+
+    return probe
+
+
+def holds_each_once(topic: str, wanted: Sequence[str]) -> Callable[[CheckContext], None]:
+    """Asks whether a topic holds each of these values exactly once, whatever else it holds."""
+
+    def probe(ctx: CheckContext) -> None:
+        each_once(ctx, topic, wanted)
+
+    return probe
+
+
+def each_once(ctx: CheckContext, topic: str, wanted: Sequence[str]) -> list[Message]:
+    """The records with these values: each value must be there exactly once."""
+    existing(ctx, topic)
+    records = [m for m in ctx.records(topic) if text_of(m) in wanted]
+    counts = Counter(text_of(m) for m in records)
+    if not counts:
+        raise Unmet(f"None of {quoted(wanted[0])} … {quoted(wanted[-1])} is in {topic} yet.")
+    if missing := [value for value in wanted if value not in counts]:
+        raise Unmet(f"{quoted(missing[0])} isn't in {topic}.")
+    if twice := [value for value in wanted if counts[value] > 1]:
+        raise Unmet(
+            f"{quoted(twice[0])} is in {topic} {counts[twice[0]]} times. Did you run the cell more than once? Start over with "
+            "a new cluster (restart the kernel)."
+        )
+    return records
+
+
+def holds_exactly(topic: str, wanted: Sequence[str]) -> Callable[[CheckContext], None]:
+    """Asks whether a topic holds each of these values exactly once, and nothing else."""
+
+    def probe(ctx: CheckContext) -> None:
+        each_once(ctx, topic, wanted)
+        if others := [value for value in ctx.values(topic) if value not in wanted]:
+            raise Unmet(f"{topic} also holds {quoted(others[0])}, which the lab doesn't ask for.")
+
+    return probe

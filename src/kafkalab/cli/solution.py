@@ -1,0 +1,50 @@
+"""``kafkalab solution``: a lab's solution, on request."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from rich.console import Console
+
+from kafkalab.cli.arguments import Subparsers, add_workspace, subcommand
+from kafkalab.course import open_workspace
+
+__all__ = ["add_parser"]
+
+DESCRIPTION = """\
+Copy a lab's solution into your workspace, into its folder solutions, and say where it is.
+
+  kafkalab solution 02_failsafe   a lab
+  kafkalab solution 02_atu_ids    the lab that has this check
+
+It asks first, because a hint often helps more: call hint("02_failsafe") in a cell.
+"""
+
+
+def add_parser(commands: Subparsers) -> None:
+    """Add ``solution`` to the command line."""
+    parser = subcommand(commands, "solution", _command, help="copy a lab's solution to you", description=DESCRIPTION)
+    parser.add_argument("lab", metavar="LAB", help="the name of a lab or of its check")
+    parser.add_argument("-y", "--yes", action="store_true", help="don't ask")
+    add_workspace(parser)
+
+
+def _command(args: argparse.Namespace) -> int:
+    console = Console()
+    workspace = open_workspace(args.workspace)
+    lab = Path(workspace.find_solution(args.lab)).stem  # a wrong name is told before anything is asked
+    if not args.yes:
+        console.print(f"Show the solution of {lab}? [y/N] ", end="", highlight=False, markup=False)
+        try:
+            answer = console.input()
+        except EOFError:  # nobody is there to ask
+            answer = ""
+        if answer.strip().lower() not in ("y", "yes"):
+            console.print("Not shown.")
+            return 1
+    path, kept = workspace.solution(lab)
+    console.print(f"The solution is {path}.", soft_wrap=True, highlight=False, markup=False)
+    for old in kept:
+        console.print(f"Your earlier copy is kept in {old.name}, beside it.", soft_wrap=True, highlight=False, markup=False)
+    return 0

@@ -1,0 +1,242 @@
+"""Reading a running cluster's state, and waiting until it shows something."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+from kafkalab.cluster.backends.base import Backend
+from kafkalab.cluster.groups import GroupReader
+from kafkalab.cluster.view import BrokerState, BrokerView, ClusterView, GroupView
+from kafkalab.cluster.wire import NO_QUORUM, BrokerConnection, Metadata, Quorum
+from kafkalab.errors import BrokerNotRunning, ClusterNotRunning
+from kafkalab.waiting import wait_until
+
+__all__ = ["RUNNING", "Observer"]
+
+T = TypeVar("T")
+
+RUNNING: tuple[BrokerState, ...] = ("up", "starting", "isolated")
+"""States of a node whose process runs and answers."""
+
+_RUNS: tuple[BrokerState, ...] = (*RUNNING, "paused")
+
+
+class Observer:
+    """Asks the brokers of one cluster what they know, over connections of its own. It changes nothing.
+
+    Its methods may be called from any thread.
+
+    Parameters
+    ----------
+    backend
+        The back end that runs the cluster.
+    """
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._connections: dict[int, BrokerConnection] = {}
+        self._asking = threading.Lock()  # a connection carries one question at a time
+        self._groups = GroupReader(self._connect)
+        self._closed = threading.Event()
+
+    def close(self) -> None:
+        """Close all connections; whoever still waits for something gets `ClusterNotRunning`. Safe to call again."""
+        self._closed.set()
+        self._groups.close()
+        with self._asking:
+            for connection in self._connections.values():
+                connection.close()
+            self._connections.clear()
+
+    # -- views --------------------------------------------------------------------------------------------------
+
+    def describe(self, groups: bool = True, internal: bool = False) -> ClusterView:
+        """What the cluster shows at this moment; see `Cluster.describe`."""
+        backend = self._backend
+        answer = wait_until(self._ask_any, 5, "an answer from any broker", last_seen=self.states)
+        assert answer is not None  # wait_until returns nothing that is false
+        metadata, quorum = answer
+        brokers = {}
+        for node_id, node in backend.nodes().items():
+            state = backend.state(node_id)
+            if state == "up" and node.broker and node_id not in metadata.brokers:
+                state = "starting"
+            brokers[node_id] = BrokerView(
+                node_id,
+                backend.address(node_id, backend.spec.listeners[0].name) if node.broker else "",
+                node.rack,
+                state,
+                controller=node_id == quorum.leader,
+                voter=node_id in quorum.voters if quorum.voters else node.controller,
+            )
+        asked, silent = self._read_groups(metadata) if groups else ({}, frozenset())
+        return ClusterView(
+            metadata.cluster_id,
+            quorum.leader,
+            quorum.epoch,
+            brokers,
+            {name: parts for name, parts in metadata.topics.items() if internal or name not in metadata.internal},
+            asked,
+            silent,
+        )
+
+    def states(self) -> dict[int, BrokerState]:
+        """State of every node's process; see `Cluster.states`."""
+        return {i: self._backend.state(i) for i in self._backend.nodes()}
+
+    def acl_rules(self) -> dict[int, int]:
+        """How many ACL rules each broker knows, of those that are up.
+
+        Raises
+        ------
+        OSError
+            When one of them does not answer in time.
+        """
+        backend = self._backend
+        up = [i for i, node in backend.nodes().items() if node.broker and backend.state(i) == "up"]
+        return {broker: self._ask(broker, BrokerConnection.acl_rules) for broker in up}
+
+    # -- waiting ------------------------------------------------------------------------------------------------
+
+    def wait_for(self, condition: Callable[[ClusterView], T], what: str, timeout: float, *, groups: bool = False) -> T:
+        """Wait until the cluster shows something; see `Cluster.wait_for`."""
+        view: ClusterView | None = None
+
+        def look() -> T:
+            nonlocal view
+            view = self.describe(groups=groups)
+            return condition(view)
+
+        return wait_until(look, timeout, what, last_seen=lambda: view, ignore=(KeyError,))
+
+    def wait_until_ready(self, timeout: float) -> None:
+        """Wait until every broker is registered, a controller is active, and all brokers answer with the same metadata.
+
+        Raises
+        ------
+        BrokerFailed
+            When a node ends by itself meanwhile.
+        WaitTimeout
+            When they do not become one cluster in time.
+        """
+        backend = self._backend
+        seen: object = "no broker answered yet"
+
+        def ready() -> bool:
+            nonlocal seen
+            for node_id in backend.nodes():
+                backend.check_alive(node_id)
+            brokers = sorted(i for i, node in backend.nodes().items() if node.broker)
+            answers = {broker: self._ask(broker, BrokerConnection.metadata) for broker in brokers}
+            seen = {broker: sorted(answer.brokers) for broker, answer in answers.items()}
+            topics = answers[brokers[0]].topics
+            if any(set(a.brokers) != set(brokers) or a.topics != topics for a in answers.values()):
+                return False
+            seen = quorum = self._ask(brokers[0], BrokerConnection.quorum)
+            return quorum.leader is not None
+
+        what = "all brokers to be registered and to agree"
+        wait_until(ready, timeout, what, last_seen=lambda: seen, ignore=(OSError,), interval=0.02)
+
+    def wait_until_back(self, broker: int, timeout: float) -> None:
+        """Wait until a node is a member again: registered, unfenced, and it knows what its peers know.
+
+        A broker that was paused or cut off answers at once, but with what it knew before: it may still take itself for a
+        leader. So it must first have the metadata log as far as it was committed when the wait began.
+
+        Raises
+        ------
+        BrokerFailed
+            When it ends by itself.
+        BrokerNotRunning
+            When a fault verb ends it, from another thread.
+        WaitTimeout
+            When it is not back in time.
+        """
+        backend = self._backend
+        committed = -1
+        seen: object = "no answer yet"
+
+        def back() -> bool:
+            nonlocal committed, seen
+            self._require_open()
+            if backend.state(broker) not in _RUNS:
+                backend.check_alive(broker)  # it says why, or has started the node anew at another port
+                state = backend.state(broker)
+                if state not in _RUNS:
+                    raise BrokerNotRunning(f"broker {broker} was ended ({state}) before it was ready")
+            others = self._ask_any(but=broker) or self._ask_any()
+            if others is None:
+                return False
+            metadata, quorum = others
+            if committed < 0:
+                committed = quorum.high_watermark
+            seen = f"live brokers {sorted(metadata.brokers)}, {quorum}"
+            if quorum.leader is None or quorum.end_offsets.get(broker, -1) < committed:
+                return False
+            if not backend.nodes()[broker].broker:
+                return True
+            own = self._ask(broker, BrokerConnection.metadata)
+            agree = own.brokers.keys() == metadata.brokers.keys() and own.topics == metadata.topics
+            return broker in metadata.brokers and agree
+
+        wait_until(back, timeout, f"broker {broker} to be back in the cluster", last_seen=lambda: seen, ignore=(OSError,))
+
+    # -- questions ----------------------------------------------------------------------------------------------
+
+    def _ask(self, broker: int, question: Callable[[BrokerConnection], T]) -> T:
+        address = self._backend.control_address(broker)
+        with self._asking:
+            self._require_open()
+            connection = self._connections.get(broker)
+            if connection is None or connection.address != address:
+                connection = self._connections[broker] = self._connect(address)
+            return question(connection)
+
+    def _require_open(self) -> None:
+        if self._closed.is_set():
+            raise ClusterNotRunning("the cluster was stopped meanwhile")
+
+    def _connect(self, address: str) -> BrokerConnection:
+        keyring = self._backend.keyring
+        return BrokerConnection(address, context=keyring.observer_context() if keyring else None)
+
+    def _ask_any(self, *, but: int | None = None) -> tuple[Metadata, Quorum] | None:
+        """What a broker (another than `but`) knows, or None while those that may know are slow to answer.
+
+        A broker that is cut off, or back and not registered yet, answers with what it knew before. Its word counts only
+        if nobody listens who may know better.
+        """
+        self._require_open()
+        backend = self._backend
+        states = {i: backend.state(i) for i, node in backend.nodes().items() if node.broker and i != but}
+        outdated, slow = None, False
+        for broker in sorted((i for i in states if states[i] in RUNNING), key=lambda i: states[i] == "isolated"):
+            if states[broker] == "isolated" and (outdated or slow):
+                break
+            try:
+                metadata, quorum = self._ask(broker, _metadata_and_quorum)
+            except ConnectionRefusedError:
+                continue
+            except OSError:
+                slow = True
+                continue
+            if broker in metadata.brokers and states[broker] != "isolated":
+                return metadata, quorum
+            outdated = outdated or (metadata, quorum)
+        return None if slow else outdated
+
+    def _read_groups(self, metadata: Metadata) -> tuple[dict[str, GroupView], frozenset[int]]:
+        backend = self._backend
+        brokers = {b: backend.control_address(b) for b in metadata.brokers if b in backend.nodes()}
+        return self._groups.read(brokers, [p for partitions in metadata.topics.values() for p in partitions])
+
+
+def _metadata_and_quorum(connection: BrokerConnection) -> tuple[Metadata, Quorum]:
+    metadata = connection.metadata()
+    try:
+        return metadata, connection.quorum()
+    except OSError:
+        return metadata, NO_QUORUM

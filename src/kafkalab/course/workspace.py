@@ -1,0 +1,382 @@
+"""The learner's own folder: copies of chapters and labs, kept up to date, and never overwritten where they changed."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import date
+from itertools import count
+from pathlib import Path
+
+from kafkalab.course import manifest
+from kafkalab.course.content import FIRST, SOLUTIONS, Content, clone_dir, find_content
+from kafkalab.course.manifest import Entry
+from kafkalab.course.names import find_notebook, labs_of
+from kafkalab.course.versions import Version
+from kafkalab.errors import KafkaLabError
+
+__all__ = ["Update", "Workspace", "open_workspace", "reset", "solution", "workspace_dir"]
+
+HIDDEN = ".kafkalab"
+"""A workspace's own folder, with what it remembers: what was copied, and which tabs JupyterLab had open."""
+
+# The first line of a module that a learner writes.
+WRITTEN_IN = re.compile(rb"# Written in the lab (\w+)")
+
+
+@dataclass
+class Update:
+    """What an update did: names of files, as the course calls them.
+
+    Attributes
+    ----------
+    created
+        Whether this made a new workspace.
+    added, updated, removed
+        Files that are new in the course, that changed in it, and that are no longer part of it.
+    kept
+        Notebooks that were run, but not edited, before they were updated → the file that keeps that run.
+    left
+        Files that the course changed, but that were left alone → why.
+    """
+
+    created: bool = False
+    added: list[str] = field(default_factory=list)
+    updated: list[str] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+    kept: dict[str, Path] = field(default_factory=dict)
+    left: dict[str, str] = field(default_factory=dict)
+
+
+class Workspace:
+    """A folder of the learner's own.
+
+    It has the course's layout (``notebooks``, ``labs``), so links between notebooks, labs and pictures work in it.
+    Notebooks come without outputs, and solutions only on request. A file counts as changed when somebody edited it;
+    running a notebook rewrites its outputs and metadata and is no edit.
+
+    Parameters
+    ----------
+    folder
+        The folder. It need not exist.
+    content
+        The course that is copied.
+    """
+
+    def __init__(self, folder: Path, content: Content) -> None:
+        self.folder = folder
+        self._content = content
+
+    def update(self) -> Update:
+        """Copy what is new, update what is untouched, and leave alone what the learner changed or deleted.
+
+        Two processes can update at the same time: one waits for the other.
+
+        Raises
+        ------
+        KafkaLabError
+            When the folder cannot be written or is part of the course itself. Nothing of the learner's is lost, and
+            the next call goes on.
+        """
+        done = Update()
+        with self._changing() as entries:
+            if not any((self.folder / name).exists() for name in entries):
+                entries.clear()  # everything was deleted: that asks for a new workspace
+            solutions = self._content.solutions()
+            wanted = self._content.files() | {name: path for name, path in solutions.items() if name in entries}
+            for name, path in wanted.items():
+                entries[name] = self._update_file(name, Version.for_learners(path), entries.get(name), done)
+            for name in entries.keys() - wanted.keys():
+                if solutions or not name.startswith(f"{SOLUTIONS}/"):
+                    self._remove_file(name, entries.pop(name), done)
+            done.created = len(done.added) == len(wanted)
+        return done
+
+    def open(self, name: str | None = None) -> Path:
+        """The file of a chapter or lab, which is copied if it's missing; without a name, the first chapter.
+
+        Raises
+        ------
+        KafkaLabError
+            When no notebook, or more than one, is meant, or the folder cannot be written.
+        """
+        found = FIRST if name is None else find_notebook(name, self._content)
+        path = self.folder / found
+        if not path.exists():
+            with self._changing() as entries:
+                self._refresh(found, self._content.files()[found], entries)
+        return path
+
+    def reset(self, name: str) -> tuple[Path, Path | None]:
+        """A fresh copy of a chapter or lab.
+
+        Returns
+        -------
+        tuple of Path and (Path or None)
+            The fresh notebook, and the file beside it that keeps what was there before, if that was not untouched.
+
+        Raises
+        ------
+        KafkaLabError
+            When no notebook, or more than one, is meant, or the folder cannot be written.
+        """
+        notebook = find_notebook(name, self._content)
+        with self._changing() as entries:
+            kept = self._refresh(notebook, self._content.files()[notebook], entries)
+        return self.folder / notebook, kept
+
+    def find_solution(self, name: str) -> str:
+        """The solution of a lab, by its name in the course (``solutions/…/….ipynb``).
+
+        Raises
+        ------
+        KafkaLabError
+            When no lab, or more than one, is meant, or this course has no solution of it.
+        """
+        found = find_notebook(name, self._content)
+        stem = Path(found).stem
+        if found.startswith("notebooks/"):
+            labs = ", ".join(Path(path).stem for path in labs_of(found, self._content)) or "none"
+            raise KafkaLabError(f"{stem} is a chapter, and only labs have solutions; its labs: {labs}")
+        notebook = found.replace("labs/", f"{SOLUTIONS}/", 1)
+        if notebook not in self._content.solutions():
+            raise KafkaLabError(f"this copy of the course has no solution of {stem}; ask your teacher for it")
+        return notebook
+
+    def solution(self, name: str) -> tuple[Path, list[Path]]:
+        """Copy a lab's solution into ``solutions``, with the modules that it needs.
+
+        Returns
+        -------
+        tuple of Path and list of Path
+            The solution's notebook, and the files beside it that keep what the learner changed in an earlier copy.
+
+        Raises
+        ------
+        KafkaLabError
+            When no lab, or more than one, is meant, this course has no solution of it, or the folder cannot be written.
+        """
+        notebook = self.find_solution(name)
+        lab = Path(notebook).stem
+        files = self._content.solutions()
+        # A module that another lab asks for would spoil that one.
+        beside = [path for path in files if Path(path).parent == Path(notebook).parent and not path.endswith(".ipynb")]
+        modules = [path for path in beside if _written_in(files[path]) in (None, lab)]
+        with self._changing() as entries:
+            kept = [self._refresh(name, files[name], entries) for name in (notebook, *modules)]
+        return self.folder / notebook, [path for path in kept if path]
+
+    def _update_file(self, name: str, fresh: Version, known: Entry | None, done: Update) -> Entry:
+        path = self.folder / name
+        try:
+            mine = Version.of(path.read_bytes(), name)
+        except FileNotFoundError:
+            if known is None and not path.is_symlink():
+                _write(path, fresh.data)
+                done.added.append(name)
+                return Entry.of(fresh)
+            return self._leave(name, fresh, known, "you deleted it", done)
+        except OSError as error:  # a folder, or a file that may not be read
+            return self._leave(name, fresh, known, f"it can't be read: {error.strerror}", done)
+
+        untouched = known is not None and mine.digest == known.copied
+        if mine.sources == fresh.sources:
+            if untouched and mine.digest != fresh.digest:
+                _write(path, fresh.data)  # only metadata differ
+            return Entry.of(fresh)
+        if not untouched:
+            if known is None:
+                return self._leave(name, fresh, known, "it was there already", done)
+            if mine.sources != known.sources:
+                return self._leave(name, fresh, known, "you changed it", done)
+            done.kept[name] = _keep(path)
+        _write(path, fresh.data)
+        done.updated.append(name)
+        return Entry.of(fresh)
+
+    @staticmethod
+    def _leave(name: str, fresh: Version, known: Entry | None, why: str, done: Update) -> Entry:
+        if known is None or known.seen != fresh.digest:  # said once for each version
+            done.left[name] = why
+        return replace(known, seen=fresh.digest) if known else Entry(None, None, fresh.digest)
+
+    def _remove_file(self, name: str, known: Entry, done: Update) -> None:
+        path = self.folder / name
+        try:
+            untouched = Version.of(path.read_bytes(), name).digest == known.copied
+        except OSError:
+            return
+        if not untouched:
+            done.left[name] = "it is no longer part of the course"
+            return
+        path.unlink()
+        done.removed.append(name)
+        for folder in path.relative_to(self.folder).parents[:-1]:
+            if any((self.folder / folder).iterdir()):
+                break
+            (self.folder / folder).rmdir()
+
+    def _refresh(self, name: str, source: Path, entries: dict[str, Entry]) -> Path | None:
+        """Put a fresh copy in place, and return the file that keeps the old one if that was not untouched."""
+        path = self.folder / name
+        fresh = Version.for_learners(source)
+        kept = None
+        if os.path.lexists(path):
+            known = entries.get(name)
+            digest = Version.of(path.read_bytes(), name).digest
+            if digest != fresh.digest and not (known and digest == known.copied):
+                kept = _keep(path)
+        _write(path, fresh.data)
+        entries[name] = Entry.of(fresh)
+        return kept
+
+    @contextmanager
+    def _changing(self) -> Iterator[dict[str, Entry]]:
+        """Give out the entries to change, and store them; other processes wait."""
+        root = self._content.root.resolve()
+        folder = self.folder.resolve()
+        if folder == root or any(folder.is_relative_to(root / name) for name in ("notebooks", "labs", SOLUTIONS)):
+            raise KafkaLabError(f"{self.folder} holds the course itself; name another folder for your workspace")
+        hidden = self.folder / HIDDEN
+        try:
+            hidden.mkdir(parents=True, exist_ok=True)
+            with open(hidden / "lock", "w") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                entries = manifest.load(hidden / "manifest.json")
+                before = dict(entries)
+                try:
+                    yield entries
+                finally:
+                    if entries != before:
+                        manifest.save(hidden / "manifest.json", entries)
+        except OSError as error:
+            raise KafkaLabError(_sentence(self.folder, error)) from error
+
+
+def _sentence(folder: Path, error: OSError) -> str:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return f"there is no space left for the workspace {folder}; free some, then call it again to go on"
+    what = f"{error.strerror}: {error.filename}" if error.filename else error.strerror
+    return f"the workspace {folder} can't be written ({what}); name another folder: kafkalab lab --workspace DIR"
+
+
+def _write(path: Path, data: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.draft")
+    try:
+        draft.write_bytes(data)
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _keep(path: Path) -> Path:
+    """Copy a file to a name beside it that nothing has yet, with today's date."""
+    for number in count(1):
+        mark = f"{date.today()}" if number == 1 else f"{date.today()}.{number}"
+        kept = path.with_name(f"{path.stem}.{mark}{path.suffix}")
+        try:
+            file = kept.open("xb")
+        except FileExistsError:
+            continue
+        try:
+            with file:
+                file.write(path.read_bytes())
+        except OSError:
+            kept.unlink()
+            raise
+        return kept
+    raise AssertionError  # count() does not end
+
+
+def _written_in(path: Path) -> str | None:
+    """The lab in which a learner writes this module, or None for any other file."""
+    if path.suffix != ".py":
+        return None
+    with path.open("rb") as file:
+        found = WRITTEN_IN.match(file.readline())
+    return found[1].decode() if found else None
+
+
+def workspace_dir(given: Path | None = None) -> Path:
+    """The folder of the learner's workspace.
+
+    Parameters
+    ----------
+    given
+        A folder that was asked for. Without it, the one that ``KAFKALAB_WORKSPACE`` names; else the workspace that
+        this process works in; else ``workspace`` in the clone, or ``~/kafkalab`` for an installed package.
+    """
+    if given is None and (named := os.environ.get("KAFKALAB_WORKSPACE")):
+        given = Path(named)
+    if given is not None:
+        return given.expanduser().absolute()
+    here = Path.cwd()
+    for folder in (here, *here.parents):
+        if (folder / HIDDEN / "manifest.json").exists():
+            return folder
+    clone = clone_dir()
+    return clone / "workspace" if clone else Path.home() / "kafkalab"
+
+
+def open_workspace(given: Path | None = None) -> Workspace:
+    """The learner's workspace with this package's course, as it is; `Workspace.update` brings it up to date.
+
+    Parameters
+    ----------
+    given
+        See `workspace_dir`.
+
+    Raises
+    ------
+    KafkaLabError
+        When the course's notebooks are missing.
+    """
+    return Workspace(workspace_dir(given), find_content())
+
+
+def reset(name: str) -> Path:
+    """A fresh copy of a chapter or lab in the learner's workspace; the old one is kept beside it, with a date.
+
+    Parameters
+    ----------
+    name
+        See `find_notebook`.
+
+    Returns
+    -------
+    Path
+        The fresh notebook.
+
+    Raises
+    ------
+    KafkaLabError
+        When no notebook, or more than one, is meant, or the workspace cannot be written.
+    """
+    return open_workspace().reset(name)[0]
+
+
+def solution(name: str) -> Path:
+    """Copy a lab's solution, with the modules that it needs, into the learner's workspace.
+
+    Parameters
+    ----------
+    name
+        See `find_notebook`.
+
+    Returns
+    -------
+    Path
+        The solution's notebook.
+
+    Raises
+    ------
+    KafkaLabError
+        When no lab, or more than one, is meant, this course has no solution of it, or the workspace cannot be written.
+    """
+    return open_workspace().solution(name)[0]

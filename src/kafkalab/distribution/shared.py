@@ -1,0 +1,230 @@
+"""What all clones of the course on a machine share in the cache: made once, kept while it is used, swept when it is not.
+
+An *entry* is a folder in the cache, named after the content of what it was made from. Beside it, in ``locks``, stand two
+files: one is locked by the process that makes the entry, the other by each process that uses it, and that file's time
+tells when the entry was last used.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import functools
+import hashlib
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO
+
+from kafkalab.errors import KafkaLabError
+from kafkalab.paths import cache_dir
+
+__all__ = [
+    "PREPARING_VARIABLE",
+    "UNUSED_DAYS",
+    "Report",
+    "announce",
+    "cache_folder",
+    "environment_dir",
+    "made_by_one",
+    "mark_used",
+    "sweep",
+]
+
+Report = Callable[[str, int, int], None]
+"""Told of progress: what is being done, how many units are done, how many there are in all."""
+
+PREPARING_VARIABLE = "KAFKALAB_PREPARING"
+"""Names a folder. While a process fetches or prepares something, it keeps a file there that says what."""
+
+UNUSED_DAYS = 30
+"""An entry that nobody has used for so long is swept."""
+
+_ENTRIES = ("archives", "jars", "registries")
+# Of earlier versions of the course, which had them elsewhere, and of processes that were killed.
+_LEFT_BEHIND = ("archives/*.jsa", "bin", "bootstrap-*.checkpoint", "registry-*", "*-jars-*", "download-*", "unpack-*")
+
+
+def announce(what: str, done: int, total: int) -> None:
+    """A `Report` that writes a line to standard error: sizes in MB, small numbers as steps, and no number for a single step."""
+    amount = f"{done / 1e6:.0f} of {total / 1e6:.0f} MB" if total > 1000 else f"{done} of {total}"
+    print(what if total == 1 else f"{what}: {amount}", file=sys.stderr, flush=True)
+
+
+def cache_folder(*parts: str) -> Path:
+    """A folder in the cache, made if it is not there.
+
+    Raises
+    ------
+    KafkaLabError
+        When it cannot be made; the message names the folder and says what to do.
+    """
+    folder = cache_dir().joinpath(*parts)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _unusable(error) from error
+    return folder
+
+
+def _unusable(error: OSError) -> KafkaLabError:
+    return KafkaLabError(
+        f"the cache folder {cache_dir()} can't be written ({error.strerror}). "
+        "Free it, or name another one: export KAFKALAB_CACHE=/another/folder"
+    )
+
+
+def _lock_file(entry: Path, purpose: str) -> Path:
+    return cache_folder("locks") / f"{entry.parent.name}-{entry.name}.{purpose}"
+
+
+@contextlib.contextmanager
+def made_by_one(entry: Path, what: str, report: Report | None = None) -> Iterator[None]:
+    """Let one process at a time make an entry; the others wait, say what for, and find it made.
+
+    The time that this takes doesn't count against the time limit of a cell that `kafkalab run` executes.
+
+    Parameters
+    ----------
+    entry
+        Its folder.
+    what
+        What is made, for messages: ``the schema registry``.
+    report
+        Told of the wait. Without it, a line on standard error tells of it.
+
+    Raises
+    ------
+    KafkaLabError
+        When the cache can't be written.
+    """
+    path = _lock_file(entry, "making")
+    with _told_of_preparing(what), _opened(path) as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            (report or announce)(f"waiting for process {lock.read().strip() or '?'}, which prepares {what}", 0, 1)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        lock.seek(0)
+        lock.truncate()
+        lock.write(str(os.getpid()))
+        lock.flush()
+        yield
+
+
+def _opened(path: Path) -> IO[str]:
+    try:
+        return open(os.open(path, os.O_RDWR | os.O_CREAT, 0o644), "r+")
+    except OSError as error:
+        raise _unusable(error) from error
+
+
+@contextlib.contextmanager
+def _told_of_preparing(what: str) -> Iterator[None]:
+    folder = os.environ.get(PREPARING_VARIABLE)
+    if not folder or not os.path.isdir(folder):
+        yield
+        return
+    with tempfile.NamedTemporaryFile("w", dir=folder) as note:
+        note.write(what)
+        note.flush()
+        yield
+
+
+@functools.cache
+def _kept_open(path: Path, process: int) -> IO[str] | None:
+    try:
+        lock = _opened(path)
+    except KafkaLabError:  # a cache that can only be read: nobody sweeps it either
+        return None
+    fcntl.flock(lock, fcntl.LOCK_SH)
+    return lock
+
+
+def mark_used(entry: Path) -> None:
+    """Note that this process uses an entry, now and until it ends: it isn't swept meanwhile."""
+    with contextlib.suppress(KafkaLabError):
+        lock = _kept_open(_lock_file(entry, "used"), os.getpid())
+        if lock is not None:
+            os.utime(lock.fileno())
+
+
+def sweep(unused_days: float = UNUSED_DAYS) -> int:
+    """Remove what nobody has used for some time, and the commands of environments whose Java or course is gone.
+
+    Returns
+    -------
+    int
+        How many bytes that freed.
+    """
+    freed = 0
+    for entry in (path for kind in _ENTRIES for path in cache_dir().glob(f"{kind}/*/")):
+        freed += _sweep_entry(entry, unused_days)
+    for environment in cache_dir().glob("environments/*/"):
+        if _is_orphaned(environment):
+            freed += _removed(environment)
+    for left in (path for pattern in _LEFT_BEHIND for path in cache_dir().glob(pattern)):
+        if _days_since(left) > unused_days:
+            freed += _removed(left)
+    return freed
+
+
+def _is_orphaned(environment: Path) -> bool:
+    try:
+        owners = (environment / "owners").read_text().splitlines()
+    except FileNotFoundError:
+        return _days_since(environment) > 1  # until then, somebody may be making it
+    return not all(map(os.path.exists, owners))
+
+
+def _sweep_entry(entry: Path, unused_days: float) -> int:
+    path = _lock_file(entry, "used")
+    if _days_since(path if path.exists() else entry) <= unused_days:
+        return 0
+    with _opened(path) as used, _opened(_lock_file(entry, "making")) as making:
+        try:
+            for lock in (making, used):
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return 0
+        return _removed(entry)
+
+
+def _days_since(path: Path) -> float:
+    try:
+        return (time.time() - path.stat().st_mtime) / 86_400
+    except FileNotFoundError:  # another process sweeps, too
+        return 0
+
+
+def _removed(path: Path) -> int:
+    files = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file() and not file.is_symlink()]
+    # A file with another name somewhere else frees nothing.
+    freed = sum(status.st_size for status in (file.stat() for file in files) if status.st_nlink == 1)
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+    return freed
+
+
+def environment_dir(java: Path) -> Path:
+    """The folder of what names this clone's own files: its Java, its packages. It's swept when one of them is gone.
+
+    Parameters
+    ----------
+    java
+        The ``java`` command.
+    """
+    owners = f"{java}\n{Path(__file__).parent}\n"
+    folder = cache_folder("environments", hashlib.sha256(owners.encode()).hexdigest()[:12])
+    note = folder / "owners"
+    if not note.exists():
+        draft = folder / f".owners.{os.getpid()}"
+        draft.write_text(owners)
+        draft.replace(note)
+    return folder

@@ -1,0 +1,146 @@
+"""A streaming query, batch by batch, as it goes."""
+
+from __future__ import annotations
+
+import html
+import math
+import threading
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from kafkalab.waiting import wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.sql.streaming import StreamingQuery
+
+__all__ = ["show_progress"]
+
+_SHOWN = 8  # batches
+_BAR = 160  # pixels
+
+
+def show_progress(query: StreamingQuery, timeout: float = 120.0) -> int:
+    """Show a streaming query's batches until it has processed all that is there now, or ended.
+
+    In a notebook this is a table that grows; elsewhere a line per batch. The query itself goes on.
+
+    Parameters
+    ----------
+    query
+        A query that was started.
+    timeout
+        Seconds to wait at most.
+
+    Returns
+    -------
+    int
+        How many records it has read so far.
+
+    Raises
+    ------
+    StreamingQueryException
+        When the query failed.
+    WaitTimeout
+        When it still has something to do after `timeout` seconds.
+    """
+    view = _Table() if _in_notebook() else _Lines()
+    batches: dict[int, Mapping[str, Any]] = {}
+    called_at = datetime.now(UTC)
+    catching_up = _CatchingUp(query)
+    catching_up.start()
+
+    def look() -> bool:
+        ended = not catching_up.is_alive()
+        batches.update({p["batchId"]: p for p in query.recentProgress})
+        done = ended or any(_took_all(batch, called_at) for batch in batches.values())
+        view.show(list(batches.values()), done)
+        return done
+
+    wait_until(look, timeout, "the query to process all that is there", last_seen=lambda: query.status, interval=0.3)
+    if catching_up.error is not None:
+        raise catching_up.error
+    return sum(p["numInputRows"] for p in batches.values())
+
+
+def _took_all(batch: Mapping[str, Any], since: datetime) -> bool:
+    # Where records keep coming there is always more: all that was there when the batch began is enough.
+    offsets = [(source["endOffset"], source["latestOffset"]) for source in batch["sources"]]
+    return datetime.fromisoformat(batch["timestamp"]) >= since and all(
+        end == latest and latest != "None"  # so PySpark writes that a source does not tell
+        for end, latest in offsets
+    )
+
+
+class _CatchingUp(threading.Thread):
+    # That there is nothing more, or that the query failed, the JVM tells by returning from a call: hence a thread.
+    def __init__(self, query: StreamingQuery) -> None:
+        super().__init__(name="processAllAvailable", daemon=True)
+        self.error: Exception | None = None
+        self._query = query
+
+    def run(self) -> None:
+        try:
+            self._query.processAllAvailable()
+        except Exception as error:
+            self.error = error
+
+
+class _Lines:
+    def __init__(self) -> None:
+        self._shown = 0
+
+    def show(self, batches: list[Mapping[str, Any]], done: bool) -> None:
+        for batch in batches[self._shown :]:
+            print(f"batch {batch['batchId']}: {batch['numInputRows']} records, {_rate(batch)}")
+        self._shown = len(batches)
+
+
+class _Table:
+    """A display that is replaced with each look, so the stored notebook keeps the last one."""
+
+    def __init__(self) -> None:
+        from IPython.display import HTML, display
+
+        self._html: Any = HTML
+        self._handle: Any = display(HTML(""), display_id=True)
+        self._last = ""
+
+    def show(self, batches: list[Mapping[str, Any]], done: bool) -> None:
+        page = _page(batches, done)
+        if page != self._last:
+            self._last = page
+            self._handle.update(self._html(page))
+
+
+def _page(batches: list[Mapping[str, Any]], done: bool) -> str:
+    total = sum(batch["numInputRows"] for batch in batches)
+    most = max((batch["numInputRows"] for batch in batches), default=0) or 1
+    rows = "".join(
+        f"<tr><td>{batch['batchId']}</td><td>{batch['numInputRows']:,}</td>"
+        f'<td style="text-align:left"><div style="background:#4c78a8;height:.8em;'
+        f'width:{round(_BAR * batch["numInputRows"] / most)}px"></div></td>'
+        f"<td>{html.escape(_rate(batch))}</td></tr>"
+        for batch in batches[-_SHOWN:]
+    )
+    state = "all processed" if done else "running …"
+    return (
+        "<table><thead><tr><th>batch</th><th>records</th><th></th><th>speed</th></tr></thead>"
+        f"<tbody>{rows}</tbody></table><p>{total:,} records in {len(batches)} batches, {state}</p>"
+    )
+
+
+def _rate(batch: Mapping[str, Any]) -> str:
+    # Spark leaves the rate out, or gives NaN, for a batch that took no time.
+    rate = batch.get("processedRowsPerSecond")
+    return f"{rate:,.0f} records/s" if rate is not None and not math.isnan(rate) else "–"
+
+
+def _in_notebook() -> bool:
+    try:
+        from IPython import get_ipython
+    except ImportError:
+        return False
+    shell = get_ipython()
+    return shell is not None and getattr(shell, "kernel", None) is not None

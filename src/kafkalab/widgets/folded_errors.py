@@ -1,0 +1,37 @@
+"""Our own errors in a cell: one sentence, with the traceback folded below it."""
+
+from __future__ import annotations
+
+import re
+from html import escape
+from types import TracebackType
+
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.display import display
+
+from kafkalab.errors import KafkaLabError
+
+__all__ = ["fold_errors"]
+
+_COLOUR_CODES = re.compile(r"\x1b\[[0-9;]*m")
+_RED, _PLAIN = "\x1b[31m", "\x1b[0m"
+
+
+def fold_errors(shell: InteractiveShell) -> None:
+    """Show each `KafkaLabError` of this notebook as one sentence from now on; other errors look as ever."""
+    shell.set_custom_exc((KafkaLabError,), _show)
+
+
+def _show(
+    shell: InteractiveShell,
+    kind: type[BaseException],
+    error: BaseException,
+    traceback: TracebackType | None,
+    tb_offset: int | None = None,
+) -> None:
+    lines = shell.InteractiveTB.structured_traceback(kind, error, traceback, tb_offset=tb_offset)
+    sentence = next(iter(str(error).splitlines()), "")
+    shell._showtraceback(kind, error, [f"{_RED}{kind.__name__}{_PLAIN}: {sentence}"])  # the cell has failed, for JupyterLab too
+    whole = _COLOUR_CODES.sub("", "\n".join(lines))
+    html = f"<details><summary>Where it happened</summary><pre>{escape(whole)}</pre></details>"
+    display({"text/html": html, "text/plain": whole}, raw=True)

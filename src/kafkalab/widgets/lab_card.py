@@ -1,0 +1,220 @@
+"""The card of a lab: what it takes, what is met and what is not, hints, a fresh copy, the solution."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Mapping
+from html import escape
+from pathlib import Path
+
+import ipywidgets
+from IPython.core.getipython import get_ipython
+
+from kafkalab import progress
+from kafkalab.checks import lab as checks
+from kafkalab.checks.context import CheckContext
+from kafkalab.checks.lab import Lab, Notebook, Report, Result
+from kafkalab.errors import KafkaLabError
+from kafkalab.widgets.live import Live
+from kafkalab.widgets.prose import prose
+
+__all__ = ["LabCard"]
+
+_COLOURS = {"met": "#1f883d", "unmet": "#d1242f", "waiting": "#6e7781"}
+_SYMBOLS = {"met": "✓", "unmet": "✗", "waiting": "·"}
+
+
+class LabCard(Live):
+    """What a lab asks for and how far the learner is, with buttons: Check, Next hint, Reset, Solution.
+
+    Check looks at the cluster again, with the notebook's variables that are named as the answers of `check`, and for
+    answers without such a variable with what `check` was given last. A `check` in a cell updates the card, too. Where
+    the cluster panel is open, the card stands there. A stored notebook shows it as text.
+
+    Parameters
+    ----------
+    name
+        The notebook of the lab: ``"02_failsafe"``.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._notebook = _find(name)
+        self._reports: dict[str, Report] = {}
+        self._contexts: dict[str, CheckContext] = {}
+        self._hints: dict[str, int] = {}
+        self._busy = False
+        self._lock = threading.RLock()
+        self._list, self._said, self._opened = (_html() for _ in range(3))
+        self._check = _button("Check", self._check_now, "primary")
+        self._hint = _button("Next hint", self._next_hint)
+        self._reset = _button("Reset", self._ask("Start this notebook again? Your copy is kept beside it.", "reset"))
+        self._solution = _button("Solution", self._ask("Show the solution? A hint often helps more.", "solution"))
+        self._asking = ipywidgets.VBox()
+        buttons = ipywidgets.HBox(
+            [self._check, self._hint, self._reset, self._solution], layout=ipywidgets.Layout(flex_flow="row wrap")
+        )
+        root = ipywidgets.VBox([_html(self._head()), self._list, buttons, self._asking, self._said, self._opened])
+        root.layout = ipywidgets.Layout(padding="6px 10px", border="1px solid var(--jp-border-color1, #c9d1d9)")
+        super().__init__(root)
+        checks.on_report.append(self._reported)
+        self._show()
+
+    @property
+    def current(self) -> Lab:
+        """The first check that has not passed; the last one when all have."""
+        labs = self._notebook.labs
+        return next((lab for lab in labs if not self._reports.get(lab.id)), labs[-1])
+
+    def _head(self) -> str:
+        takes = f"{self._notebook.difficulty} · {self._notebook.minutes} minutes · needs {escape(self._notebook.needs)}"
+        return f'<div style="line-height:1.4"><b>{escape(self._notebook.stem)}</b><br>{takes}</div>'
+
+    def _reported(self, report: Report, ctx: CheckContext) -> None:
+        if report.lab in [lab.id for lab in self._notebook.labs]:
+            with self._lock:
+                self._reports[report.lab], self._contexts[report.lab] = report, ctx
+                self._show()
+
+    def _check_now(self, _: object) -> None:
+        """Look at the current check, in a thread of its own: it takes seconds."""
+        with self._lock:
+            if self._busy:
+                return
+            lab, known = self.current, self._contexts.get(self.current.id)
+            variables: Mapping[str, object] = getattr(get_ipython(), "user_ns", {})
+            cluster = known.cluster if known else variables.get("cluster")
+            if cluster is None:
+                self._said.value = "There's no cluster yet. Run the cell that starts it."
+                return
+            self._busy = self._check.disabled = True
+            self._said.value = f"Checking {lab.id} …"
+        ctx = CheckContext(cluster, {**(known.answers if known else {}), **variables})
+        threading.Thread(target=self._evaluate, args=(lab, ctx), name="kafkalab-check", daemon=True).start()
+
+    def _evaluate(self, lab: Lab, ctx: CheckContext) -> None:
+        said = ""
+        try:
+            report = checks.evaluate(lab, ctx)
+            progress.record_lab(lab.id, bool(report))
+            self._reports[lab.id] = report
+        except Exception as error:  # shown where the learner looks, since no cell is there to raise in
+            said = f"The check itself failed: {escape(str(error) or type(error).__name__)}"
+        with self._lock:
+            self._busy = self._check.disabled = False
+            self._said.value = said
+            self._show()
+
+    def _next_hint(self, _: object) -> None:
+        lab = self.current
+        self._hints[lab.id] = min(self._hints.get(lab.id, 0) + 1, len(lab.hints))
+        self._show()
+
+    def _ask(self, question: str, action: str) -> Callable[[object], None]:
+        def ask(_: object) -> None:
+            yes = _button("Yes", lambda _: self._answer(action))
+            no = _button("No", lambda _: self._answer(None))
+            self._asking.children = [_html(escape(question)), ipywidgets.HBox([yes, no])]
+
+        return ask
+
+    def _answer(self, action: str | None) -> None:
+        from kafkalab import course  # here, since only these two buttons need it
+
+        self._asking.children = []
+        try:
+            if action == "reset":
+                course.reset(self._notebook.stem)
+                said = "The notebook is fresh again. Choose File → Reload Notebook from Disk."
+            elif action == "solution":
+                said = f"The solution: {_link(course.solution(self._notebook.stem))}"
+            else:
+                return
+        except KafkaLabError as error:
+            said = escape(str(error))
+        self._said.value = said
+
+    def _show(self) -> None:
+        passed = sum(bool(self._reports.get(lab.id)) for lab in self._notebook.labs)
+        parts = [f"<b>{passed} of {len(self._notebook.labs)} passed</b>" if len(self._notebook.labs) > 1 else ""]
+        for lab in self._notebook.labs:
+            parts.append(_lab_html(lab, self._reports.get(lab.id), is_current=lab is self.current))
+        if passed == len(self._notebook.labs) and (following := _next_of(self._notebook)):
+            parts.append(f"<div>{_link(following, 'Next lab →')}</div>")
+        self._list.value = f'<div style="line-height:1.4">{"".join(parts)}</div>'
+        lab, shown = self.current, self._hints.get(self.current.id, 0)
+        self._opened.value = "".join(
+            f'<div style="line-height:1.4;margin-top:4px"><b>Hint {number} of {len(lab.hints)}.</b> {prose(text)}</div>'
+            for number, text in enumerate(lab.hints[:shown], 1)
+        )
+        self._hint.disabled = shown == len(lab.hints)
+
+    def _in_cell(self) -> ipywidgets.Widget:
+        return self._show_beside("The lab card")
+
+    def _still(self) -> dict[str, str]:
+        notebook = self._notebook
+        lines = [f"{notebook.stem}: {notebook.difficulty}, {notebook.minutes} minutes, needs {notebook.needs}"]
+        for lab in notebook.labs:
+            lines.append(f"{lab.id}: {lab.title}")
+            lines += [f"  · {requirement.says}" for requirement in lab.requirements]
+        return {"text/plain": "\n".join(lines)}
+
+
+def _find(name: str) -> Notebook:
+    known = checks.notebooks()
+    if name in known:
+        return known[name]
+    near = [stem for stem in known if stem[:2] == name[:2]] or list(known)
+    raise KafkaLabError(f"there is no lab notebook {name!r}; did you mean {' or '.join(near)}?")
+
+
+def _next_of(notebook: Notebook) -> Path | None:
+    """The notebook of the next lab, as seen from the one of this lab; None after the last one."""
+    stems = list(checks.notebooks())
+    place = stems.index(notebook.stem) + 1
+    if place == len(stems):
+        return None
+    return next(iter(sorted(Path("..").glob(f"*/{stems[place]}.ipynb"))), None)
+
+
+def _link(path: Path, words: str = "") -> str:
+    """A link to a notebook, relative to the folder of this one; the panel opens it in JupyterLab."""
+    target = escape(Path(os.path.relpath(path)).as_posix())
+    return f'<a href="{target}" data-kafkalab-open="{target}" style="color:#2678d9">{words or escape(path.name)}</a>'
+
+
+def _lab_html(lab: Lab, report: Report | None, *, is_current: bool) -> str:
+    results = report.results if report is not None else tuple(Result(r.says, "waiting") for r in lab.requirements)
+    first = next((result for result in results if result.state == "unmet"), None)
+    met = sum(result.state == "met" for result in results)
+    state = "met" if report else "unmet" if first else "waiting"
+    rows = "".join(_result_html(result, result.message if result is first else "") for result in results)
+    others = "".join(
+        f"<li>{escape(result.says)}: {prose(result.message)}</li>"
+        for result in results
+        if result.message and result is not first
+    )
+    more = f"<details><summary>More about the others</summary><ul>{others}</ul></details>" if others else ""
+    title = f"{_mark(state)} {escape(lab.title)} <small>{escape(lab.id)}, {met} of {len(results)} met</small>"
+    return f"<details{' open' if is_current else ''}><summary>{title}</summary>{rows}{more}</details>"
+
+
+def _result_html(result: Result, message: str) -> str:
+    detail = f'<div style="margin-left:20px">{prose(message)}</div>' if message else ""
+    return f'<div style="margin-left:14px">{_mark(result.state)} {prose(result.says)}{detail}</div>'
+
+
+def _mark(state: str) -> str:
+    words = {"met": "met", "unmet": "not met", "waiting": "not looked at yet"}[state]
+    return f'<span style="color:{_COLOURS[state]};font-weight:700" role="img" aria-label="{words}">{_SYMBOLS[state]}</span>'
+
+
+def _html(value: str = "") -> ipywidgets.HTML:
+    return ipywidgets.HTML(value, layout=ipywidgets.Layout(width="100%", margin="2px 0"))
+
+
+def _button(label: str, action: Callable[[object], None], style: str = "") -> ipywidgets.Button:
+    button = ipywidgets.Button(description=label, button_style=style, layout=ipywidgets.Layout(width="auto"))
+    button.on_click(action)
+    return button

@@ -1,0 +1,102 @@
+"""The cluster panel: beside the notebook, the card of its lab and the maps of its clusters.
+
+JupyterLab's extension of the course (``cli/jupyter/labextensions``) imports this module in the notebook's kernel and
+shows the widget whose model it names. Without the extension nothing imports it.
+"""
+
+from __future__ import annotations
+
+import functools
+from html import escape
+from typing import Protocol
+
+import ipywidgets
+from IPython.core.getipython import get_ipython
+
+from kafkalab.cluster import running
+from kafkalab.widgets.cluster_map import ClusterMap
+from kafkalab.widgets.folded_errors import fold_errors
+from kafkalab.widgets.live import Live
+from kafkalab.widgets.watcher import Watchable
+
+__all__ = ["ClusterPanel", "model_id"]
+
+_WIDE = ipywidgets.Layout(width="100%")
+_STOPPED = "The cluster has stopped."
+
+
+class Followed(Watchable, Protocol):
+    """What the panel needs of a cluster."""
+
+    name: str
+
+
+class ClusterPanel:
+    """The lab's card, and below it one map for each running cluster; no map until the first cluster starts.
+
+    Attributes
+    ----------
+    widget
+        What JupyterLab shows.
+    """
+
+    def __init__(self) -> None:
+        self._card = ipywidgets.VBox(layout=_WIDE)
+        self._body = ipywidgets.VBox(layout=_WIDE)
+        self._body.add_class("kafkalab-maps")  # the extension looks whether it is empty
+        self.widget = ipywidgets.VBox([self._card, self._body], layout=_WIDE)
+        self._clusters: list[Followed] = []
+        self._maps: dict[int, ClusterMap] = {}  # by identity of the cluster
+        self._ours: dict[int, ClusterMap] = {}  # those among them that no cell made
+
+    def follow(self, cluster: Followed) -> None:
+        """Show a cluster until it stops."""
+        self._clusters.append(cluster)
+        # Before the map asks for the same: its widgets are closed at the end, and must be gone from here by then.
+        cluster.on_stop(lambda: self._forget(cluster))
+        own = ClusterMap(cluster)
+        self.show(own)
+        self._ours[id(cluster)] = own
+
+    def show(self, display: Live) -> None:
+        """Show a map in place of the one shown so far of the same cluster, or the card of the notebook's lab."""
+        if isinstance(display, ClusterMap):
+            self._show_map(display)
+        else:
+            self._card.children = [display.widget]
+
+    def _show_map(self, cluster_map: ClusterMap) -> None:
+        key = id(cluster_map.cluster)
+        self._maps[key] = cluster_map
+        self._draw()
+        if key in self._ours:
+            self._ours.pop(key).close()
+
+    def _forget(self, cluster: Followed) -> None:
+        self._clusters.remove(cluster)
+        self._maps.pop(id(cluster))
+        self._ours.pop(id(cluster), None)
+        self._draw()
+
+    def _draw(self) -> None:
+        children: list[ipywidgets.Widget] = []
+        for cluster in self._clusters:
+            if len(self._clusters) > 1:
+                children.append(ipywidgets.HTML(f"<b>{escape(cluster.name)}</b>"))
+            children.append(self._maps[id(cluster)].widget)
+        self._body.children = children or [ipywidgets.HTML(f'<div class="kafkalab-not-yet">{_STOPPED}</div>')]
+
+
+@functools.cache
+def _panel() -> ClusterPanel:
+    panel = ClusterPanel()
+    Live.beside = panel
+    running.for_each(panel.follow)
+    if (shell := get_ipython()) is not None:
+        fold_errors(shell)
+    return panel
+
+
+def model_id() -> str:
+    """The model of the widget to show: the same one for the life of the kernel."""
+    return str(_panel().widget.model_id)

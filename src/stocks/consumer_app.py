@@ -1,0 +1,123 @@
+"""``python -m stocks.consumer_app --bootstrap-servers … --book prices.db`` books each price exactly once, until it's ended.
+
+The book is a file, or the URL of a PostgreSQL database. What is no price goes to a dead-letter topic.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from types import FrameType
+
+from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
+
+from stocks.book import Book
+from stocks.database import DatabaseUnavailable
+from stocks.dead_letters import DeadLetters, NotSetAside
+from stocks.loop import read_batches
+from stocks.prices import MalformedStockPrice, deserialize
+from stocks.topics import ClusterUnreachable, UnknownTopic, partition_count
+
+__all__ = ["main"]
+
+_CONNECT_SECONDS = 10
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the application.
+
+    A batch that is being handled is finished first. SIGKILL leaves no time for that, and does no harm either: the book
+    holds a batch and the position after it, or neither. Only a dead letter may be there twice then.
+
+    Parameters
+    ----------
+    arguments
+        Those of the command line, if not given.
+
+    Returns
+    -------
+    int
+        Its exit status: 130 after SIGINT, 143 after SIGTERM, and 1 if it could not begin or go on. The next start goes on
+        where its book ends.
+    """
+    options = _parse(arguments)
+    ended_by: list[int] = []
+
+    def on_signal(number: int, _: FrameType | None) -> None:
+        ended_by.append(number)
+
+    signal.signal(signal.SIGINT, on_signal)
+    signal.signal(signal.SIGTERM, on_signal)
+
+    # With a name of its own it gets its partitions back at once when it was killed.
+    static = {"group.instance.id": options.instance} if options.instance else {}
+    common = {
+        "bootstrap.servers": options.bootstrap_servers,
+        "error_cb": lambda error: print(error.str(), file=sys.stderr, flush=True),
+        "log_level": 2,
+    }
+    consumer = Consumer(
+        {
+            **common,
+            **static,
+            "client.id": "StockPriceKafkaConsumer",
+            "group.id": options.group,
+            "enable.auto.commit": False,  # the book says where to go on
+            "auto.offset.reset": "earliest",
+        }
+    )
+    producer = Producer({**common, "client.id": "StockPriceKafkaConsumer", "enable.idempotence": True})
+    try:
+        for topic in (options.topic, options.dead_letters):
+            partition_count(producer, topic, _CONNECT_SECONDS)
+        book, dead_letters = Book(options.book), DeadLetters(producer, options.dead_letters)
+
+        def handle(records: Sequence[Message]) -> None:
+            prices: list[Message] = []
+            malformed: list[Message] = []
+            for record in records:
+                try:
+                    deserialize(record.value())
+                    prices.append(record)
+                except MalformedStockPrice as error:
+                    dead_letters.add(record, str(error))
+                    malformed.append(record)
+            dead_letters.flush()  # only what is safe there is passed over here
+            book.add_with_positions(prices, left_out=malformed)
+            print(f"{len(prices)} prices, {len(malformed)} set aside", flush=True)
+
+        def start_at(partitions: Sequence[TopicPartition]) -> list[TopicPartition]:
+            found = book.positions(partitions)
+            for p in found:
+                print(f"{p.topic} [{p.partition}] from {p.offset if p.offset >= 0 else 'the beginning'}", flush=True)
+            return found
+
+        read_batches(consumer, options.topic, handle, stopping=lambda: bool(ended_by), start_at=start_at)
+        book.close()
+    except (ClusterUnreachable, UnknownTopic, DatabaseUnavailable, NotSetAside) as error:
+        print(error, file=sys.stderr, flush=True)
+        return 1
+    except KafkaException as error:
+        print(error.args[0].str(), file=sys.stderr, flush=True)
+        return 1
+    return 128 + ended_by[0] if ended_by else 0
+
+
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="stocks.consumer_app", description="Books stock prices until Ctrl-C.")
+    parser.add_argument("--bootstrap-servers", required=True, metavar="HOST:PORT,…")
+    parser.add_argument("--topic", default="stock-prices")
+    parser.add_argument("--dead-letters", default="stock-prices-dead-letters", metavar="TOPIC")
+    parser.add_argument("--group", default="book")
+    parser.add_argument("--instance", metavar="NAME", help="the same for each start, but not for two processes at once")
+    where = os.environ.get("STOCKS_BOOK", "prices.db")
+    help_on_book = "SQLite or PostgreSQL (default: $STOCKS_BOOK, or prices.db)"
+    parser.add_argument("--book", default=where, metavar="FILE|URL", help=help_on_book)
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

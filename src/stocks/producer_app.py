@@ -1,0 +1,120 @@
+"""``python -m stocks.producer_app --bootstrap-servers …``: a sender per stock, until it is told to end."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import threading
+from collections import Counter
+from collections.abc import Sequence
+from types import FrameType
+
+from confluent_kafka import KafkaError, Message, Producer
+
+from stocks.prices import STOCKS
+from stocks.sender import StockSender
+from stocks.topics import ClusterUnreachable, UnknownTopic, partition_count
+
+__all__ = ["main"]
+
+_LOG_EVERY = 100  # records of each sender
+_FLUSH_SECONDS = 10
+_CONNECT_SECONDS = 10
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the application.
+
+    Parameters
+    ----------
+    arguments
+        Those of the command line, unless given.
+
+    Returns
+    -------
+    int
+        Its exit status: 0 when all prices that were asked for are with Kafka, 130 after SIGINT, 143 after SIGTERM, and 1 if it
+        could not begin or lost anything that it had sent.
+    """
+    options = _parse(arguments)
+    ended_by: list[int] = []
+    end = threading.Event()
+
+    def on_signal(number: int, _: FrameType | None) -> None:
+        ended_by.append(number)
+        end.set()
+
+    signal.signal(signal.SIGINT, on_signal)
+    signal.signal(signal.SIGTERM, on_signal)
+
+    producer = Producer(
+        {
+            "bootstrap.servers": options.bootstrap_servers,
+            "client.id": "StockPriceKafkaProducer",
+            "enable.idempotence": True,
+            "partitioner": "murmur2_random",  # a key's partition is the one that Java's client chooses
+            "error_cb": lambda error: print(error.str(), file=sys.stderr, flush=True),
+            "log_level": 2,
+        }
+    )
+    try:
+        partition_count(producer, options.topic, _CONNECT_SECONDS)
+    except (ClusterUnreachable, UnknownTopic) as error:
+        print(error, file=sys.stderr, flush=True)
+        return 1
+
+    log = _DeliveryLog()
+    senders = [StockSender(producer, options.topic, stock, count=options.count, on_delivery=log) for stock in STOCKS]
+    for sender in senders:
+        sender.start()
+    while not end.is_set() and any(sender.is_alive() for sender in senders):
+        end.wait(0.1)
+
+    # Senders first: what they send after the flush would be lost.
+    for sender in senders:
+        sender.stop()
+    print("Flushing and closing", flush=True)
+    producer.flush(_FLUSH_SECONDS)
+    sent, delivered, failed = (sum(getattr(sender, what) for sender in senders) for what in ("sent", "delivered", "failed"))
+    waiting = sent - delivered - failed  # flush returns less than that: it counts reports not served yet, each of many records
+    print(f"{sent} sent, {delivered} delivered, {waiting} still waiting", flush=True)
+    if waiting:
+        producer.purge()  # they are given up, and reported; close would wait for them until delivery.timeout.ms is over
+    producer.close()
+    if delivered != sent:
+        return 1
+    return 128 + ended_by[0] if ended_by else 0
+
+
+class _DeliveryLog:
+    """Prints every hundredth record of each stock, and each that was given up."""
+
+    def __init__(self) -> None:
+        self._delivered: Counter[bytes] = Counter()
+        self._counting = threading.Lock()  # delivery reports come on any thread that polls
+
+    def __call__(self, error: KafkaError | None, message: Message) -> None:
+        key, value = message.key() or b"", message.value() or b""
+        if error is not None:
+            print(f"{key.decode()}: {error.str()}", file=sys.stderr, flush=True)
+            return
+        with self._counting:
+            self._delivered[key] += 1
+            due = self._delivered[key] % _LOG_EVERY == 0
+        if due:
+            _, milliseconds = message.timestamp()
+            where = f"{message.topic()} [{message.partition()}] at {message.offset()}, {milliseconds}"
+            print(f"{key.decode()} {value.decode()} {where}", flush=True)
+
+
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="stocks.producer_app", description="Sends made-up stock prices until Ctrl-C.")
+    parser.add_argument("--bootstrap-servers", required=True, metavar="HOST:PORT,…")
+    parser.add_argument("--topic", default="stock-prices")
+    parser.add_argument("--count", type=int, metavar="N", help="prices of each stock (default: go on until Ctrl-C)")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

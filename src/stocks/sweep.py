@@ -1,0 +1,139 @@
+"""What a producer's settings bring, measured: send the same values under each, and compare."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+
+from stocks.metrics import MetricsReporter
+
+__all__ = ["Run", "measure"]
+
+Report = Callable[[KafkaError | None, Message], None]
+
+_BURST = 10  # records that come together, where a rate is given
+_FULL = 0.1  # seconds to poll for room in a full queue
+
+
+@dataclass(frozen=True)
+class Run:
+    """What sending so many records took.
+
+    Attributes
+    ----------
+    records
+        How many.
+    seconds
+        From the first one to the last acknowledgement.
+    requests
+        Produce requests that carried them.
+    latencies
+        Milliseconds from `produce` to the delivery report, in ascending order.
+    """
+
+    records: int
+    seconds: float
+    requests: int
+    latencies: tuple[float, ...]
+
+    @property
+    def rate(self) -> float:
+        """Records a second."""
+        return self.records / self.seconds
+
+    @property
+    def requests_per_second(self) -> float:
+        """Produce requests a second."""
+        return self.requests / self.seconds
+
+    def percentile(self, percent: float) -> float:
+        """The latency that so many per cent of the records keep within.
+
+        Parameters
+        ----------
+        percent
+            0 to 100.
+
+        Returns
+        -------
+        float
+            Milliseconds.
+        """
+        return self.latencies[min(len(self.latencies) - 1, int(len(self.latencies) * percent / 100))]
+
+
+def measure(
+    settings: Mapping[str, object], topic: str, values: Sequence[bytes], *, rate: float | None = None, every: int = 1
+) -> Run:
+    """Send all values with a producer of its own, and say what it took.
+
+    Parameters
+    ----------
+    settings
+        The producer's settings.
+    topic
+        An existing topic.
+    values
+        The records' values.
+    rate
+        Records a second, in bursts of ten. Without it, as fast as they are taken.
+    every
+        Take the latency of every so many records only. To be told of each one costs time, too.
+
+    Returns
+    -------
+    Run
+        What it took.
+
+    Raises
+    ------
+    KafkaException
+        When one of these was not delivered.
+    """
+    reporter = MetricsReporter()
+    latencies: list[float] = []
+    errors: list[KafkaError] = []
+    producer = Producer({**settings, "stats_cb": reporter, "statistics.interval.ms": 50})
+    producer.list_topics(topic, timeout=10)  # so that the first record need not wait for connections
+
+    def timed(value: bytes) -> None:
+        sent = time.perf_counter()
+
+        def report(error: KafkaError | None, message: Message) -> None:
+            latencies.append(1000 * (time.perf_counter() - sent))
+            if error is not None:
+                errors.append(error)
+
+        _produce(producer, topic, value, report)
+
+    begin = time.perf_counter()
+    for number, value in enumerate(values):
+        if number % _BURST == 0:
+            due = begin + number / rate if rate else 0
+            producer.poll(0)
+            while (early := due - time.perf_counter()) > 0:
+                producer.poll(max(early, 0.001))  # whole milliseconds: a shorter wait is none
+        if number % every:
+            _produce(producer, topic, value, None)
+        else:
+            timed(value)
+    producer.flush()
+    seconds = time.perf_counter() - begin
+    if errors:
+        raise KafkaException(errors[0])
+
+    known = len(reporter.history)
+    while len(reporter.history) == known:  # the next figures know of the last request
+        producer.poll(0.1)
+    return Run(len(values), seconds, reporter.history[-1].requests, tuple(sorted(latencies)))
+
+
+def _produce(producer: Producer, topic: str, value: bytes, report: Report | None) -> None:
+    while True:
+        try:
+            return producer.produce(topic, value, on_delivery=report)
+        except BufferError:
+            producer.poll(_FULL)

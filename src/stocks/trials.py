@@ -1,0 +1,419 @@
+"""Trials of consumers: each runs in a process of its own and is killed at a chosen moment, then once more to the end.
+
+Nothing of this is needed in an application. It is how one finds out what a crash does to it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import logging
+import multiprocessing
+import os
+import signal
+import sys
+import tempfile
+import textwrap
+import threading
+import uuid
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing.connection import wait
+from multiprocessing.process import BaseProcess
+from multiprocessing.synchronize import Event
+from pathlib import Path
+from typing import Any, TypeVar
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+
+from stocks import book as book_module
+from stocks.book import Book
+from stocks.database import Database
+from stocks.loop import read_batches
+
+__all__ = ["CONVERSION_MOMENTS", "MOMENTS", "Conversion", "Outcome", "Way", "compare", "try_all", "try_conversion"]
+
+Way = Callable[[Consumer, Book, Sequence[Message]], None]
+"""Handles a batch."""
+
+MOMENTS = ("before process", "amid process", "after process", "before commit", "after commit", "rebalance", "asleep")
+"""When to kill: ``rebalance`` when partitions are revoked; ``asleep`` stops it until another one has taken over."""
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_NTH = 2  # the moment's second time, when there is something that was done before
+_PATIENCE = 60
+
+# Its processes are forked from a server that has loaded all that is needed, but never started a client.
+_processes = multiprocessing.get_context("forkserver")
+_processes.set_forkserver_preload(
+    ["concurrent.futures.thread", "confluent_kafka", "decimal", "inspect", "json", "random", "sqlite3", "tempfile", "uuid"]
+)
+
+# Whoever starts a process asks after all others, and of two threads that ask after one at once, one is told 255.
+_one_asks = threading.Lock()
+
+
+def _start(run: Callable[..., None], *task: object) -> BaseProcess:
+    process = _processes.Process(target=run, args=task, daemon=True)
+    with _one_asks:
+        process.start()
+    return process
+
+
+def _exit_status(process: BaseProcess, timeout: float = _PATIENCE) -> int | None:
+    """None if it has not ended after so many seconds."""
+    wait([process.sentinel], timeout)
+    with _one_asks:
+        return process.exitcode
+
+
+def _wake(process: BaseProcess) -> None:
+    assert process.pid is not None  # it was started
+    os.kill(process.pid, signal.SIGCONT)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of the records.
+
+    Attributes
+    ----------
+    way, moment
+        What was tried.
+    reached
+        False if that moment never came: some commit nothing to Kafka, for example.
+    lost, doubled
+        How many records are not booked, and how many bookings there are too many.
+    """
+
+    way: str
+    moment: str
+    reached: bool
+    lost: int
+    doubled: int
+
+
+def compare(where: Path | str, sent: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    """Compare a book with what was sent.
+
+    Parameters
+    ----------
+    where
+        The book.
+    sent
+        Partition and offset of all records.
+
+    Returns
+    -------
+    tuple of int
+        How many are lost, and how many bookings there are too many.
+    """
+    book = Book(where)
+    booked = Counter(book.bookings())
+    book.close()
+    return len(set(sent) - booked.keys()), sum(booked.values()) - len(booked)
+
+
+def try_all(
+    config: Mapping[str, object],
+    topic: str,
+    ways: Sequence[Way],
+    moments: Sequence[str] = MOMENTS,
+    *,
+    books: Path | str | None = None,
+    at_once: int = 8,
+) -> list[Outcome]:
+    """Try each way at each moment, several at once, each with a group and a book of its own.
+
+    Parameters
+    ----------
+    config
+        Settings of clients: at least ``bootstrap.servers``.
+    topic
+        A topic with twice a batch or more in each partition, all of it stock prices.
+    ways
+        Functions that handle a batch. One called ``exactly_once`` begins at its book's positions.
+    moments
+        Some of `MOMENTS`.
+    books
+        Keep the books in this folder, as ``way, moment.db``; or in the PostgreSQL database at this URL, each in a new schema
+        ``way_moment``.
+    at_once
+        How many trials run side by side.
+
+    Returns
+    -------
+    list of Outcome
+        Way by way, and for each of them moment by moment.
+
+    Raises
+    ------
+    RuntimeError
+        When somebody ended otherwise than was meant.
+    """
+    with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(at_once) as pool:
+        sent = _records(config, topic)
+        trial = partial(_trial, dict(config), topic, sent, books or Path(scratch))
+        # The slow ones first.
+        pairs = sorted(((way, moment) for way in ways for moment in moments), key=lambda p: p[1] not in ("rebalance", "asleep"))
+        done = dict(zip(((w.__name__, m) for w, m in pairs), pool.map(lambda pair: trial(*pair), pairs), strict=True))
+    return [done[way.__name__, moment] for way in ways for moment in moments]
+
+
+def _records(config: Mapping[str, object], topic: str) -> list[tuple[int, int]]:
+    consumer = Consumer({**config, "group.id": "trials"})
+    partitions = consumer.list_topics(topic, timeout=10).topics[topic].partitions
+    marks = {p: consumer.get_watermark_offsets(TopicPartition(topic, p), timeout=10) for p in partitions}
+    consumer.close()
+    return [(p, offset) for p, (low, high) in marks.items() for offset in range(low, high)]
+
+
+def _new_book(books: Path | str, way: str, moment: str) -> str:
+    """Where it is."""
+    if isinstance(books, Path):
+        where = str(books / f"{way}, {moment}.db")
+    else:
+        schema = f"{way}_{moment}".replace(" ", "_")
+        database = Database(books, _PATIENCE)
+        database.run(f"CREATE SCHEMA {schema}")
+        database.close()
+        where = f"{books}{'&' if '?' in books else '?'}options=-csearch_path%3D{schema}"
+    Book(where).close()
+    return where
+
+
+def _trial(
+    config: Mapping[str, object], topic: str, sent: list[tuple[int, int]], books: Path | str, way: Way, moment: str
+) -> Outcome:
+    where = _new_book(books, way.__name__, moment)
+    group = f"{way.__name__}-{uuid.uuid4().hex[:6]}"
+    member = {"group.id": group, "enable.auto.commit": False, "enable.partition.eof": True, "auto.offset.reset": "earliest"}
+    # It is told after a tenth of a second that nothing more will come (default 0.5 s).
+    member |= {"session.timeout.ms": 3000, "heartbeat.interval.ms": 500, "fetch.wait.max.ms": 100, "log_level": 0}
+    # A static member: a process that comes back under the same name takes its predecessor's place at once. The other one leaves
+    # the group when it ends.
+    one, other = {**config, **member, "group.instance.id": "one"}, {**config, **member}
+
+    there = _processes.Event()
+
+    def start(settings: Mapping[str, object], moment: str | None = None) -> BaseProcess:
+        return _start(_run, settings, topic, where, _as_text(way), moment, there)
+
+    def read_to_the_end(settings: Mapping[str, object]) -> None:
+        if (status := _exit_status(start(settings))) != 0:
+            raise RuntimeError(f"{way.__name__}, after {moment!r}: its successor ended with exit status {status}")
+
+    first = start(one, moment)
+    if moment in ("asleep", "rebalance"):
+        while _exit_status(first, 0) is None and not there.wait(0.1):
+            pass  # it works, or comes to its end
+        read_to_the_end(other)
+    if moment == "asleep" and there.is_set():
+        _wake(first)
+    status = _exit_status(first)
+    if status not in (0, -signal.SIGKILL):
+        raise RuntimeError(f"{way.__name__}, to be killed {moment!r}: it ended with exit status {status}")
+    if moment not in ("asleep", "rebalance"):
+        read_to_the_end(one)
+    lost, doubled = compare(where, sent)
+    reached = there.is_set() if moment == "asleep" else status == -signal.SIGKILL
+    return Outcome(way.__name__, moment, reached, lost, doubled)
+
+
+# -- in the process that is tried -----------------------------------------------------------------------------------
+
+
+class _Fate:
+    """Kills this process, or puts it to sleep, when a moment has come for the second time."""
+
+    def __init__(self, moment: str | None, there: Event) -> None:
+        self._moment, self._there, self._left = moment, there, _NTH
+
+    def at(self, moment: str) -> None:
+        if moment == "before process" and self._moment == "rebalance":
+            self._there.set()  # it works: another one may join
+        if moment == "before process" and self._moment == "asleep":
+            moment = "asleep"
+        if moment != self._moment:
+            return
+        self._left -= 1
+        if moment == "asleep" and not self._left:
+            self._there.set()
+        if moment == "rebalance" or not self._left:
+            os.kill(os.getpid(), signal.SIGSTOP if moment == "asleep" else signal.SIGKILL)
+
+
+class _TriedBook(Book):
+    def __init__(self, where: str, fate: _Fate) -> None:
+        super().__init__(where)
+        self._fate = fate
+
+    def add(self, records: Sequence[Message]) -> None:
+        self._fate.at("before process")
+        super().add(records)
+        self._fate.at("after process")
+
+    def add_with_positions(self, records: Sequence[Message], *, left_out: Sequence[Message] = ()) -> None:
+        self._fate.at("before process")
+        super().add_with_positions(records, left_out=left_out)
+        self._fate.at("after process")
+
+    def _before_commit(self) -> None:
+        self._fate.at("amid process")
+
+
+class _TriedConsumer(Consumer):
+    fate: _Fate
+
+    def commit(self, *args: Any, **kwargs: Any) -> Any:
+        self.fate.at("before commit")
+        done = super().commit(*args, **kwargs)
+        self.fate.at("after commit")
+        return done
+
+
+def _run(settings: Mapping[str, object], topic: str, where: str, way: Way | str, moment: str | None, there: Event) -> None:
+    signal.alarm(_PATIENCE)  # should nobody be left to end it
+    fate = _Fate(moment, there)
+    book, consumer = _TriedBook(where, fate), _TriedConsumer(dict(settings))
+    consumer.fate = fate
+    handle = way if callable(way) else _from_text(way)
+    # Who overslept is no longer a member: its commit is refused.
+    with contextlib.suppress(*[KafkaException] if moment == "asleep" else []):
+        read_batches(
+            consumer,
+            topic,
+            partial(handle, consumer, book),
+            until_end=moment != "rebalance",
+            start_at=book.positions if handle.__name__ == "exactly_once" else None,
+            on_revoke=partial(fate.at, "rebalance"),
+        )
+
+
+def _as_text(way: Function) -> Function | str:
+    """What can be sent to another process: the text of a function that exists only in a notebook, else the function."""
+    return textwrap.dedent(inspect.getsource(way)) if way.__module__ == "__main__" else way
+
+
+def _from_text(text: str) -> Any:
+    names = dict(vars(book_module))
+    before = set(names)
+    exec(text, names)
+    return next(value for name, value in names.items() if name not in before and callable(value))
+
+
+# -- between two topics ---------------------------------------------------------------------------------------------
+
+Conversion = Callable[[Consumer, Producer, str, Sequence[Message]], None]
+"""Copies a batch into another topic."""
+
+
+CONVERSION_MOMENTS = ("amid process", "before commit", "after commit", "asleep")
+"""When to kill: ``asleep`` does not kill, but has it sleep before its commit until another one has taken over."""
+
+_AMID = 5  # records that stand in the log already
+_FENCED = 3  # exit status of who woke up and was told that somebody else goes on
+
+
+def try_conversion(
+    config: Mapping[str, object], topic: str, target: str, convert: Conversion, moment: str = "before commit"
+) -> bool:
+    """Copy a topic with `convert`, killed at its second batch; then once more, to the end.
+
+    Parameters
+    ----------
+    config
+        Settings of clients: at least ``bootstrap.servers``.
+    topic
+        A topic with twice a batch or more in each partition.
+    target
+        Where to; a topic of its own for each trial.
+    convert
+        Copies a batch.
+    moment
+        One of `CONVERSION_MOMENTS`: when 5 records of the batch stand in the log, or all of them, before or after the commit.
+
+    Returns
+    -------
+    bool
+        Whether that moment came: it was killed, or woke up and was told that it is fenced. False if it never committed a
+        transaction.
+
+    Raises
+    ------
+    RuntimeError
+        When its successor did not come to the end.
+    """
+    settings = {**config, "group.id": f"convert-{uuid.uuid4().hex[:6]}", "group.instance.id": "one", "log_level": 0}
+    settings |= {"enable.auto.commit": False, "auto.offset.reset": "earliest"}
+    settings |= {"enable.partition.eof": True, "fetch.wait.max.ms": 100}
+    transactional = {**config, "transactional.id": f"convert-{uuid.uuid4().hex[:6]}", "log_level": 0}
+
+    there = _processes.Event()
+
+    def start(moment: str | None) -> BaseProcess:
+        return _start(_run_conversion, settings, transactional, topic, target, _as_text(convert), moment, there)
+
+    first = start(moment)
+    while _exit_status(first, 0) is None and not there.wait(0.1):
+        pass  # it works, or comes to its end
+    after = _exit_status(start(None))
+    if there.is_set():
+        _wake(first)
+    status = _exit_status(first)
+    if after != 0:
+        raise RuntimeError(f"{convert.__name__}, {moment}: its successor ended with exit status {after}")
+    return status == (_FENCED if moment == "asleep" else -signal.SIGKILL)
+
+
+class _TriedProducer(Producer):
+    fate: _Fate
+    _written = 0
+
+    def begin_transaction(self) -> None:
+        self._written = 0
+        super().begin_transaction()
+
+    def produce(self, *args: Any, **kwargs: Any) -> None:
+        super().produce(*args, **kwargs)
+        self._written += 1
+        if self._written == _AMID:
+            self._at("amid process")
+
+    def commit_transaction(self, *args: Any) -> None:
+        self._at("before commit")
+        self._at("asleep")
+        super().commit_transaction(*args)
+        self.fate.at("after commit")
+
+    def _at(self, moment: str) -> None:
+        self.flush()  # what was written stands in the log when it dies
+        self.fate.at(moment)
+
+
+def _run_conversion(
+    settings: Mapping[str, object],
+    transactional: Mapping[str, object],
+    topic: str,
+    target: str,
+    convert: Conversion | str,
+    moment: str | None,
+    there: Event,
+) -> None:
+    signal.alarm(_PATIENCE)
+    silent = logging.getLogger("trials")  # librdkafka would have its say on who is fenced
+    silent.disabled = True
+    consumer, producer = Consumer(dict(settings)), _TriedProducer(dict(transactional), logger=silent)
+    producer.fate = _Fate(moment, there)
+    producer.init_transactions()  # what a predecessor left open is aborted
+    handle = convert if callable(convert) else _from_text(convert)
+    try:
+        read_batches(consumer, topic, partial(handle, consumer, producer, target), until_end=True)
+    except KafkaException as error:
+        if moment != "asleep" or error.args[0].code() != KafkaError._FENCED:
+            raise
+        sys.exit(_FENCED)

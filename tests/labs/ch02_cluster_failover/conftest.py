@@ -1,0 +1,24 @@
+"""Fixtures for the tests of chapter 02's labs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from kafkalab import Cluster
+from support import renew
+
+
+@pytest.fixture(scope="session")
+def _with_a_controller() -> Iterator[Cluster]:
+    with Cluster(brokers=3, controllers=1, backend="local") as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def governed(_with_a_controller: Cluster) -> Iterator[Cluster]:
+    """Three brokers and a dedicated controller; a test may end brokers."""
+    _with_a_controller.faults.clear()
+    yield _with_a_controller
+    renew(_with_a_controller)

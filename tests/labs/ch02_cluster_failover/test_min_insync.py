@@ -1,0 +1,74 @@
+"""A refused write, and the ISR that grows again: each wrong answer gets its sentence, and the right one passes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from confluent_kafka import Producer
+
+from kafkalab import Cluster
+from support import Doctored, Verdict, create, delete
+
+pytestmark = pytest.mark.cluster
+
+LAB, GROWTH = "02_min_insync", "02_isr_grows"
+TOPIC = "orders"
+
+
+def order(cluster: Cluster, value: str, acks: str | int = "all") -> str:
+    reports: list[str] = []
+    producer = Producer(cluster.client_config(acks=acks, retries=0))
+    producer.produce(TOPIC, value, on_delivery=lambda error, _: reports.append(error.name() if error else "acknowledged"))
+    producer.flush()
+    return reports[0]
+
+
+def wait_for_isr(cluster: Cluster, size: int) -> None:
+    cluster.wait_for(lambda view: len(view.topics[TOPIC][0].isr) == size, f"an ISR of {size}")
+
+
+def test_min_insync(governed: Cluster, verdict: Verdict) -> None:
+    cluster = governed
+    _, said = verdict(LAB, cluster)
+    assert "There is no topic 'orders'" in said and "0 of 5" in said
+    create(cluster, TOPIC, 1)
+    verdict.says("Its effective min.insync.replicas is 1", LAB, cluster)
+    delete(cluster, TOPIC)
+
+    create(cluster, TOPIC, 1, min_insync_replicas="2")
+    partition = cluster.describe().topics[TOPIC][0]
+    first, second = (broker for broker in partition.replicas if broker != partition.leader)
+    assert order(cluster, "order-1") == "acknowledged"
+    verdict.says("Its ISR has 3 members", LAB, cluster)
+    alone = Doctored(cluster, TOPIC, lambda p: replace(p, isr=p.isr[:1]))
+    verdict.says("A consumer can read ['order-1'] at this moment", LAB, alone)
+    verdict.says("The partition has no leader", LAB, Doctored(cluster, TOPIC, lambda p: replace(p, leader=None)))
+    cluster.kill(first)
+    wait_for_isr(cluster, 2)
+    assert order(cluster, "order-2") == "acknowledged"
+    verdict.says("Its ISR has 2 members", LAB, cluster)
+    verdict.says("Only 1 broker went down so far", GROWTH, cluster)
+    cluster.kill(second)
+    wait_for_isr(cluster, 1)
+
+    refused = order(cluster, "order-3")
+    assert order(cluster, "order-4", acks=1) == "acknowledged"
+    verdict.passes(LAB, cluster, refused=refused)
+    verdict.says("Give check() your answer as refused=", LAB, cluster)
+    verdict.says("is the client giving up", LAB, cluster, refused="_MSG_TIMED_OUT")
+    verdict.says("doesn't answer 'acknowledged'", LAB, cluster, refused="acknowledged")
+
+    cluster.restart(first)
+    wait_for_isr(cluster, 2)
+    verdict.says(f"You haven't restarted broker {second} yet", GROWTH, cluster)
+    cluster.restart(second)
+    wait_for_isr(cluster, 3)
+    verdict.says(f"lacks broker {second}", GROWTH, Doctored(cluster, TOPIC, lambda p: replace(p, isr=(p.leader or 0, first))))
+    verdict.says("What became of order-5?", GROWTH, cluster)
+    order(cluster, "order-5")
+    verdict.passes(GROWTH, cluster)
+    order(cluster, "order-5")
+    verdict.says("The lab sends each order once", GROWTH, cluster)
+    order(cluster, "order-3")
+    verdict.says("Did the producer retry it?", GROWTH, cluster)

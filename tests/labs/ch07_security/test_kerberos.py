@@ -1,0 +1,62 @@
+"""Logins with tickets: each wrong answer gets its sentence, and the right one passes. No KDC runs here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import pytest
+from confluent_kafka.admin import AclBinding, AclOperation, AclPermissionType, ResourcePatternType, ResourceType
+
+from kafkalab import Cluster
+from support import Verdict, commit, create, put
+
+pytestmark = pytest.mark.cluster
+
+LAB = "07_kerberos"
+
+
+def allow(who: str, operation: AclOperation, kind: ResourceType, name: str) -> AclBinding:
+    """A rule that lets one of the two clients do something."""
+    principal = f"User:kafka-{who}-stocks"
+    return AclBinding(kind, name, ResourcePatternType.LITERAL, principal, "*", operation, AclPermissionType.ALLOW)
+
+
+RULES = {
+    "write": allow("producer", AclOperation.WRITE, ResourceType.TOPIC, "stock-prices"),
+    "read": allow("consumer", AclOperation.READ, ResourceType.TOPIC, "stock-prices"),
+    "group": allow("consumer", AclOperation.READ, ResourceType.GROUP, "stocks"),
+}
+REFUSED = ["Caused by: javax.security.auth.login.LoginException: …"]
+
+
+def test_kerberos(
+    ruled: Cluster,
+    set_rules: Callable[[Mapping[str, AclBinding]], None],
+    verdict: Verdict,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    passed, printed = verdict(LAB, ruled, refused=REFUSED)
+    assert not passed
+    assert "0 of 5 requirements" in printed  # nothing counts as met only because there is nothing
+    assert "The broker's log shows no login of kafka-producer-stocks" in printed
+    assert printed.count("Not looked at yet") == 2
+
+    seen = "".join(f"authenticationID=kafka-{who}-stocks@KAFKALAB.TEST;" for who in ("producer", "consumer"))
+    monkeypatch.setattr(ruled, "logs", lambda _: seen)
+    verdict.says("no rule that lets User:kafka-producer-stocks write a topic", LAB, ruled, refused=REFUSED)
+    set_rules({"write": RULES["write"]})
+    verdict.says("no rule that lets User:kafka-consumer-stocks read a topic", LAB, ruled, refused=REFUSED)
+    set_rules({"write": RULES["write"], "read": RULES["read"]})
+    verdict.says("no rule that lets User:kafka-consumer-stocks read a group", LAB, ruled, refused=REFUSED)
+    set_rules(RULES)
+    verdict.says("There is no topic 'stock-prices' yet", LAB, ruled, refused=REFUSED)
+    create(ruled, "stock-prices", 1, copies=1)
+    put(ruled, "stock-prices", [(None, str(number), 0) for number in range(3)])
+    verdict.says("There is no consumer group 'stocks' yet", LAB, ruled, refused=REFUSED)
+    commit(ruled, "stocks", "stock-prices", {0: 2})
+    verdict.says("stocks has committed offset 2 in partition 0", LAB, ruled, refused=REFUSED)
+    commit(ruled, "stocks", "stock-prices")
+    verdict.passes(LAB, ruled, refused=REFUSED)
+    verdict.passes(LAB, ruled, refused="\n".join(REFUSED))
+    verdict.says("Give check() your answer as refused=", LAB, ruled)
+    verdict.says("doesn't mention a failed login", LAB, ruled, refused=[">"])

@@ -1,0 +1,228 @@
+"""Spark beside a cluster: it starts, reads topics, shows progress, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+from pyspark import SparkContext
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as f
+
+from kafkalab import Cluster, spark_session
+from kafkalab.distribution import java_command
+from kafkalab.errors import JavaError, SparkFailed, WaitTimeout
+from kafkalab.lifeline import Run, reap
+from kafkalab.spark import archive, jvm, kafka_options, kill_spark, show_progress
+from kafkalab.spark.streaming import _page
+from kafkalab.spark.training import train_archive
+from kafkalab.waiting import wait_until
+from kafkalab.workers import LedgerProducer
+
+pytestmark = pytest.mark.cluster
+
+RECORDS = 300
+
+
+@pytest.fixture(scope="module")
+def topic(cluster: Cluster) -> str:
+    """A topic of five partitions with `RECORDS` records."""
+    admin = AdminClient(cluster.client_config())
+    admin.create_topics([NewTopic("numbers", 5, 3)])["numbers"].result(timeout=10)
+    producer = Producer(cluster.client_config(enable_idempotence=True))
+    for number in range(RECORDS):
+        producer.produce("numbers", value=str(number), partition=number % 5)
+    assert producer.flush(20) == 0
+    return "numbers"
+
+
+@pytest.fixture(scope="module")
+def spark(cluster: Cluster) -> Iterator[SparkSession]:
+    yield spark_session(cluster)
+    spark_session().stop()
+
+
+def test_a_session_fit_for_a_small_machine(spark: SparkSession) -> None:
+    assert spark is spark_session()
+    assert spark.version == "4.0.0"
+    assert spark.sparkContext.defaultParallelism == 2
+    assert spark.conf.get("spark.sql.shuffle.partitions") == "2"
+    assert spark.sparkContext.uiWebUrl is None
+    heap = spark.sparkContext._jvm.java.lang.Runtime.getRuntime().maxMemory()
+    assert heap <= 512 << 20
+
+
+def test_batch_over_a_topic(spark: SparkSession, cluster: Cluster, topic: str) -> None:
+    records = spark.read.format("kafka").options(**kafka_options(cluster)).option("subscribe", topic).load()
+    rows = records.groupBy("partition").agg(f.count("*"), f.sum(f.col("value").cast("string").cast("int"))).collect()
+    assert {row[0]: (row[1], row[2]) for row in rows} == {p: (60, sum(range(p, RECORDS, 5))) for p in range(5)}
+
+
+def test_python_functions_run_on_this_python(spark: SparkSession) -> None:
+    version = f.udf(lambda _: sys.version, "string")
+    assert {row.v for row in spark.range(2).select(version("id").alias("v")).collect()} == {sys.version}
+
+
+def test_write_to_a_topic(spark: SparkSession, cluster: Cluster, topic: str) -> None:
+    frame = spark.range(10).select(f.col("id").cast("string").alias("value"), f.lit("out").alias("topic"))
+    admin = AdminClient(cluster.client_config())
+    admin.create_topics([NewTopic("out", 1, 3)])["out"].result(timeout=10)
+    frame.write.format("kafka").options(**kafka_options(cluster)).save()
+    assert spark.read.format("kafka").options(**kafka_options(cluster)).option("subscribe", "out").load().count() == 10
+
+
+def test_progress_of_a_stream(spark: SparkSession, cluster: Cluster, topic: str, capsys: pytest.CaptureFixture[str]) -> None:
+    stream = (
+        spark.readStream.format("kafka")
+        .options(**kafka_options(cluster))
+        .option("subscribe", topic)
+        .option("startingOffsets", "earliest")
+        .option("maxOffsetsPerTrigger", 100)
+        .load()
+    )
+    query = stream.writeStream.format("memory").queryName("progress").start()
+    try:
+        assert show_progress(query) == RECORDS
+        assert spark.table("progress").count() == RECORDS
+        assert capsys.readouterr().out.count("100 records") == 3
+        assert query.isActive  # it goes on with what comes
+    finally:
+        query.stop()
+
+
+def test_progress_of_a_stream_while_more_comes(spark: SparkSession, cluster: Cluster) -> None:
+    admin = AdminClient(cluster.client_config())
+    admin.create_topics([NewTopic("busy", 2, 3)])["busy"].result(timeout=10)
+    with LedgerProducer(cluster, "busy", rate=200) as ledger:
+        ledger.wait_for(100)
+        stream = spark.readStream.format("kafka").options(**kafka_options(cluster)).option("subscribe", "busy")
+        query = stream.option("startingOffsets", "earliest").load().writeStream.format("memory").queryName("busy").start()
+        before = ledger.acknowledged
+        try:
+            assert show_progress(query, timeout=60) >= before
+        finally:
+            query.stop()
+
+
+def test_progress_of_a_stream_that_ends(spark: SparkSession, cluster: Cluster, topic: str) -> None:
+    stream = spark.readStream.format("kafka").options(**kafka_options(cluster)).option("subscribe", topic)
+    sink = stream.option("startingOffsets", "earliest").load().writeStream.format("memory").queryName("ends")
+    assert show_progress(sink.trigger(availableNow=True).start()) == RECORDS
+
+
+def test_progress_of_a_stream_that_fails(spark: SparkSession, cluster: Cluster) -> None:
+    stream = spark.readStream.format("kafka").options(**kafka_options(cluster)).option("subscribe", "no-such-topic")
+    query = stream.load().writeStream.format("memory").queryName("fails").start()
+    with pytest.raises(StreamingQueryException, match="UnknownTopicOrPartition"):
+        show_progress(query)
+
+
+def test_progress_gives_up(spark: SparkSession) -> None:
+    endless = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 10).load()
+    query = endless.writeStream.format("memory").queryName("endless").trigger(processingTime="1 second").start()
+    try:
+        with pytest.raises(WaitTimeout, match="the query to process all"):
+            show_progress(query, timeout=1.0)
+    finally:
+        query.stop()
+
+
+def test_streams_stop_with_their_cluster(spark: SparkSession) -> None:
+    with Cluster(brokers=1, backend="local") as single:
+        admin = AdminClient(single.client_config())
+        admin.create_topics([NewTopic("t", 1, 1)])["t"].result(timeout=10)
+        assert spark_session(single) is spark
+        stream = spark.readStream.format("kafka").options(**kafka_options(single)).option("subscribe", "t").load()
+        query = stream.writeStream.format("memory").queryName("stops").start()
+        show_progress(query)
+        assert query.isActive
+    assert not query.isActive
+
+
+def test_listens_on_loopback_only(spark: SparkSession) -> None:
+    process = psutil.Process(SparkContext._gateway.proc.pid)
+    listening = {c.laddr.ip for c in process.net_connections() if c.status == psutil.CONN_LISTEN}
+    assert listening <= {"127.0.0.1", "::1", "::ffff:127.0.0.1"}
+
+
+def test_a_session_after_stop_and_after_the_death_of_its_jvm(spark: SparkSession) -> None:
+    spark.stop()
+    assert spark_session().range(3).count() == 3
+    process = psutil.Process(SparkContext._gateway.proc.pid)
+    session = spark_session()
+    kill_spark(session)
+    assert not process.is_running()
+    kill_spark(session)  # does no harm
+    assert spark_session().range(4).count() == 4
+    assert SparkContext._gateway.proc.pid != process.pid
+
+
+def test_nothing_is_left_when_the_kernel_is_killed(tmp_path: Path) -> None:
+    code = (
+        "from kafkalab import spark_session; from kafkalab.spark import session; spark_session().range(3).count()\n"
+        "from pyspark import SparkContext; print(SparkContext._gateway.proc.pid, session._run.directory, flush=True)\n"
+        "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True, cwd=tmp_path)
+    pid, folder = done.stdout.split()
+    wait_until(lambda: not psutil.pid_exists(int(pid)) and not Path(folder).exists(), 5, "Spark to be gone")
+    assert list(tmp_path.iterdir()) == []
+    assert done.stderr == ""  # and it was quiet
+
+
+def test_java_that_does_not_suit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kafkalab.distribution.java.java_version", lambda java: 25)
+    run = Run.create("test")
+    try:
+        with pytest.raises(JavaError, match="Spark 4.0 runs on Java 17 to 23, .* names Java 25"):
+            jvm.start_jvm(run, "512m")
+    finally:
+        reap(run)
+
+
+def test_jvm_that_does_not_start() -> None:
+    run = Run.create("test")
+    try:
+        with pytest.raises(SparkFailed, match="Invalid maximum heap size"):
+            jvm.start_jvm(run, "nonsense")
+    finally:
+        reap(run)
+
+
+def test_archive_follows_the_jars(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("KAFKALAB_CACHE", str(tmp_path))
+    jar = tmp_path / "a.jar"
+    jar.write_text("a")
+    monkeypatch.setattr(archive, "_jars", lambda: [jar])
+    before = archive.spark_archive().folder
+    assert archive.spark_archive().folder == before
+    assert archive.archive_options() == []
+    os.utime(jar, (1, 1))
+    assert archive.spark_archive().folder != before
+
+
+def test_an_archive_that_java_takes() -> None:
+    """As a rule the one that `kafkalab fetch` built, just before all tests: building another takes a minute and a half."""
+    built = archive.spark_archive().path
+    assert train_archive() == built
+    check = [str(java_command()), f"-XX:SharedArchiveFile={built}", "-Xshare:on", "-cp", archive.classpath(), "-version"]
+    assert subprocess.run(check, check=False, capture_output=True).returncode == 0
+    assert sorted(path.name for path in built.parent.iterdir()) == ["checksums.json", "classes.jsa", "classes.txt"]
+
+
+def test_page_of_progress() -> None:
+    batch = {"batchId": 0, "numInputRows": 1200, "processedRowsPerSecond": float("nan")}
+    page = _page([batch, {"batchId": 1, "numInputRows": 600, "processedRowsPerSecond": 52.4}], True)
+    assert "1,800 records in 2 batches, all processed" in page
+    assert "width:160px" in page and "width:80px" in page
+    assert "52 records/s" in page
+    assert "nan" not in page
+    assert "0 records in 0 batches, running" in _page([], False)

@@ -1,0 +1,215 @@
+"""What tests of every kind use: topics, records, verdicts, and a cluster made as good as new."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+
+import psutil
+import pytest
+from confluent_kafka import Consumer, Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from kafkalab import Cluster, ConsoleConsumer, check
+from kafkalab.cluster import ClusterView, Fault, PartitionView
+from kafkalab.cluster.offsets import end_offsets
+from kafkalab.lifeline import marked_processes
+from kafkalab.workers import wait_until_shared
+
+__all__ = [
+    "MALFORMED_PRICES",
+    "Doctored",
+    "Place",
+    "Record",
+    "Told",
+    "Verdict",
+    "commit",
+    "create",
+    "delete",
+    "empty",
+    "members",
+    "put",
+    "renew",
+    "send",
+    "spread",
+]
+
+Record = tuple[bytes | str | None, bytes | str | None, int]
+"""Key, value, partition."""
+
+Place = tuple[int, int]
+"""Partition and offset."""
+
+MALFORMED_PRICES = (
+    None,
+    b"",
+    b"\xff\xfe",
+    b"IBM 90.05",
+    b"[" * 100_000,
+    b"null",
+    b'{"name": "IBM", "dollars": 90}',
+    b'{"name": "IBM", "dollars": 90, "cents": -5}',
+    b'{"name": "\\ud800", "dollars": 90, "cents": 5}',
+    b'{"name": "IBM", "dollars": 1' + b"0" * 30 + b', "cents": 5}',
+    b'{"name": "IBM", "dollars": NaN, "cents": 5}',
+)
+"""Values that aren't a stock price, each for another reason."""
+
+
+class Verdict:
+    """Runs checks and looks at what they print."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self._capsys = capsys
+
+    def __call__(self, lab: str, cluster: object, **answers: object) -> tuple[bool, str]:
+        """Whether the check passed, and what it printed."""
+        self._capsys.readouterr()
+        passed = bool(check(lab, cluster, **answers))  # type: ignore[arg-type] - a wrong one, too
+        return passed, self._capsys.readouterr().out
+
+    def passes(self, lab: str, cluster: Cluster, **answers: object) -> None:
+        """The check passes."""
+        passed, printed = self(lab, cluster, **answers)
+        assert passed, printed
+
+    def says(self, sentence: str, lab: str, cluster: Cluster, **answers: object) -> None:
+        """The check does not pass, and says this."""
+        passed, printed = self(lab, cluster, **answers)
+        assert not passed
+        assert sentence in printed, printed
+
+
+def empty(cluster: Cluster) -> None:
+    """Delete all topics and groups, for the next test. A test that failed may have left members: they are ended."""
+    for process in marked_processes(cluster.run.id):
+        try:
+            if "kafkalab.workers" in " ".join(process.cmdline()):
+                process.kill()
+        except psutil.NoSuchProcess:
+            pass
+    # A member that was killed stays in its group until its session times out: 45 s by default.
+    view = cluster.wait_for(lambda v: all(not g.members for g in v.groups.values()) and v, "no members", 60, groups=True)
+    admin = AdminClient(cluster.client_config())
+    if view.groups:
+        for deleted in admin.delete_consumer_groups(list(view.groups)).values():
+            deleted.result()
+    if view.topics:
+        for deleted in admin.delete_topics(list(view.topics)).values():
+            deleted.result()
+    cluster.wait_for(lambda v: not v.topics and not v.groups, "the topics and groups to be gone", groups=True)
+
+
+def renew(cluster: Cluster) -> None:
+    """Let all nodes run and be in touch with each other, and remove topics and groups."""
+    for broker in cluster.describe(groups=False).brokers.values():
+        if broker.state == "isolated":
+            cluster.heal(broker.id)
+        elif broker.state == "paused":
+            cluster.resume(broker.id)
+        elif broker.state != "up":
+            cluster.restart(broker.id)
+    empty(cluster)
+    cluster.faults.clear()
+
+
+def create(
+    cluster: Cluster,
+    topic: str,
+    partitions: int,
+    copies: int = 3,
+    *,
+    placed: Sequence[Sequence[int]] | None = None,
+    **config: str,
+) -> None:
+    """Create a topic and wait until all its replicas are in sync; settings with underscores for dots.
+
+    Where replicas are `placed` by hand, each partition's brokers take the place of the number of copies.
+    """
+    admin = AdminClient(cluster.client_config())
+    config = {name.replace("_", "."): value for name, value in config.items()}
+    how = {"replica_assignment": [list(brokers) for brokers in placed]} if placed else {"replication_factor": copies}
+    admin.create_topics([NewTopic(topic, partitions, config=config, **how)])[topic].result()
+
+    def there(view: ClusterView) -> bool:
+        return len(view.topics[topic]) == partitions and view.in_sync(topic)
+
+    cluster.wait_for(there, f"the topic {topic}")
+
+
+def delete(cluster: Cluster, topic: str) -> None:
+    """Delete a topic and wait until it is gone."""
+    admin = AdminClient(cluster.client_config())
+    admin.delete_topics([topic])[topic].result()
+    cluster.wait_for(lambda v: topic not in v.topics, f"the topic {topic} to be gone")
+
+
+def put(cluster: Cluster, topic: str, records: Iterable[Record], **settings: object) -> list[Place]:
+    """Send records; the partition -1 leaves the choice to the producer. Where they are, sorted."""
+    places: list[Place] = []
+    producer = Producer(cluster.client_config(**settings))
+
+    def note(_: object, message: Message) -> None:
+        places.append((message.partition(), message.offset()))
+
+    for key, value, partition in records:
+        producer.produce(topic, value, key=key, partition=partition, on_delivery=note)
+    assert producer.flush(20) == 0
+    return sorted(places)
+
+
+def commit(cluster: Cluster, group: str, topic: str, offsets: Mapping[int, int] | None = None) -> None:
+    """Commit offsets for a group, without joining it. Without `offsets`, the end of every partition."""
+    with Consumer(cluster.client_config(group_id=group, enable_auto_commit=False)) as consumer:
+        wanted = end_offsets(cluster, topic) if offsets is None else offsets
+        consumer.commit(offsets=[TopicPartition(topic, p, offset) for p, offset in wanted.items()], asynchronous=False)
+
+
+@contextmanager
+def members(cluster: Cluster, topic: str, group: str, number: int) -> Iterator[None]:
+    """So many members in a group, which share a topic's partitions."""
+    with ExitStack() as stack:
+        wait_until_shared(*[stack.enter_context(ConsoleConsumer(cluster, topic, group=group)) for _ in range(number)])
+        yield
+
+
+class Told:
+    """A cluster that says these faults were done to it, and no others. They weren't."""
+
+    def __init__(self, cluster: Cluster, *faults: tuple[str, int]) -> None:
+        self._cluster = cluster
+        self.faults = [Fault(float(at), verb, broker) for at, (verb, broker) in enumerate(faults)]
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._cluster, name)
+
+
+def spread(cluster: Cluster, topic: str, *values: str) -> None:
+    """Send values to the partitions in turn."""
+    partitions = len(cluster.describe(groups=False).topics[topic])
+    put(cluster, topic, [(None, value, number % partitions) for number, value in enumerate(values)])
+
+
+def send(cluster: Cluster, topic: str, values: Sequence[str], *, key: Callable[[int], str | None] = lambda _: None) -> None:
+    """Send values one at a time, each with a partition of its own choice, or chosen by the key for its place."""
+    producer = Producer(cluster.client_config(**{"sticky.partitioning.linger.ms": 0}))
+    for number, value in enumerate(values):
+        producer.produce(topic, value, key=key(number))
+        assert producer.flush(20) == 0
+
+
+class Doctored:
+    """A cluster that shows something else than it is: what is over in a moment, for example."""
+
+    def __init__(self, cluster: Cluster, topic: str, change: Callable[[PartitionView], PartitionView]) -> None:
+        self._cluster, self._topic, self._change = cluster, topic, change
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._cluster, name)
+
+    def describe(self, **options: bool) -> ClusterView:
+        """As the cluster's, with the topic's partitions changed."""
+        view = self._cluster.describe(**options)
+        topics = {**view.topics, self._topic: tuple(self._change(p) for p in view.topics[self._topic])}
+        return replace(view, topics=topics)

@@ -1,0 +1,116 @@
+"""The frame of checks: requirements that wait for others, answers of the right type, names that are meant."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kafkalab.checks import CheckContext, Lab, Unmet, evaluate, find_lab, notebooks
+from kafkalab.checks.answers import WrongType, convert
+from kafkalab.errors import KafkaLabError
+
+
+@pytest.fixture
+def lab() -> Lab:
+    lab = Lab("99_lab", "A lab")
+
+    @lab.requires("The topic exists")
+    def exists(ctx: CheckContext) -> None:
+        if "topic" not in ctx.answers:
+            raise Unmet("There is no topic.")
+
+    @lab.requires("It's empty", after=exists)
+    def is_empty(ctx: CheckContext) -> None:
+        if ctx.answers["topic"]:
+            raise Unmet("It holds records.")
+
+    return lab
+
+
+def states(lab: Lab, **answers: object) -> list[str]:
+    return [result.state for result in evaluate(lab, CheckContext(None, answers)).results]  # type: ignore[arg-type]
+
+
+def test_a_requirement_waits_for_the_one_it_rests_on(lab: Lab) -> None:
+    assert states(lab) == ["unmet", "waiting"]
+    assert states(lab, topic=[1]) == ["met", "unmet"]
+    assert states(lab, topic=[]) == ["met", "met"]
+    report = evaluate(lab, CheckContext(None, {}))  # type: ignore[arg-type]
+    assert not report
+    assert "· It's empty\n      Not looked at yet. First: The topic exists." in str(report)
+    assert report.summary == "0 of 2 requirements are met."
+
+
+def test_a_report_counts_in_plain_english(lab: Lab) -> None:
+    assert evaluate(lab, CheckContext(None, {"topic": []})).summary == "All 2 requirements are met. Lab passed."  # type: ignore[arg-type]
+    one = Lab("99_one", "One")
+    one.requires("It's so")(lambda ctx: None)
+    assert evaluate(one, CheckContext(None, {})).summary == "The requirement is met. Lab passed."  # type: ignore[arg-type]
+
+
+def test_a_requirement_comes_after_registered_ones_only(lab: Lab) -> None:
+    with pytest.raises(ValueError, match="not registered before"):
+        lab.requires("It's so", after=lambda ctx: None)
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "wanted"),
+    [
+        (3, int, 3),
+        (np.int64(3), int, 3),
+        (3, float, 3.0),
+        (np.float64(0.5), float, 0.5),
+        (np.True_, bool, True),
+        (bytearray(b"a"), bytes, b"a"),
+        ((1, 2), list[int], [1, 2]),
+        ([1, 2], set[int], {1, 2}),
+        (["a", 1], tuple[str, int], ("a", 1)),
+        ({np.int64(0): (1, 2)}, dict[int, list[int]], {0: [1, 2]}),
+        ((n for n in "ab"), list[str], ["a", "b"]),
+    ],
+)
+def test_an_answer_is_right_in_any_shape_that_means_the_same(value: object, kind: type, wanted: object) -> None:
+    converted = convert(value, kind)
+    assert converted == wanted
+    assert type(converted) is type(wanted)
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "sentence"),
+    [
+        (True, int, "a whole number, not True or False"),
+        (1.5, int, "a whole number, not a number"),
+        ("3", int, "a whole number, not text"),
+        ("abc", list[str], "a list, not text"),
+        ([1], dict[int, int], "a dictionary, not a list"),
+        ({0: "x"}, dict[int, int], r"a whole number, not text \(the value of 0 is 'x'\)"),
+        ((1, 2, 3), tuple[int, int], "a tuple of 2, not of 3"),
+        (1, bool, "True or False, not a whole number"),
+    ],
+)
+def test_an_answer_of_another_type_is_named(value: object, kind: type, sentence: str) -> None:
+    with pytest.raises(WrongType, match=sentence):
+        convert(value, kind)
+
+
+def test_an_answer_that_is_missing_none_or_empty() -> None:
+    ctx = CheckContext(None, {"none": None, "empty": [], "zero": 0})  # type: ignore[arg-type]
+    for name, sentence in (("absent", "as absent=…"), ("none", "still None"), ("empty", "is empty")):
+        with pytest.raises(Unmet, match=sentence):
+            ctx.answer(name, list[int], "numbers")
+    assert ctx.answer("empty", list[int], "numbers", may_be_empty=True) == []
+    assert ctx.answer("zero", int, "a number") == 0
+
+
+def test_a_name_that_is_nearly_right() -> None:
+    with pytest.raises(KafkaLabError, match="did you mean 00_first_record"):
+        find_lab("00_first_recrod")
+
+
+def test_the_notebook_of_one_check_may_be_named_instead() -> None:
+    for stem, notebook in notebooks().items():
+        if len(notebook.labs) == 1:
+            assert find_lab(stem) is notebook.labs[0]
+        elif stem not in [lab.id for lab in notebook.labs]:
+            with pytest.raises(KafkaLabError, match=f"{stem} is a notebook with {len(notebook.labs)} checks"):
+                find_lab(stem)

@@ -1,0 +1,78 @@
+"""The folder of all runs is nobody else's."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from kafkalab.errors import KafkaLabError
+from kafkalab.lifeline import Run, reap, reaper
+from kafkalab.paths import runs_dir
+
+
+@pytest.fixture(autouse=True)
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+
+
+def test_a_folder_in_which_others_can_write_is_refused() -> None:
+    runs_dir().mkdir()
+    runs_dir().chmod(0o777)
+    with pytest.raises(KafkaLabError, match=r"others can write in it.*TMPDIR"):
+        Run.create("test")
+    with pytest.raises(KafkaLabError, match="others can write in it"):
+        Run("standby-1").take_over(os.getpid())
+    assert not list(runs_dir().iterdir())
+
+
+def test_a_folder_of_somebody_else_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    somebody = os.getuid() + 1
+    monkeypatch.setattr(os, "getuid", lambda: somebody)
+    runs_dir().mkdir(mode=0o700)
+    with pytest.raises(KafkaLabError, match="it is not a folder of yours"):
+        Run.create("test")
+
+
+def test_a_link_to_a_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    runs_dir().symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(KafkaLabError, match="it is not a folder of yours"):
+        Run.create("test")
+
+
+def test_a_folder_that_others_can_only_read_is_closed() -> None:
+    runs_dir().mkdir()
+    runs_dir().chmod(0o755)
+    run = Run.create("test")
+    assert {stat.S_IMODE(folder.stat().st_mode) for folder in (runs_dir(), run.directory)} == {0o700}
+    reap(run)
+
+
+def test_on_macos_the_reaper_is_told_of_an_end_that_no_parent_has_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[object] = []
+
+    class Queue:
+        def control(self, changes: list[object], events: int) -> None:
+            asked.append((changes, events))
+
+        def close(self) -> None:
+            asked.append("closed")
+
+    constants = {"KQ_FILTER_PROC": "process", "KQ_EV_ADD": "add", "KQ_NOTE_EXIT": "exit"}
+    macos = SimpleNamespace(kqueue=Queue, kevent=lambda *event: event, **constants)
+    monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.setattr(reaper, "select", macos)
+    reaper._wait_for_end(17)
+    assert asked == [([(17, "process", "add", "exit")], 1), "closed"]
+
+
+def test_the_reaper_sees_the_end_of_a_process_that_nobody_waited_for() -> None:
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    reaper._wait_for_end(ended.pid)
+    ended.wait()

@@ -1,0 +1,40 @@
+"""What the observer makes of a node that ends while it is waited for."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkalab.cluster.observer import Observer
+from kafkalab.errors import BrokerFailed, BrokerNotRunning, ClusterNotRunning
+
+
+class EndsWhenLookedAt:
+    """A back end whose node ends just before its state is asked for the first time."""
+
+    keyring = None
+
+    def __init__(self, by_itself: bool) -> None:
+        self.ended, self.by_itself = False, by_itself
+
+    def state(self, _: int) -> str:
+        self.ended = True
+        return "dead"
+
+    def check_alive(self, _: int) -> None:
+        if self.ended and self.by_itself:
+            raise BrokerFailed("for a reason")
+
+
+def test_the_reason_of_a_node_that_ended_between_two_looks_is_told() -> None:
+    with pytest.raises(BrokerFailed, match="for a reason"):
+        Observer(EndsWhenLookedAt(by_itself=True)).wait_until_back(0, 5)
+    with pytest.raises(BrokerNotRunning, match=r"broker 0 was ended \(dead\) before it was ready"):
+        Observer(EndsWhenLookedAt(by_itself=False)).wait_until_back(0, 5)
+
+
+def test_who_waits_while_the_cluster_is_stopped_is_told() -> None:
+    observer = Observer(EndsWhenLookedAt(by_itself=True))
+    observer.close()
+    for ask in (observer.describe, lambda: observer.wait_until_back(0, 5)):
+        with pytest.raises(ClusterNotRunning, match="was stopped meanwhile"):
+            ask()

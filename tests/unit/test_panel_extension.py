@@ -1,0 +1,31 @@
+"""The extension of JupyterLab that shows the cluster panel: JupyterLab finds it, and the browser can read it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from jupyter_core.paths import jupyter_path
+from jupyterlab_server.config import get_federated_extensions
+
+from kafkalab.cli.lab import SETTINGS
+
+
+def test_jupyterlab_finds_the_extension_where_the_course_points_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JUPYTER_PATH", os.fspath(SETTINGS))
+    found = get_federated_extensions(jupyter_path("labextensions"))["kafkalab-panel"]
+    build = found["jupyterlab"]["_build"]
+    script = Path(found["ext_path"]) / build["load"]
+    assert f"window._JUPYTERLAB['{found['name']}'] =" in script.read_text()
+
+
+def test_the_script_needs_no_build() -> None:
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("there is no Node")
+    (script,) = SETTINGS.glob("labextensions/*/static/*.js")
+    checked = subprocess.run([node, "--check", script], capture_output=True, text=True)
+    assert checked.returncode == 0, checked.stderr

@@ -1,0 +1,65 @@
+"""The predictions and lab cards of the course's notebooks: what the widgets take for granted about their use."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+NOTEBOOKS = sorted([*(ROOT / "notebooks").glob("*.ipynb"), *(ROOT / "solutions").glob("*/*.ipynb")])
+
+
+def code_cells(path: Path) -> list[dict]:
+    return [cell for cell in json.loads(path.read_text())["cells"] if cell["cell_type"] == "code"]
+
+
+def calls(cell: dict) -> Iterator[tuple[str, ast.Call]]:
+    """What a cell calls by a bare name or as a method of one, in order: ``Predict``, ``gap.explain``."""
+    source = "".join(cell["source"])
+    if "Predict(" in source or ".explain(" in source or "LabCard(" in source:  # these have no magics
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.Call):
+                yield ast.unparse(node.func), node
+
+
+def predictions(path: Path) -> dict[str, str]:
+    """Question of each prediction, by its variable."""
+    found = {}
+    for cell in code_cells(path):
+        for statement in ast.parse("".join(cell["source"])).body if "Predict(" in "".join(cell["source"]) else []:
+            match statement:
+                case ast.Assign([ast.Name(variable)], ast.Call(ast.Name("Predict"), [ast.Constant(question)])):
+                    assert variable not in found, f"{path.name} has two predictions called {variable}"
+                    found[variable] = question
+    return found
+
+
+def test_no_two_predictions_of_the_course_ask_the_same() -> None:
+    asked = Counter(question for path in NOTEBOOKS for question in predictions(path).values())
+    assert asked and max(asked.values()) == 1, asked.most_common(1)
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_each_prediction_is_explained_once_below_in_a_folded_cell(path: Path) -> None:
+    open_, explained = set(), []
+    for cell in code_cells(path):
+        for name, _ in calls(cell):
+            if name.endswith(".explain"):
+                assert cell["metadata"]["jupyter"]["source_hidden"], f"{name} stands in sight"
+                assert name.removesuffix(".explain") in open_, f"{name} has no prediction above it"
+                explained.append(name.removesuffix(".explain"))
+        open_ |= {variable for variable in predictions(path) if f"{variable} = Predict(" in "".join(cell["source"])}
+    assert sorted(explained) == sorted(predictions(path))
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_lab_has_the_card_of_its_own_name(path: Path) -> None:
+    for cell in code_cells(path):
+        for name, call in calls(cell):
+            if name == "LabCard":
+                assert ast.literal_eval(call.args[0]) == path.stem
