@@ -17,16 +17,16 @@ MEASURED = "measured"
 
 
 @pytest.fixture(scope="session")
-def _three_brokers() -> Iterator[Cluster]:
+def three_brokers() -> Iterator[Cluster]:
     with Cluster(brokers=3, backend="local") as cluster:
         yield cluster
 
 
 @pytest.fixture(scope="module")
-def cluster(_three_brokers: Cluster) -> Iterator[Cluster]:
+def cluster(three_brokers: Cluster) -> Iterator[Cluster]:
     """Three local brokers, the same for all modules of a worker; a module finds them as good as new, and may break them."""
-    yield _three_brokers
-    renew(_three_brokers)
+    yield three_brokers
+    renew(three_brokers)
 
 
 @pytest.fixture(scope="session")

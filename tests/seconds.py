@@ -4,6 +4,9 @@ A group is what one worker runs in order: a file, since a notebook's cells share
 some files each test alone. The costly groups begin first, as ``seconds.json`` beside this file has them, so that no worker is
 left with a long one at the end. `make test` writes what it measured to ``build/seconds.json``; copy it here
 when the order has become wrong. Nothing but the order depends on it.
+
+What shares a worker's brokers comes after everything else: a broker that nobody asks anything still takes a thirtieth of
+a processor, and each worker has three of them from the first such test to the end.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ ROOT = Path(__file__).parents[1]
 KNOWN = Path(__file__).with_name("seconds.json")
 REPORT = ROOT / "build/seconds.json"
 EACH_ALONE = ("tests/docker/test_chapters.py", "tests/labs/test_labs.py")
+SHARED = "three_brokers"  # a fixture that lives as long as its worker
 UNKNOWN = 30.0  # what a new file is taken to cost
 
 KINDS = {
@@ -52,9 +56,15 @@ class ByGroup(LoadScopeScheduling):
 
 
 def costly_first(items: list[pytest.Item]) -> None:
-    """Sort groups by their cost; within a group, tests keep their order."""
+    """Sort groups by their cost, those that share brokers last; within a group, tests keep their order."""
     known: Mapping[str, float] = json.loads(KNOWN.read_text()) if KNOWN.exists() else {}
-    items.sort(key=lambda item: (-known.get(group_of(item.nodeid), UNKNOWN), group_of(item.nodeid)))
+    sharing = {group_of(item.nodeid) for item in items if SHARED in getattr(item, "fixturenames", ())}
+
+    def place(item: pytest.Item) -> tuple[bool, float, str]:
+        group = group_of(item.nodeid)
+        return group in sharing, -known.get(group, UNKNOWN), group
+
+    items.sort(key=place)
 
 
 def kind_of(group: str) -> str:

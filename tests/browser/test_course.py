@@ -20,11 +20,12 @@ import pytest
 from playwright.sync_api import Error, Locator, Page, expect, sync_playwright
 
 from kafkalab import wait_until
+from kafkalab.checks import notebooks
 
 ROOT = Path(__file__).parents[2]
 CHAPTER = "notebooks/02_cluster_failover.ipynb"
 LAB = "labs/02_cluster_failover/02_failsafe.ipynb"
-NOT_YET = "No cluster yet. Run the first cell."
+NOT_YET = re.compile(r"No cluster yet\. Run the (first cell|cell that starts it)\.")
 # Quiet: no sandbox (the tests may run as root), no calls home.
 CHROMIUM_OPTIONS = [
     "--no-sandbox",
@@ -291,9 +292,14 @@ def test_the_card_of_a_lab_checks_and_helps(course: Course, page: Page) -> None:
         'from kafkalab import Cluster, LabCard\n\nLabCard("00_first_record")',
         "cluster = Cluster(brokers=1).start()",
         "cluster.kill(9)",
+        "from confluent_kafka import Producer\n\nproducer, sent = Producer(cluster.client_config()), []\n"
+        'producer.produce("greetings", "My first record", on_delivery=lambda error, record: sent.append(record))\n'
+        "producer.flush()\ncoordinates = (sent[0].topic(), sent[0].partition(), sent[0].offset())\n"
+        "read_back = sent[0].value()",
     )
     open_notebook(page, course.address(notebook, "card"))
     panel = panel_of(page, "card")
+    expect(panel.get_by_text("Run the cell that starts it.")).to_be_visible(timeout=60_000)
     expect(run_cell(page, 0)).to_contain_text("The lab card is in the panel beside this notebook.")
     panel.get_by_role("button", name="Check").click()
     expect(panel.get_by_text("There's no cluster yet.")).to_be_visible()
@@ -315,6 +321,17 @@ def test_the_card_of_a_lab_checks_and_helps(course: Course, page: Page) -> None:
     expect(error).to_contain_text("UnknownBroker")
     expect(error.locator("details")).to_have_count(1)
     assert error.evaluate("area => area.innerText.trim().split('\\n').length") < 6
+
+    run_cell(page, 3)
+    panel.get_by_role("button", name="Check").click()
+    panel.get_by_role("link", name="Next lab →").click(timeout=30_000)
+    stems = list(notebooks())
+    following = stems[stems.index("00_first_record") + 1]
+    expect(tab(page, f"{following}.ipynb")).to_have_count(1, timeout=30_000)
+    tab(page, "card.ipynb").click()
+    panel.get_by_role("button", name="Reset").click()
+    panel.get_by_role("button", name="Yes").click()
+    expect(panel.get_by_text("The notebook is fresh again.")).to_be_visible()
 
 
 def write(course: Course, name: str, *cells: str) -> str:

@@ -859,11 +859,12 @@ def test_the_stored_question_does_not_tell_what_was_said(shown, folder_of_progre
 def lab_notebook(monkeypatch, folder_of_progress):
     """A notebook with two checks; what their probes find can be changed."""
     notebook = Notebook("09_games", difficulty="easy", minutes=20, needs="chapter 08")
-    state = {"topic": False, "records": False}
+    state = {"topic": False, "records": False, "expected": None}
     first = notebook.check("09_topic", "Make a topic", hints=("Think.", "Use `create`."))
 
     @first.requires("There is a topic")
     def topic(ctx):
+        assert state["expected"] in (None, ctx.cluster)
         if not state["topic"]:
             raise Unmet("There's no topic `games`.")
 
@@ -878,6 +879,7 @@ def lab_notebook(monkeypatch, folder_of_progress):
     monkeypatch.setattr(checks_lab, "notebooks", lambda: {"09_games": notebook})
     monkeypatch.setattr(checks_lab, "labs", lambda: {lab.id: lab for lab in notebook.labs})
     monkeypatch.setattr(checks_lab, "on_report", [])
+    monkeypatch.setattr(LabCard, "_newest", {})
     return state
 
 
@@ -918,6 +920,39 @@ def test_earlier_hints_stay_and_after_the_last_there_is_no_next(lab_notebook):
     card._hint.click()
     assert "Think." in card._opened.value and "Use <code>create</code>." in card._opened.value
     assert card._hint.disabled
+
+
+def test_hints_are_counted_once_for_the_card_and_the_cell(lab_notebook, capsys):
+    checks_lab.hint("09_topic")
+    card = LabCard("09_games")
+    assert "Hint 1 of 2" in card._opened.value
+    checks_lab.hint("09_topic")
+    checks_lab.hint("09_topic")
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        "Hint 2 of 2: Use `create`.",
+        "That was the last hint. `kafkalab solution 09_topic` in a terminal opens the solution.",
+    ]
+    card._hint.click()
+    assert "Hint 2 of 2" in card._opened.value and card._hint.disabled
+
+
+def test_the_button_checks_the_cluster_that_the_variable_holds_now(lab_notebook, cluster, monkeypatch, capsys):
+    variables = {"cluster": FakeCluster("another"), "berlin": cluster, "count": 3}
+    monkeypatch.setattr(lab_card, "get_ipython", lambda: SimpleNamespace(user_ns=variables))
+    card = LabCard("09_games")
+    checks_lab.check("09_topic", cluster, count=3)
+    variables["berlin"] = lab_notebook["expected"] = FakeCluster("new")
+    lab_notebook.update(topic=True, records=True)
+    card._check.click()
+    wait_until(lambda: "1 of 2 passed" in card._list.value, 5, "the card to show it", last_seen=lambda: card._list.value)
+
+
+def test_a_card_that_is_made_again_takes_the_place_of_the_one_before(lab_notebook, cluster, shown, capsys):
+    older, newer = LabCard("09_games"), LabCard("09_games")
+    for card in (older, newer):
+        card._ipython_display_()
+    assert checks_lab.on_report == [newer._reported]
+    assert older._finished and not newer._finished
 
 
 def test_reset_and_solution_ask_first(lab_notebook, monkeypatch, tmp_path):

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -84,12 +84,18 @@ class Lab:
         What the learner does.
     hints
         From vague to plain.
+
+    Attributes
+    ----------
+    opened
+        How many of the hints the learner has opened, with `hint` or on the card.
     """
 
     def __init__(self, id: str, title: str, *, hints: Sequence[str] = ()) -> None:
         self.id = id
         self.title = title
         self.hints = tuple(hints)
+        self.opened = 0
         self._requirements: list[Requirement] = []
 
     @property
@@ -116,6 +122,12 @@ class Lab:
             return probe
 
         return register
+
+    def open_hint(self) -> bool:
+        """Open the next hint; False if all were open."""
+        more = self.opened < len(self.hints)
+        self.opened += more
+        return more
 
 
 class Notebook:
@@ -288,9 +300,6 @@ on_report: list[Callable[[Report, CheckContext], object]] = []
 """Who else wants to see what `check` found: a lab card does."""
 
 
-_opened: dict[str, int] = {}
-
-
 def hint(lab_id: str) -> None:
     """Print the lab's next hint; after the last one, say so.
 
@@ -299,14 +308,8 @@ def hint(lab_id: str) -> None:
     KafkaLabError
         When there is no such lab.
     """
-    for line in _next_hint(find_lab(lab_id)):
-        print(line)
-
-
-def _next_hint(lab: Lab) -> Iterator[str]:
-    number = _opened.get(lab.id, 0)
-    if number == len(lab.hints):
-        yield f"That was the last hint. `kafkalab solution {lab.id}` in a terminal opens the solution."
-        return
-    _opened[lab.id] = number + 1
-    yield f"Hint {number + 1} of {len(lab.hints)}: {lab.hints[number]}"
+    lab = find_lab(lab_id)
+    if lab.open_hint():
+        print(f"Hint {lab.opened} of {len(lab.hints)}: {lab.hints[lab.opened - 1]}")
+    else:
+        print(f"That was the last hint. `kafkalab solution {lab.id}` in a terminal opens the solution.")

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Mapping
 from html import escape
 from pathlib import Path
+from typing import ClassVar
 
 import ipywidgets
 from IPython.core.getipython import get_ipython
@@ -28,9 +29,10 @@ _SYMBOLS = {"met": "✓", "unmet": "✗", "waiting": "·"}
 class LabCard(Live):
     """What a lab asks for and how far the learner is, with buttons: Check, Next hint, Reset, Solution.
 
-    Check looks at the cluster again, with the notebook's variables that are named as the answers of `check`, and for
-    answers without such a variable with what `check` was given last. A `check` in a cell updates the card, too. Where
-    the cluster panel is open, the card stands there. A stored notebook shows it as text.
+    Check looks at the cluster that the notebook's variable holds now: the one that `check` was last called with,
+    `cluster` before that. The answers of `check` are taken from the variables of the same names; where there is no such
+    variable, they are what `check` was given last. A `check` in a cell updates the card, too. Where the cluster panel is
+    open, the card stands there. A stored notebook shows it as text.
 
     Parameters
     ----------
@@ -38,11 +40,13 @@ class LabCard(Live):
         The notebook of the lab: ``"02_failsafe"``.
     """
 
+    _newest: ClassVar[dict[str, LabCard]] = {}  # by notebook: a cell that is run again makes another one
+
     def __init__(self, name: str) -> None:
         self._notebook = _find(name)
         self._reports: dict[str, Report] = {}
         self._contexts: dict[str, CheckContext] = {}
-        self._hints: dict[str, int] = {}
+        self._variables: dict[str, str] = {}  # the names of the clusters in them
         self._busy = False
         self._lock = threading.RLock()
         self._list, self._said, self._opened = (_html() for _ in range(3))
@@ -57,6 +61,8 @@ class LabCard(Live):
         root = ipywidgets.VBox([_html(self._head()), self._list, buttons, self._asking, self._said, self._opened])
         root.layout = ipywidgets.Layout(padding="6px 10px", border="1px solid var(--jp-border-color1, #c9d1d9)")
         super().__init__(root)
+        self._older = LabCard._newest.get(name)
+        LabCard._newest[name] = self
         checks.on_report.append(self._reported)
         self._show()
 
@@ -74,6 +80,8 @@ class LabCard(Live):
         if report.lab in [lab.id for lab in self._notebook.labs]:
             with self._lock:
                 self._reports[report.lab], self._contexts[report.lab] = report, ctx
+                holding = (name for name, value in _notebook_variables().items() if value is ctx.cluster)
+                self._variables[report.lab] = next((name for name in holding if not name.startswith("_")), "")
                 self._show()
 
     def _check_now(self, _: object) -> None:
@@ -82,8 +90,8 @@ class LabCard(Live):
             if self._busy:
                 return
             lab, known = self.current, self._contexts.get(self.current.id)
-            variables: Mapping[str, object] = getattr(get_ipython(), "user_ns", {})
-            cluster = known.cluster if known else variables.get("cluster")
+            variables = _notebook_variables()
+            cluster = variables.get(self._variables.get(lab.id, "cluster"), known.cluster if known else None)
             if cluster is None:
                 self._said.value = "There's no cluster yet. Run the cell that starts it."
                 return
@@ -106,8 +114,7 @@ class LabCard(Live):
             self._show()
 
     def _next_hint(self, _: object) -> None:
-        lab = self.current
-        self._hints[lab.id] = min(self._hints.get(lab.id, 0) + 1, len(lab.hints))
+        self.current.open_hint()
         self._show()
 
     def _ask(self, question: str, action: str) -> Callable[[object], None]:
@@ -142,15 +149,20 @@ class LabCard(Live):
         if passed == len(self._notebook.labs) and (following := _next_of(self._notebook)):
             parts.append(f"<div>{_link(following, 'Next lab →')}</div>")
         self._list.value = f'<div style="line-height:1.4">{"".join(parts)}</div>'
-        lab, shown = self.current, self._hints.get(self.current.id, 0)
+        lab = self.current
         self._opened.value = "".join(
             f'<div style="line-height:1.4;margin-top:4px"><b>Hint {number} of {len(lab.hints)}.</b> {prose(text)}</div>'
-            for number, text in enumerate(lab.hints[:shown], 1)
+            for number, text in enumerate(lab.hints[: lab.opened], 1)
         )
-        self._hint.disabled = shown == len(lab.hints)
+        self._hint.disabled = lab.opened == len(lab.hints)
 
     def _in_cell(self) -> ipywidgets.Widget:
-        return self._show_beside("The lab card")
+        shown = self._show_beside("The lab card")
+        if self._older is not None:  # not before: the panel showed it until now
+            checks.on_report.remove(self._older._reported)
+            self._older._finish()
+            self._older = None
+        return shown
 
     def _still(self) -> dict[str, str]:
         notebook = self._notebook
@@ -159,6 +171,10 @@ class LabCard(Live):
             lines.append(f"{lab.id}: {lab.title}")
             lines += [f"  · {requirement.says}" for requirement in lab.requirements]
         return {"text/plain": "\n".join(lines)}
+
+
+def _notebook_variables() -> Mapping[str, object]:
+    return getattr(get_ipython(), "user_ns", {})
 
 
 def _find(name: str) -> Notebook:

@@ -125,7 +125,7 @@ def test_a_wrong_setting_is_told_by_the_last_lines_of_the_log(tmp_path: Path) ->
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     [executed] = (tmp_path / "out").rglob(path.name)
-    [told] = [c for c in nbformat.read(executed, as_version=4).cells if c.source.startswith("admin = AdminClient")]
+    [told] = [c for c in nbformat.read(executed, as_version=4).cells if c.source.startswith("answer = None")]
     printed = "".join(output.get("text", "") for output in told.outputs)
     assert "kontroller" in printed, printed
     assert len(printed.splitlines()) <= 5

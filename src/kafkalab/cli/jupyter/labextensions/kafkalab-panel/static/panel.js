@@ -7,7 +7,7 @@
 (() => {
   const WIDGET_VIEW = 'application/vnd.jupyter.widget-view+json';
   const MODEL_ID = "__import__('kafkalab.widgets.panel', fromlist=['model_id']).model_id()";
-  const NOT_YET = 'No cluster yet. Run the first cell.';
+  const NOT_YET = 'No cluster yet.';
   const SHARE = 0.42; // of the width of notebook and panel together
   const LEAST = 360; // pixels: the map is drawn to be read at this width
 
@@ -31,7 +31,8 @@
         this.title.className = 'kafkalab-panel-tab';
         const notYet = document.createElement('div');
         notYet.className = 'kafkalab-not-yet';
-        notYet.textContent = NOT_YET;
+        const [first] = codeCells(notebook);
+        notYet.textContent = `${NOT_YET} Run the ${/\bCluster\(/.test(first) ? 'first cell' : 'cell that starts it'}.`;
         this.addWidget(new Widget({ node: notYet }));
 
         const { context, sessionContext } = notebook;
@@ -80,6 +81,9 @@
       }
     };
   }
+
+  const codeCells = notebook =>
+    [...notebook.content.model.cells].filter(cell => cell.type === 'code').map(cell => cell.sharedModel.getSource());
 
   /* The id of the widget's model, which the kernel makes when it is asked for the first time; null without kafkalab. */
   async function ask(kernel) {
@@ -140,8 +144,7 @@
     };
     const show = notebook => app.shell.activateById((panels.get(notebook) ?? open(notebook)).id);
 
-    const usesKafkalab = notebook =>
-      [...notebook.content.model.cells].some(cell => cell.type === 'code' && /\bkafkalab\b/.test(cell.sharedModel.getSource()));
+    const usesKafkalab = notebook => codeCells(notebook).some(source => /\bkafkalab\b/.test(source));
 
     const added = async notebook => {
       await Promise.all([app.restored, notebook.context.ready, notebook.revealed]);
