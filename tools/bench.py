@@ -514,6 +514,8 @@ ROWS = {
 
 def main(wanted: list[str]) -> int:
     """Measure, print the table; 1 if a bound is not kept."""
+    if unknown := [w for w in wanted if not any(w in name for name in ROWS)]:
+        sys.exit(f"no row is called {', '.join(unknown)}; there are {', '.join(ROWS)}")
     figures = [f for name, bench in ROWS.items() if not wanted or any(w in name for w in wanted) for f in bench()]
     memory = psutil.virtual_memory().total / 2**30
     title = f"{psutil.cpu_count()} CPUs, {memory:.0f} GiB, {sys.platform}"

@@ -40,3 +40,8 @@ def test_the_median_keeps_the_bound_or_not(
     says = "" if bound is None else "yes" if kept else "NO"
     assert figure.cells()[-1].endswith(says)
     assert figure.cells()[-2].startswith({None: "", 4: "≤", 0.8: "≥"}[bound])
+
+
+def test_an_unknown_row_is_an_error_that_names_the_rows(bench: ModuleType) -> None:
+    with pytest.raises(SystemExit, match="no row is called spped; there are .*start.*registry"):
+        bench.main(["start", "spped"])
