@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import psutil
 import pytest
-from confluent_kafka import Consumer, Message, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from kafkalab import Cluster, ConsoleConsumer, check
@@ -150,7 +150,9 @@ def put(cluster: Cluster, topic: str, records: Iterable[Record], **settings: obj
     places: list[Place] = []
     producer = Producer(cluster.client_config(**settings))
 
-    def note(_: object, message: Message) -> None:
+    def note(error: KafkaError | None, message: Message) -> None:
+        if error is not None:
+            raise KafkaException(error)  # in `flush`
         places.append((message.partition(), message.offset()))
 
     for key, value, partition in records:

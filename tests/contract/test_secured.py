@@ -30,6 +30,7 @@ from kafkalab.cluster.offsets import watermarks
 from kafkalab.errors import KafkaLabError, NoSuperUser, UnknownListener, UnknownUser
 from kafkalab.lifeline import marked_processes
 from kafkalab.security import Security
+from support import create
 
 LISTENERS = (
     Listener("PLAINTEXT"),
@@ -42,9 +43,7 @@ USERS = {"admin": 'quo"ted\\secret', "stocks_producer": "producer123"}
 
 def make_topic(cluster: Cluster, replicas: int = 1) -> str:
     topic = f"t-{uuid.uuid4().hex[:6]}"
-    admin = AdminClient(cluster.client_config())
-    admin.create_topics([NewTopic(topic, 1, replicas)])[topic].result()
-    cluster.wait_for(lambda v: v.led(topic), topic)
+    create(cluster, topic, 1, replicas)
     return topic
 
 

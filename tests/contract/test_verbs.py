@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import psutil
 import pytest
 from confluent_kafka import Consumer, KafkaError, Producer
-from confluent_kafka.admin import AdminClient, ConfigEntry, ConfigResource, NewTopic, ResourceType
+from confluent_kafka.admin import AdminClient, ConfigEntry, ConfigResource, ResourceType
 
 import docker
 from kafkalab import Cluster, LedgerProducer, wait_until
@@ -33,14 +33,12 @@ from kafkalab.errors import (
     UnknownUser,
 )
 from kafkalab.widgets import Timeline
+from support import create
 
 
 def make_topic(cluster: Cluster, partitions: int = 6, replicas: int = 3, **config: str) -> str:
     topic = f"t-{uuid.uuid4().hex[:6]}"
-    settings = {key.replace("_", "."): value for key, value in config.items()}
-    admin = AdminClient(cluster.client_config())
-    admin.create_topics([NewTopic(topic, partitions, replicas, config=settings)])[topic].result()
-    in_sync(cluster, topic)
+    create(cluster, topic, partitions, replicas, **config)
     return topic
 
 

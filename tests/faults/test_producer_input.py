@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
 
 from kafkalab import Cluster
 from kafkalab.cluster.offsets import watermarks
 from kafkalab.errors import WaitTimeout
 from kafkalab.waiting import wait_until
 from stocks import MalformedStockPrice, StockPrice, UnknownTopic, deserialize, partition_count
+from support import create
 
 pytestmark = pytest.mark.cluster
 
@@ -36,11 +36,9 @@ def broker() -> Iterator[Cluster]:
 def topic(broker: Cluster, request: pytest.FixtureRequest) -> str:
     """A topic of the test's own with three partitions."""
     name = re.sub(r"\W+", "-", request.node.name)
-    admin = AdminClient(broker.client_config())
     # What waited while a broker slept goes out in large batches. The limit is on batches, and librdkafka splits none.
-    usual = {"max.message.bytes": "1048588"} if "app" in request.fixturenames else {}
-    admin.create_topics([NewTopic(name, 3, 1, config=usual)])[name].result()
-    broker.wait_for(lambda v: None not in v.leaders(name).values() if name in v.topics else False, name)
+    usual = {"max_message_bytes": "1048588"} if "app" in request.fixturenames else {}
+    create(broker, name, 3, 1, **usual)
     return name
 
 
