@@ -11,14 +11,14 @@ import pytest
 
 from kafkalab import Cluster
 from seconds import ByGroup, costly_first, report
-from support import renew
+from support import BACKEND, renew
 
 MEASURED = "measured"
 
 
 @pytest.fixture(scope="session")
 def three_brokers() -> Iterator[Cluster]:
-    with Cluster(brokers=3, backend="local") as cluster:
+    with Cluster(brokers=3, backend=BACKEND) as cluster:
         yield cluster
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -18,6 +19,7 @@ from kafkalab.lifeline import marked_processes
 from kafkalab.workers import wait_until_shared
 
 __all__ = [
+    "BACKEND",
     "MALFORMED_PRICES",
     "Doctored",
     "Place",
@@ -34,6 +36,9 @@ __all__ = [
     "send",
     "spread",
 ]
+
+BACKEND = os.environ.get("KAFKALAB_BACKEND", "local")
+"""What the clusters of checks and faults run on; `make test-all` has a round with each."""
 
 Record = tuple[bytes | str | None, bytes | str | None, int]
 """Key, value, partition."""

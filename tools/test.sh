@@ -4,8 +4,8 @@
 #   test.sh quick   lint, types and unit tests; starts no broker
 #   test.sh all     what a change can break: the above; every notebook and check once on local processes; contract tests
 #                   on both back ends, three chapters on Docker; faults, browser, Binder rehearsal
-#   test.sh full    all that, and at length: every notebook on Docker, a hundred faults, every notebook ten times with
-#                   three side by side, the Binder rehearsal from scratch
+#   test.sh full    all that, and at length: every notebook and check on Docker, too, a hundred faults on both, every
+#                   notebook ten times with three side by side, the Binder rehearsal from scratch
 #
 # With root and apt it sets up a Docker engine and a browser too, and stops the engine that it started. Where that is
 # not possible it says which tests are left out. With CI=true none may be left out but those that KAFKALAB_MAY_LEAVE_OUT
@@ -129,8 +129,8 @@ export KAFKALAB_LEFT_OUT="$LEFT_OUT" # said before the summary line
 if [ "$WHAT" = full ]; then
   export KAFKALAB_ROUNDS=100 KAFKALAB_BINDER=scratch
   if $docker_ready; then
-    say "every notebook on Docker"
-    KAFKALAB_BACKEND=docker run_pytest --nbval notebooks solutions "$@" || status=$?
+    say "every notebook, every check and the faults on Docker"
+    KAFKALAB_BACKEND=docker run_pytest --nbval notebooks solutions tests/labs tests/faults/test_soak.py "$@" || status=$?
   fi
   for round in $(seq 10); do
     say "every notebook, three side by side, round $round of 10"

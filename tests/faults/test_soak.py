@@ -14,6 +14,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from kafkalab import Cluster, LedgerProducer, wait_until
 from kafkalab.checks import CheckContext
+from support import BACKEND
 
 ROUNDS = int(os.environ.get("KAFKALAB_ROUNDS", "20"))
 TOPIC = "soak"
@@ -23,7 +24,7 @@ TOPIC = "soak"
 @pytest.mark.timeout(1500)
 def test_faults_under_load_lose_nothing() -> None:
     chance = random.Random(20)
-    with Cluster(3, backend="local", settings={"min.insync.replicas": 2}) as cluster:
+    with Cluster(3, backend=BACKEND, settings={"min.insync.replicas": 2}) as cluster:
         admin = AdminClient(cluster.client_config())
         admin.create_topics([NewTopic(TOPIC, 6, 3)])[TOPIC].result()
         # With more than one request in flight librdkafka may double in spite of idempotence: its issue 4953.

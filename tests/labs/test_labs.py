@@ -12,6 +12,7 @@ import nbformat
 import pytest
 
 from kafkalab.checks import labs
+from support import BACKEND
 
 ROOT = Path(__file__).parents[2]
 END = "end of"
@@ -82,7 +83,7 @@ def test_untouched_labs_run_and_do_not_pass(chapter: Path, tmp_path: Path) -> No
     shutil.copytree(chapter, folder, ignore=shutil.ignore_patterns("*.ipynb*"))
     together = folder / "untouched.ipynb"
     nbformat.write(in_one_kernel(labs), together)
-    command = [str(Path(sys.executable).with_name("kafkalab")), "run", "--backend", "local", "--out", str(tmp_path / "out")]
+    command = [str(Path(sys.executable).with_name("kafkalab")), "run", "--backend", BACKEND, "--out", str(tmp_path / "out")]
     done = subprocess.run([*command, str(together)], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     [executed] = (tmp_path / "out").rglob(together.name)

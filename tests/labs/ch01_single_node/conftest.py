@@ -7,13 +7,13 @@ from collections.abc import Iterator
 import pytest
 
 from kafkalab import Cluster
-from support import empty
+from support import BACKEND, empty
 
 
 @pytest.fixture(scope="session")
 def _one_broker() -> Iterator[Cluster]:
     # Else the files of deleted topics would stay for a minute, and be copied whenever a check looks at files.
-    with Cluster(brokers=1, backend="local", settings={"log.segment.delete.delay.ms": 0}) as cluster:
+    with Cluster(brokers=1, backend=BACKEND, settings={"log.segment.delete.delay.ms": 0}) as cluster:
         yield cluster
 
 

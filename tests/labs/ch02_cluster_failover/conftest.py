@@ -7,12 +7,12 @@ from collections.abc import Iterator
 import pytest
 
 from kafkalab import Cluster
-from support import renew
+from support import BACKEND, renew
 
 
 @pytest.fixture(scope="session")
 def _with_a_controller() -> Iterator[Cluster]:
-    with Cluster(brokers=3, controllers=1, backend="local") as cluster:
+    with Cluster(brokers=3, controllers=1, backend=BACKEND) as cluster:
         yield cluster
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from kafkalab import Cluster
 from kafkalab.distribution import put_tools_on_path
-from support import Doctored, Verdict, create, put, spread
+from support import BACKEND, Doctored, Verdict, create, put, spread
 
 pytestmark = pytest.mark.cluster
 
@@ -21,7 +21,7 @@ MORE = ["purchase6", "purchase7"]
 
 
 def test_brokers(verdict: Verdict) -> None:
-    with Cluster(brokers=1, backend="local") as cluster:
+    with Cluster(brokers=1, backend=BACKEND) as cluster:
         _, said = verdict("02_atu_brokers", cluster)
         assert "The cluster has broker 0. It should have brokers 1, 2, too." in said and "0 of 2" in said
         cluster.add_broker()

@@ -9,7 +9,7 @@ import pytest
 
 from kafkalab import Cluster
 from kafkalab.checks.ch02_cluster_failover.rack_placement import placement_by_the_rule
-from support import Verdict, create, delete
+from support import BACKEND, Verdict, create, delete
 
 pytestmark = pytest.mark.cluster
 
@@ -21,7 +21,7 @@ IN_TURN = [0, 3, 1, 4, 2, 5]
 
 @pytest.fixture(scope="module")
 def six() -> Iterator[Cluster]:
-    with Cluster(brokers=6, racks=["R1"] * 3 + ["R2"] * 3, backend="local") as cluster:
+    with Cluster(brokers=6, racks=["R1"] * 3 + ["R2"] * 3, backend=BACKEND) as cluster:
         yield cluster
 
 

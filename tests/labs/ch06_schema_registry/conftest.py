@@ -13,12 +13,13 @@ from confluent_kafka.schema_registry import SchemaRegistryClient
 
 from kafkalab import Cluster, SchemaRegistry
 from schema_support import Registered
+from support import BACKEND
 
 
 @pytest.fixture(scope="session")
 def registry() -> Iterator[tuple[Cluster, SchemaRegistry]]:
     """One broker and its registry, the same for all tests of a worker."""
-    with Cluster(brokers=1, backend="local") as cluster, SchemaRegistry(cluster) as registry:
+    with Cluster(brokers=1, backend=BACKEND) as cluster, SchemaRegistry(cluster) as registry:
         yield cluster, registry
 
 

@@ -19,7 +19,7 @@ from confluent_kafka.admin import (
 from kafkalab import Cluster
 from kafkalab.cluster import Listener
 from kafkalab.security import Security
-from support import empty
+from support import BACKEND, empty
 
 USERS = ("stocks_producer", "stocks_consumer", "analyst", "visitor")
 ANY: Any = None
@@ -28,7 +28,7 @@ ANY: Any = None
 @pytest.fixture(scope="session")
 def _ruled() -> Iterator[Cluster]:
     security = Security({name: name for name in USERS})
-    with Cluster(1, backend="local", listeners=[Listener("SASL_SSL", "SASL_SSL")], security=security) as cluster:
+    with Cluster(1, backend=BACKEND, listeners=[Listener("SASL_SSL", "SASL_SSL")], security=security) as cluster:
         yield cluster
 
 

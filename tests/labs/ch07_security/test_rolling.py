@@ -11,7 +11,7 @@ from kafkalab import Cluster
 from kafkalab.cluster import Listener
 from kafkalab.security import Security, login_line
 from kafkalab.workers import Acknowledgement, LedgerProducer
-from support import Verdict, create, put
+from support import BACKEND, Verdict, create, put
 
 pytestmark = pytest.mark.cluster
 
@@ -43,7 +43,7 @@ def written(cluster: Cluster, name: str) -> Ledger:
 
 def test_rolling(verdict: Verdict) -> None:
     security = Security({"stocks_producer": "secret"}, mechanisms=(OLD,), between_brokers=OLD, authorizer=False)
-    with Cluster(1, backend="local", listeners=[Listener("SASL_SSL", "SASL_SSL")], security=security) as cluster:
+    with Cluster(1, backend=BACKEND, listeners=[Listener("SASL_SSL", "SASL_SSL")], security=security) as cluster:
         create(cluster, "stock-prices", 1, copies=1)
         old, new = written(cluster, "old"), written(cluster, "new")
         right = {"writers": [old, new], "knocks": [(OLD, True), (NEW, True)]}

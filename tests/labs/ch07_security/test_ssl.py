@@ -9,7 +9,7 @@ import pytest
 from kafkalab import Cluster
 from kafkalab.cluster import Listener
 from kafkalab.security import CertificateAuthority
-from support import Verdict, commit, create, put
+from support import BACKEND, Verdict, commit, create, put
 
 pytestmark = pytest.mark.cluster
 
@@ -26,7 +26,7 @@ def test_ssl(verdict: Verdict, tmp_path: Path) -> None:
     authority, other = CertificateAuthority(tmp_path / "ca"), CertificateAuthority(tmp_path / "other")
     settings = {**authority.issue("broker", ["localhost", "127.0.0.1"]).java(), "ssl.client.auth": "required"}
     listeners = [Listener(), Listener("SSL", "SSL", settings=settings)]
-    with Cluster(1, backend="local", listeners=listeners) as cluster:
+    with Cluster(1, backend=BACKEND, listeners=listeners) as cluster:
         client = {"bootstrap.servers": cluster.servers("SSL"), "security.protocol": "SSL", **authority.issue("stocks").client()}
         verdict.says("Give check() your answer as client=", LAB, cluster)
         passed, printed = verdict(LAB, cluster, client=client)

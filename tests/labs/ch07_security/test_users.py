@@ -9,7 +9,7 @@ from kafkalab import Cluster, wait_until
 from kafkalab.checks.access import CONNECTED, try_connect
 from kafkalab.cluster import Listener
 from kafkalab.security import Security, login_line
-from support import Verdict, commit, create, put
+from support import BACKEND, Verdict, commit, create, put
 
 pytestmark = pytest.mark.cluster
 
@@ -43,7 +43,7 @@ def test_plain_and_scram(verdict: Verdict) -> None:
         "scram-sha-512.sasl.jaas.config": login_line("SCRAM-SHA-512"),
     }
     listeners = [Listener(), Listener("SASL_SSL", "SASL_SSL", settings=login)]
-    with Cluster(1, backend="local", listeners=listeners, security=Security(authorizer=False)) as cluster:
+    with Cluster(1, backend=BACKEND, listeners=listeners, security=Security(authorizer=False)) as cluster:
         create(cluster, "stock-prices", 1, copies=1)
         passed, printed = verdict(PLAIN, cluster)
         assert not passed

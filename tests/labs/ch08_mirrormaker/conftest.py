@@ -8,7 +8,7 @@ import pytest
 
 from kafkalab import Cluster
 from mirror_support import Named
-from support import empty
+from support import BACKEND, empty
 
 SETTINGS = {"auto.create.topics.enable": False}
 
@@ -17,9 +17,9 @@ SETTINGS = {"auto.create.topics.enable": False}
 def _three() -> Iterator[list[Cluster]]:
     """Three clusters of one broker, the same for all modules of a worker."""
     with (
-        Cluster(1, backend="local", settings=SETTINGS) as a,
-        Cluster(1, backend="local", settings=SETTINGS) as b,
-        Cluster(1, backend="local", settings=SETTINGS) as c,
+        Cluster(1, backend=BACKEND, settings=SETTINGS) as a,
+        Cluster(1, backend=BACKEND, settings=SETTINGS) as b,
+        Cluster(1, backend=BACKEND, settings=SETTINGS) as c,
     ):
         yield [a, b, c]
 

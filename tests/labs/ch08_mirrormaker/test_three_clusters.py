@@ -6,7 +6,7 @@ import pytest
 
 from kafkalab import Cluster
 from mirror_support import Named, add, fill
-from support import Verdict, commit, create, delete
+from support import BACKEND, Verdict, commit, create, delete
 
 pytestmark = pytest.mark.cluster
 
@@ -24,7 +24,7 @@ def test_three_clusters(named: Named, verdict: Verdict) -> None:
         verdict.says(sentence, LAB, first, **{**given, **wrong})
 
     says("In first: There is no topic 'stock-prices' yet")
-    says("The cluster third isn't running", third=Cluster(1, backend="local"))
+    says("The cluster third isn't running", third=Cluster(1, backend=BACKEND))
     says("`third` should be a Cluster, not text", third=third.bootstrap_servers)
     for cluster, partitions in ((first, 3), (second, 13), (third, 33)):
         fill(cluster, PRICES, [], partitions)
