@@ -125,7 +125,7 @@ def try_all(
     moments: Sequence[str] = MOMENTS,
     *,
     books: Path | str | None = None,
-    at_once: int = 8,
+    at_once: int = 4,
 ) -> list[Outcome]:
     """Try each way at each moment, several at once, each with a group and a book of its own.
 

@@ -69,7 +69,7 @@ def in_one_kernel(labs: list[Path]) -> nbformat.NotebookNode:
     together = nbformat.v4.new_notebook()
     for path in labs:
         cells = nbformat.read(path, as_version=4).cells
-        end = nbformat.v4.new_code_cell(f"%reset -f\nprint('{END} {path.stem}')")
+        end = nbformat.v4.new_code_cell(f"%reset_selective -f ^(?!_)\nprint('{END} {path.stem}')")
         together.cells += [nbformat.v4.new_code_cell(cell.source) for cell in cells if cell.cell_type == "code"] + [end]
     return together
 
