@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from kafkalab.errors import KafkaLabError
-from kafkalab.lifeline import Run, reap, reaper
+from kafkalab.lifeline import Owner, Run, reap, reaper
 from kafkalab.paths import runs_dir
 
 
@@ -76,3 +76,18 @@ def test_the_reaper_sees_the_end_of_a_process_that_nobody_waited_for() -> None:
     ended = subprocess.Popen([sys.executable, "-c", ""])
     reaper._wait_for_end(ended.pid)
     ended.wait()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a JVM knows other ways to name a file")
+def test_processes_of_a_run_can_name_every_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the locale "C" a JVM can't read a file in a folder such as "ünï"."""
+    monkeypatch.setenv("LC_ALL", "C")
+    assert Run("test").environment()["LC_ALL"] == "C.UTF-8"
+
+
+def test_a_forked_process_is_not_the_owner() -> None:
+    owner = Owner()
+    assert owner.is_me
+    if (child := os.fork()) == 0:
+        os._exit(owner.is_me)
+    assert os.waitpid(child, 0)[1] == 0

@@ -337,6 +337,14 @@ def test_the_map_moves_within_half_a_second(cluster):
     assert any("now led by 1, ISR 1,2, after 0." in line for line in map_.events)
 
 
+def test_a_fault_that_was_taken_back_hides_none_of_those_to_come(cluster):
+    map_ = ClusterMap(cluster)
+    cluster.faults.append(Fault(time.time(), "stop", 1))
+    wait_until(lambda: "stop broker 1" in map_.events, 2, "the map to tell of it")
+    cluster.faults[:] = [Fault(time.time(), "kill", 2)]  # the stop failed
+    wait_until(lambda: "kill broker 2" in map_.events, 2, "the map to tell of the next one")
+
+
 def test_the_map_shows_what_became_of_the_only_broker_although_nobody_answers(cluster):
     map_ = ClusterMap(cluster)
     wait_until(lambda: "broker 0" in value_of(map_), 2, "the map to be drawn")

@@ -8,7 +8,7 @@ from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.wording import listed_brokers
 from kafkalab.cluster.view import BrokerView, ClusterView
 
-__all__ = ["DOWN", "all_up", "are_up", "faulted", "is_down", "nodes"]
+__all__ = ["DOWN", "all_up", "are_up", "faulted", "is_down", "isolated", "nodes"]
 
 DOWN = ("dead", "stopped")
 """States of a node whose process has ended."""
@@ -23,6 +23,11 @@ def nodes(ctx: CheckContext) -> Mapping[int, BrokerView]:
 def faulted(ctx: CheckContext, *verbs: str) -> list[int]:
     """Brokers to which one of these verbs was applied, in order."""
     return [f.broker for f in ctx.cluster.faults if f.verb in verbs]
+
+
+def isolated(ctx: CheckContext) -> list[int]:
+    """Brokers that run and are cut off from their peers. `heal` connects them again, and so does `restart`."""
+    return [i for i, node in nodes(ctx).items() if node.state == "isolated"]
 
 
 def are_up(*ids: int) -> Callable[[CheckContext], None]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import os
 import threading
 import time
 import uuid
@@ -27,8 +26,9 @@ from kafkalab.errors import (
     KafkaLabError,
     UnknownBroker,
     UnknownUser,
+    WaitTimeout,
 )
-from kafkalab.lifeline import Run
+from kafkalab.lifeline import Owner, Run
 from kafkalab.security.config import Security
 from kafkalab.security.files import private_folder, write_private
 from kafkalab.settings import as_text, dotted, format_properties
@@ -123,7 +123,7 @@ class Cluster:
         self._observer: Observer | None = None  # of a cluster that runs
         self._on_stop: list[Callable[[], None]] = []
         self._life = threading.RLock()  # held while the cluster starts, and while it stops
-        self._owner = os.getpid()
+        self._owner = Owner()
 
     @classmethod
     def attached(cls, bootstrap_servers: str, **client_settings: object) -> Cluster:
@@ -182,7 +182,7 @@ class Cluster:
 
     def _open(self, backend: Backend) -> None:
         """Go on with a back end whose nodes were started."""
-        self._backend, self._owner = backend, os.getpid()
+        self._backend, self._owner = backend, Owner()
         observer = Observer(backend)
         observer.wait_until_ready(START_TIMEOUT)
         self.faults.clear()
@@ -194,7 +194,7 @@ class Cluster:
         What was registered with `on_stop` (workers, widgets) is ended first. A stopped cluster is left as it is. In a process
         that was forked off after `start`, nothing is ended: the cluster is its parent's.
         """
-        if os.getpid() != self._owner:
+        if not self._owner.is_me:
             return
         with self._life:
             if self._backend is None:
@@ -341,8 +341,8 @@ class Cluster:
         with self._unless_stopped(backend, "a broker was added"):
             with self._life:  # else two threads would give two brokers the same id
                 broker = max(i for i, node in backend.nodes().items() if node.broker) + 1
-                self.faults.append(Fault(time.time(), "add", broker))
-                backend.add(self.spec.broker(broker))
+                with self._noted("add", broker):
+                    backend.add(self.spec.broker(broker))
             observer.wait_until_back(broker, START_TIMEOUT)
         return broker
 
@@ -558,7 +558,7 @@ class Cluster:
 
     @contextlib.contextmanager
     def _fault(self, verb: str, broker: int, states: tuple[BrokerState, ...]) -> Iterator[tuple[Backend, Observer]]:
-        """Note a fault when it begins, for its effects are seen before the verb returns."""
+        """What a fault verb works with, once it is clear that the node can be treated so."""
         backend, observer = self._running()
         self._require_faults(backend)
         self._known(broker)
@@ -566,8 +566,22 @@ class Cluster:
             state = backend.state(broker)
             if state not in states:
                 raise BrokerNotRunning(f"cannot {verb} broker {broker}: it is {state}")
-            self.faults.append(Fault(time.time(), verb, broker))
-            yield backend, observer
+            with self._noted(verb, broker):
+                yield backend, observer
+
+    @contextlib.contextmanager
+    def _noted(self, verb: str, broker: int) -> Iterator[None]:
+        """Note a fault when it begins, for its effects are seen before the verb returns. One that fails is taken out again."""
+        fault = Fault(time.time(), verb, broker)
+        self.faults.append(fault)
+        try:
+            yield
+        except WaitTimeout:  # the node was told, and may still follow
+            raise
+        except Exception:
+            with contextlib.suppress(ValueError):  # another thread started the cluster anew, and so cleared the list
+                self.faults.remove(fault)
+            raise
 
     @contextlib.contextmanager
     def _observing(self) -> Iterator[Observer]:

@@ -13,7 +13,7 @@ from kafkalab.errors import NoSuperUser, UnknownListener
 from kafkalab.security.config import OBSERVER, Security
 from kafkalab.settings import as_text
 
-__all__ = ["CONTROLLER", "INTERNAL", "OBSERVER_LISTENER", "ClusterSpec", "Listener", "Node", "require_version"]
+__all__ = ["CONTROLLER", "INTERNAL", "OBSERVER_LISTENER", "ClusterSpec", "Listener", "Node", "require_port", "require_version"]
 
 Protocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
 
@@ -45,7 +45,8 @@ def _require_number(value: object, least: int, what: str) -> None:
         raise ValueError(f"{what} is a number from {least} on, not {value!r}")
 
 
-def _require_port(port: object, least: int, what: str) -> None:
+def require_port(port: object, least: int, what: str) -> None:
+    """Raise `ValueError` unless this can be a port."""
     if not isinstance(port, int) or isinstance(port, bool) or not least <= port <= _HIGHEST_PORT:
         raise ValueError(f"{what} is a number from {least} to {_HIGHEST_PORT}, not {port!r}")
 
@@ -89,7 +90,7 @@ class Listener:
             raise ValueError(f"the listener name {self.name!r} is kafkalab's own; give yours another one")
         if self.protocol not in get_args(Protocol):
             raise ValueError(f"a listener speaks {', '.join(get_args(Protocol))}, not {self.protocol!r}")
-        _require_port(self.port, 0, f"the port of the listener {self.name}")
+        require_port(self.port, 0, f"the port of the listener {self.name}")
         object.__setattr__(self, "settings", MappingProxyType(as_text(self.settings)))
         object.__setattr__(self, "client", MappingProxyType(dict(self.client)))
 
@@ -154,7 +155,7 @@ class ClusterSpec:
         if self.ports and len(self.ports) != self.brokers:
             raise ValueError(f"{self.brokers} brokers need {self.brokers} ports, not {len(self.ports)}")
         for port in self.ports:
-            _require_port(port, 1, "a broker's port")
+            require_port(port, 1, "a broker's port")
         if len(set(self.ports)) < len(self.ports):
             raise ValueError(f"each broker needs a port of its own, but ports= names one twice: {list(self.ports)}")
         if not isinstance(self.heap, str) or not _HEAP.fullmatch(self.heap):

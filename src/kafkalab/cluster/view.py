@@ -145,7 +145,11 @@ class ClusterView:
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault verb that was carried out: `at` is in seconds since the epoch, `verb` the verb's name."""
+    """A fault verb that was carried out: `at` is in seconds since the epoch, `verb` the verb's name.
+
+    A verb that raised is no fault, with two exceptions. One that ran out of time (`WaitTimeout`) or was interrupted has told
+    the node what to do, and the node may still follow. One that added a broker has added it, even if it isn't ready in time.
+    """
 
     at: float
     verb: str

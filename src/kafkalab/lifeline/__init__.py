@@ -6,6 +6,7 @@ every container and network the label ``kafkalab.run=<id>``. A *claim* says whic
 all that its runs left behind. A claim is one file, so handing a run over to another process is one atomic rename.
 """
 
+from kafkalab.lifeline.owner import Owner
 from kafkalab.lifeline.runs import RUN_LABEL, RUN_VARIABLE, Run, abandoned_runs, claimed_runs, marked_processes, reap
 
-__all__ = ["RUN_LABEL", "RUN_VARIABLE", "Run", "abandoned_runs", "claimed_runs", "marked_processes", "reap"]
+__all__ = ["RUN_LABEL", "RUN_VARIABLE", "Owner", "Run", "abandoned_runs", "claimed_runs", "marked_processes", "reap"]

@@ -24,6 +24,9 @@ __all__ = ["RUN_LABEL", "RUN_VARIABLE", "Run", "abandoned_runs", "claimed_runs",
 RUN_VARIABLE = "KAFKALAB_RUN"
 RUN_LABEL = "kafkalab.run"
 
+# A JVM takes the names of files for what the locale says. In the locale "C" it can't name one that isn't ASCII.
+_LOCALE = {"LC_ALL": "C.UTF-8"} if sys.platform == "linux" else {}
+
 _reaper_lock = threading.Lock()
 _reaper_of: int | None = None  # the pid for which this process started a reaper; a fork needs one of its own
 
@@ -64,8 +67,11 @@ class Run:
         return runs_dir() / self.id
 
     def environment(self) -> dict[str, str]:
-        """Environment for a process of this run: this process's own, plus the mark by which it is found."""
-        return {**os.environ, RUN_VARIABLE: self.id}
+        """Environment for a process of this run: this process's own, plus the mark by which it is found.
+
+        On Linux its locale is ``C.UTF-8``, whatever this process's is.
+        """
+        return {**os.environ, **_LOCALE, RUN_VARIABLE: self.id}
 
     def uses_docker(self) -> None:
         """Note that containers or networks carry this run's label, so that reaping asks the same Docker engine too."""

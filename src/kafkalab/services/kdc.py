@@ -13,7 +13,7 @@ from pathlib import Path
 from kafkalab.cluster.ports import HOST, Reservation, reserve_port
 from kafkalab.distribution import JVM_OPTIONS, announce, ensure_jars, gssapi_support, java_command
 from kafkalab.errors import KdcFailed
-from kafkalab.lifeline import Run, reap
+from kafkalab.lifeline import Owner, Run, reap
 from kafkalab.security import login_line, split_keytab
 from kafkalab.security.files import private_folder
 from kafkalab.waiting import wait_until
@@ -53,6 +53,7 @@ class MiniKdc:
             if not _NAME.fullmatch(name):
                 raise KdcFailed(f"{name!r} is no name for a principal: letters, digits and any of -_./ (the realm is added)")
         self._run: Run | None = None
+        self._owner = Owner()
         self._process: subprocess.Popen[bytes] | None = None
         self._port = 0
         self._reservation: Reservation | None = None
@@ -81,7 +82,7 @@ class MiniKdc:
         if self._process is not None:
             raise KdcFailed("the KDC has ended, and its keys with it; call stop() first: the next start makes new ones")
         jars = ensure_jars("kdc", announce)
-        self._run = Run.create("kdc")
+        self._run, self._owner = Run.create("kdc"), Owner()
         try:
             self._launch(jars)
         except BaseException:
@@ -137,7 +138,12 @@ class MiniKdc:
         self._process.wait()
 
     def stop(self) -> None:
-        """End it; on return no process and no file of it is left. One that is not running is left as it is."""
+        """End it; on return no process and no file of it is left. One that is not running is left as it is.
+
+        In a process that was forked off after `start`, nothing is ended: the KDC is its parent's.
+        """
+        if not self._owner.is_me:
+            return
         run, self._run = self._run, None
         if run is not None:
             reap(run)

@@ -24,10 +24,10 @@ from kafkalab.distribution import (
     mirror_classpath,
 )
 from kafkalab.errors import MirrorFailed
-from kafkalab.lifeline import Run, reap
+from kafkalab.lifeline import Owner, Run, reap
 from kafkalab.security.files import write_private
 from kafkalab.services.mirror_status import Flow, StatusReader
-from kafkalab.settings import format_properties
+from kafkalab.settings import as_text, format_properties
 from kafkalab.waiting import wait_until
 
 __all__ = ["MirrorMaker"]
@@ -85,7 +85,7 @@ class MirrorMaker:
     Raises
     ------
     ValueError
-        When no flow is enabled, or one names a cluster that is not there.
+        When no flow is enabled, or one names a cluster that is not there; when a setting has no value.
 
     Examples
     --------
@@ -96,10 +96,12 @@ class MirrorMaker:
 
     def __init__(self, clusters: Mapping[str, Cluster], settings: Mapping[str, object], *, heap: str = "128m") -> None:
         self.clusters = dict(clusters)
-        self.settings = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in settings.items()}
+        self.settings = as_text(settings)
         self.flows = _flows(self.clusters, self.settings)
         self._heap = heap
         self._run: Run | None = None
+        self._owner = Owner()
+        self._logged: dict[Path, int] = {}  # bytes of its logs that stem from earlier lives
         self._process: subprocess.Popen[bytes] | None = None
         self._status: StatusReader | None = None
         self._noted: set[Cluster] = set()
@@ -126,7 +128,8 @@ class MirrorMaker:
         for alias, cluster in self.clusters.items():
             _require_answer(alias, cluster)
         require_memory(_MEMORY, "MirrorMaker")
-        self._run = self._run or Run.create("mirror")
+        if self._run is None:
+            self._run, self._owner = Run.create("mirror"), Owner()
         self._close_status()
         self._status = StatusReader(self.clusters, self.flows)  # before the start: from here on what it says is new
         try:
@@ -145,8 +148,11 @@ class MirrorMaker:
     def stop(self) -> None:
         """End it in order: what was read is written and noted. On return its process and its files are gone.
 
-        One that has not ended after 20 s (a cluster does not answer, say) is killed. A stopped one is left as it is.
+        One that has not ended after 20 s (a cluster does not answer, say) is killed. A stopped one is left as it is. In
+        a process that was forked off after `start`, nothing is ended: MirrorMaker is its parent's.
         """
+        if not self._owner.is_me:
+            return
         if self._process is not None and self._process.poll() is None:
             self._process.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):  # then it's killed with its run
@@ -200,10 +206,7 @@ class MirrorMaker:
     @property
     def log(self) -> str:
         """Its log so far; empty when it was not started, or is stopped."""
-        if self._run is None:
-            return ""
-        texts = (path.read_text(errors="replace") for path in self._log_files(self._run) if path.exists())
-        return "".join(texts)
+        return self._log_after({})
 
     def states(self) -> dict[str, str]:
         """State of each connector and task since the last start, in Connect's words.
@@ -252,6 +255,7 @@ class MirrorMaker:
         log, output = self._log_files(run)
         for path in (log, output):  # they may hold one, too
             path.touch(mode=0o600)
+            self._logged[path] = path.stat().st_size
         with output.open("ab") as stream:
             self._process = subprocess.Popen(
                 [str(java_command()), f"-Xmx{self._heap}", *JVM_OPTIONS, *archive_options(),
@@ -271,9 +275,14 @@ class MirrorMaker:
         return all(states.get(name) == "RUNNING" for flow in self.flows for name in flow.connectors())
 
     def _last_words(self, *said: object, reason: bool = True) -> str:
-        log = self.log
+        log = self._log_after(self._logged)
         why = f": {reason_in(log)}" if reason else ""
         return f"{'; '.join(map(str, said))}{why}\nIts last lines:\n{log_tail(log)}"
+
+    def _log_after(self, starts: Mapping[Path, int]) -> str:
+        """What its logs hold from these bytes on."""
+        files = self._log_files(self._run) if self._run is not None else ()
+        return b"".join(path.read_bytes()[starts.get(path, 0) :] for path in files if path.exists()).decode(errors="replace")
 
     @staticmethod
     def _log_files(run: Run) -> tuple[Path, Path]:

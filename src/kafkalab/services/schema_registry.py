@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Protocol
 
 from kafkalab.cluster import Cluster
+from kafkalab.cluster.spec import require_port
 from kafkalab.distribution import Report, announce
 from kafkalab.errors import RegistryFailed
+from kafkalab.lifeline import Owner
 
 __all__ = ["SchemaRegistry"]
 
@@ -42,7 +44,12 @@ class SchemaRegistry:
     cluster
         A running cluster. When it stops, the registry is ended before.
     port
-        Its port; without it any free one.
+        Its port; with 0 any free one.
+
+    Raises
+    ------
+    ValueError
+        When that can't be a port.
 
     Examples
     --------
@@ -51,9 +58,11 @@ class SchemaRegistry:
     """
 
     def __init__(self, cluster: Cluster, *, port: int = 0) -> None:
+        require_port(port, 0, "the port of the schema registry")
         self._cluster = cluster
         self._port = port
         self._server: _Server | None = None
+        self._owner = Owner()
 
     # -- life ---------------------------------------------------------------------------------------------------
 
@@ -84,12 +93,17 @@ class SchemaRegistry:
         except BaseException:
             server.destroy()
             raise
-        self._server = server
+        self._server, self._owner = server, Owner()
         self._cluster.on_stop(self.stop)
         return self
 
     def stop(self) -> None:
-        """End it; on return its process and port are gone. Its schemas stay, in the cluster's topics."""
+        """End it; on return its process and port are gone. Its schemas stay, in the cluster's topics.
+
+        In a process that was forked off after `start`, nothing is ended: the registry is its parent's.
+        """
+        if not self._owner.is_me:
+            return
         server, self._server = self._server, None
         if server is not None:
             server.destroy()

@@ -71,7 +71,7 @@ class Watcher:
         self._answered_at = time.monotonic()
         self._groups: dict[str, tuple[float, GroupView]] = {}
         self._settled: dict[str, GroupView] = {}
-        self._faults_told = len(cluster.faults)
+        self._faults_told = frozenset(cluster.faults)
         self._observers: list[Observer] = []
         self._watches_groups = False
         self._ended = threading.Event()
@@ -169,8 +169,8 @@ class Watcher:
             return
         before, after = self._view, replace(view, groups={id_: group for id_, (_, group) in self._groups.items()})
         faults = tuple(self._cluster.faults)
-        events = [fault_event(fault) for fault in faults[self._faults_told :]]
-        self._faults_told = len(faults)
+        events = [fault_event(fault) for fault in faults if fault not in self._faults_told]
+        self._faults_told = frozenset(faults)  # not their number: a verb that fails takes its fault out again
         if before is not None:
             # Groups are compared with what they were when last settled, not with the middle of a rebalance.
             events += events_between(replace(before, groups=self._settled), after, at, faults)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
@@ -61,6 +62,6 @@ def test_first_record(greetings: Cluster, verdict: Verdict) -> None:
     refused("starts at the offset of its TopicPartition", (topic, partition, offset), read(greetings, (topic, partition, 0)))
     refused("`read_back` is still None", (topic, partition, offset), None)
 
-    verdict.passes(
-        LAB, greetings, coordinates=(topic, partition, offset), read_back=read(greetings, (topic, partition, offset))
-    )
+    refused("the topic's name and two numbers", (partition, offset, topic))
+    for coordinates in ((topic, partition, offset), [topic, numpy.int64(partition), numpy.int64(offset)]):
+        verdict.passes(LAB, greetings, coordinates=coordinates, read_back=read(greetings, (topic, partition, offset)))

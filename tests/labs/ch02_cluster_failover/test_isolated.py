@@ -41,6 +41,11 @@ def test_isolated(breakable: Cluster, verdict: Verdict) -> None:
     cluster.heal(isolated)
     cluster.wait_for(lambda view: view.in_sync(TOPIC), "all replicas in sync")
     verdict.passes(LAB, cluster, **right)
+    cluster.isolate(isolated)
+    cluster.wait_for(lambda view: view.out_of_sync(TOPIC, isolated), "the broker to be fenced")
+    cluster.restart(isolated)  # connects it again, too
+    cluster.wait_for(lambda view: view.in_sync(TOPIC), "all replicas in sync")
+    verdict.passes(LAB, cluster, **right)
     verdict.passes(LAB, cluster, **{**right, "acknowledged": tuple(values), "lost": {"letter with acks=1"}})
     lagging = Doctored(cluster, TOPIC, lambda p: replace(p, isr=tuple(set(p.replicas) - {isolated})))
     verdict.says(f"lacks broker {isolated}", LAB, lagging, **right)

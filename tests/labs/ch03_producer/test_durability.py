@@ -19,7 +19,17 @@ ORDER = "03_order"
 def test_durability_untouched(clean: Cluster, verdict: Verdict) -> None:
     passed, said = verdict(LAB, Told(clean), ledgers={}, lost={}, doubled={})
     assert not passed and "Broker 0 wasn't cut off" in said and "0 of 4" in said
-    verdict.says("Which verb undoes that?", LAB, Told(clean, CUT_OFF[0]), ledgers={}, lost={}, doubled={})
+
+
+def test_durability_cut_off(breakable: Cluster, verdict: Verdict) -> None:
+    nothing: dict[str, dict] = {"ledgers": {}, "lost": {}, "doubled": {}}
+    breakable.isolate(0)
+    verdict.says("Which verb undoes that?", LAB, breakable, **nothing)
+    breakable.kill(0)
+    verdict.says("Broker 0 is dead.", LAB, breakable, **nothing)
+    breakable.restart(0)  # connects it again, too
+    _, said = verdict(LAB, breakable, **nothing)
+    assert "✓ Broker 0 was cut off, and reached again" in said, said
 
 
 CUT_OFF = (("isolate", 0), ("heal", 0))

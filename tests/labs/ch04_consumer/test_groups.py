@@ -88,6 +88,14 @@ def test_poll_loop(clean: Cluster, verdict: Verdict) -> None:
 # -- 04_same_group, 04_different_groups -----------------------------------------------------------------------------
 
 
+def test_same_group_before_anything_of_it_was_sent(clean: Cluster, verdict: Verdict) -> None:
+    """What the group committed in part 1 says nothing about part 2."""
+    greet(clean, 5)
+    commit(clean, GROUP, TOPIC)
+    passed, said = verdict("04_same_group", clean, read={})
+    assert not passed and "0 of 4" in said, said
+
+
 def test_same_group(clean: Cluster, verdict: Verdict) -> None:
     places = greet(clean, 25)
     commit(clean, GROUP, TOPIC)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import nbformat
+import numpy
 import pytest
 from confluent_kafka import Consumer, Message, TopicPartition
 
@@ -72,6 +73,7 @@ def test_pause(clean: Cluster, verdict: Verdict) -> None:
     still, later = [0, 0, 0, 0], [5, 5, 5, 5]
     right = {"handled": [*first, *others[:20], *then, *others[20:]], "late": late, "positions": [still] * 12 + [later] * 8}
     verdict.passes("04_pause", clean, **right)
+    verdict.passes("04_pause", clean, **{**right, "positions": numpy.array(right["positions"])})
     mixed = [place for pair in zip(then, others[20:28], strict=True) for place in pair]
     for says, wrong in {
         "`handled` is empty": {"handled": []},
@@ -88,6 +90,9 @@ def test_pause(clean: Cluster, verdict: Verdict) -> None:
             "handled": [*first, *[p for p in others if p[1] < 5], *then]
         },  # never resumed, the second time
         "changed between two important prices": {"positions": [still] * 11 + [later] * 9},
+        "`positions` has 1 of the 20 entries that it should have": {"positions": [[0]]},
+        "holds 1 position. How many other partitions": {"positions": [[0]] * 20},
+        "`positions` is empty": {"positions": []},
     }.items():
         verdict.says(says, "04_pause", clean, **{**right, **wrong})
     commit(clean, FIRST, PRICES, {0: 3})

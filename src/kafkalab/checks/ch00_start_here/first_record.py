@@ -38,12 +38,8 @@ def record_is_there(ctx: CheckContext) -> None:
 
 @lab.requires("You can say where it stands", after=record_is_there)
 def coordinates_are_right(ctx: CheckContext) -> None:
-    given = ctx.answer("coordinates", object, "the record's address, which has three parts")
-    match given:
-        case (str(topic), int(partition), int(offset)):
-            pass
-        case _:
-            raise Unmet(f"An address has three parts in this order: the topic's name and two numbers. Yours is {given!r}.")
+    what = "the record's address, which has three parts in this order: the topic's name and two numbers"
+    topic, partition, offset = ctx.answer("coordinates", tuple[str, int, int], what)
     if topic != TOPIC:
         raise Unmet(f"The lab asks for a record in {TOPIC}, not in {topic}.")
     ends = ctx.end_offsets(topic)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafkalab.checks.brokers import all_up, faulted
+from kafkalab.checks.brokers import all_up, faulted, isolated
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.lab import Notebook
 from kafkalab.checks.topics import has_shape, in_sync
@@ -29,14 +29,13 @@ is_shaped = lab.requires("letters has 3 partitions with 3 replicas each")(has_sh
 
 @lab.requires("A broker was isolated and healed, and all brokers are up")
 def was_isolated_and_healed(ctx: CheckContext) -> None:
-    isolated = faulted(ctx, "isolate")
-    if not isolated:
+    if not faulted(ctx, "isolate"):
         verbs = ", ".join(sorted({f.verb for f in ctx.cluster.faults}))
         raise Unmet(
             f"No broker was isolated{f' (only: {verbs})' if verbs else ''}. An isolated broker runs, and clients reach it."
         )
-    if faulted(ctx, "heal").count(isolated[-1]) < isolated.count(isolated[-1]):
-        raise Unmet(f"Broker {isolated[-1]} is still cut off.")
+    if cut_off := isolated(ctx):
+        raise Unmet(f"Broker {cut_off[0]} is still cut off.")
     all_up(ctx)
 
 

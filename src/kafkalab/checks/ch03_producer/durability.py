@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from kafkalab.checks.brokers import faulted
+from kafkalab.checks.brokers import are_up, faulted, isolated
 from kafkalab.checks.context import CheckContext, Unmet, text_of
 from kafkalab.checks.faults import was_down_and_came_back
 from kafkalab.checks.lab import Notebook
@@ -35,8 +35,9 @@ lab = notebook.check(
 def was_isolated(ctx: CheckContext) -> None:
     if 0 not in faulted(ctx, "isolate"):
         raise Unmet("Broker 0 wasn't cut off from the others yet. Which verb does that to a broker that runs on?")
-    if 0 not in faulted(ctx, "heal"):
+    if 0 in isolated(ctx):
         raise Unmet("Broker 0 is still cut off from the others. Which verb undoes that?")
+    are_up(0)(ctx)
 
 
 def _acknowledged(ctx: CheckContext, topic: str) -> list[str]:

@@ -151,8 +151,17 @@ def important_came_between(ctx: CheckContext) -> None:
 
 @pause.requires("Paused partitions don't move", after=important_came_first)
 def paused_stay(ctx: CheckContext) -> None:
-    positions = ctx.answer("positions", list[object], "the positions of the other partitions at each important price")
-    late = _late(ctx)
+    positions = ctx.answer("positions", list[list[int]], "the positions of the other partitions at each important price")
+    late, others = _late(ctx), len(existing(ctx, PRICES)) - 1
+    if len(positions) != (important := sum(p == others for p, _ in _handled(ctx))):
+        raise Unmet(
+            f"`positions` has {len(positions)} of the {important} entries that it should have: one for each important price "
+            "that you handled."
+        )
+    if wrong := [position for position in positions if len(position) != others]:
+        raise Unmet(
+            f"An entry of `positions` holds {counted(len(wrong[0]), 'position')}. How many other partitions does {PRICES} have?"
+        )
     for phase in (positions[:late], positions[late:]):
         if any(position != phase[0] for position in phase):
             raise Unmet("The position of another partition changed between two important prices. Were all the others paused?")

@@ -109,7 +109,7 @@ generic = notebook.check(
 @generic.requires("You saw every field under its name in the schema")
 def fields_were_seen(ctx: CheckContext) -> None:
     message = _decode(client_of(ctx), _hello(ctx), "SimpleMessage")
-    seen = ctx.answer("seen", dict[object, object], "the fields that your generic consumer saw: name → value")
+    seen = ctx.answer("seen", dict[str, str], "the fields that your generic consumer saw: name → value")
     if seen != {"content": message.content, "date_time": message.date_time}:
         raise Unmet(f"Your consumer saw {seen}. Do the names come from the registry's schema, and the values from the record?")
 

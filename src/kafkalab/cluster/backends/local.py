@@ -50,8 +50,6 @@ _MEMORY_OF_A_NODE = 170 << 20
 _DISK_OF_A_NODE = 64 << 20
 _SIGNAL_SECONDS = 10
 _HOSTS = (HOST, "localhost")
-# A JVM takes the names of files for what the locale says; in the locale "C", it cannot name one that is not ASCII.
-_ENVIRONMENT = {"LC_ALL": "C.UTF-8"} if sys.platform == "linux" else {}
 _PORT_TAKEN = re.compile(r"failed to bind to \S*?:(\d+)")
 
 
@@ -356,7 +354,7 @@ class LocalBackend(Backend):
                  f"-Djava.io.tmpdir={self._temporary(process.node.id)}",
                  "-cp", classes, "kafka.Kafka", str(folder / "server.properties")],
                 stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
-                env=self.run.environment() | _ENVIRONMENT, start_new_session=True, cwd=folder, umask=0o077,
+                env=self.run.environment(), start_new_session=True, cwd=folder, umask=0o077,
             )  # fmt: skip
         process.ended_by = ""
         process.pid = process.child.pid

@@ -1,0 +1,53 @@
+"""What services say before they start, and of their own present life alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import kafkalab.services.mirror as mirror_module
+from kafkalab import SchemaRegistry
+from kafkalab.lifeline import Run
+from kafkalab.services import MirrorMaker
+
+FLOW = {"first->second.enabled": True}
+CLUSTERS = {"first": None, "second": None}
+
+
+@pytest.mark.parametrize("port", [99_999, -1, "9092", True, 8081.0])
+def test_a_port_that_cannot_be_one_is_named_at_once(port: object) -> None:
+    with pytest.raises(ValueError, match=f"the port of the schema registry is a number from 0 to 65535, not {port!r}"):
+        SchemaRegistry(None, port=port)  # type: ignore[arg-type]
+
+
+def test_mirrormaker_reads_settings_as_clusters_do() -> None:
+    mirror = MirrorMaker(CLUSTERS, {**FLOW, "first.offset.lag.max": 0})  # type: ignore[arg-type]
+    assert mirror.settings == {"first->second.enabled": "true", "first.offset.lag.max": "0"}
+    with pytest.raises(ValueError, match=r"the setting first\.group\.id has no value"):
+        MirrorMaker(CLUSTERS, {**FLOW, "first.group.id": None})  # type: ignore[arg-type]
+
+
+def test_mirrormakers_reason_is_of_its_present_life(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    run = Run("mirror-1")
+    run.directory.mkdir(parents=True)
+    said = [b"org.kafka.OldException: of the first life\n", b"org.kafka.NewException: of the second life\n"]
+
+    def says(*_: object, **__: object) -> None:
+        with (run.directory / "mirror.log").open("ab") as log:
+            log.write(said.pop(0))
+
+    monkeypatch.setattr(mirror_module.subprocess, "Popen", says)
+    monkeypatch.setattr(mirror_module, "mirror_classpath", lambda _: "")
+    monkeypatch.setattr(mirror_module, "archive_options", tuple)
+    monkeypatch.setattr(mirror_module, "java_command", lambda: "java")
+    mirror = MirrorMaker(CLUSTERS, FLOW)  # type: ignore[arg-type]
+    monkeypatch.setattr(mirror, "_properties", dict)
+    mirror._run = run
+    mirror._spawn(run)
+    assert "it ended: OldException: of the first life" in mirror._last_words("it ended")
+    mirror._spawn(run)
+    assert "it ended: NewException: of the second life" in mirror._last_words("it ended")
+    assert "OldException" not in mirror._last_words("it ended")
+    assert "OldException" in mirror.log  # which holds all lives
