@@ -12,6 +12,7 @@ import nbformat
 import pytest
 
 from kafkalab.checks import labs
+from kafkalab.checks.lab import notebooks
 from support import BACKEND
 
 ROOT = Path(__file__).parents[2]
@@ -50,7 +51,46 @@ def test_no_notebook_needs_the_solutions() -> None:
 def test_no_delivery_report_drops_its_error() -> None:
     for path in [*(ROOT / "notebooks").glob("*.ipynb"), *(ROOT / "solutions").glob("*/*.ipynb")]:
         sources = "\n".join(cell.source for cell in nbformat.read(path, as_version=4).cells)
-        assert "on_delivery=lambda _" not in sources, path.name
+        for error, body in re.findall(r"on_delivery=lambda (\w+)(?:, \w+)*: (.*)", sources):
+            assert error != "_" and re.search(rf"\b{error}\b", body), f"{path.name}: {body}"
+
+
+def test_no_notebook_touches_the_path_of_modules() -> None:
+    for path in [*(ROOT / "notebooks").glob("*.ipynb"), *(ROOT / "solutions").glob("*/*.ipynb"), *LABS]:
+        assert "sys.path" not in path.read_text(), path.name
+
+
+def sections(text: str) -> dict[str, set[int]]:
+    """Chapter → the sections of it that a card or a lab's head names."""
+    named = {}
+    for chapter, first, last in re.findall(r"chapter 0?(\d)[^,;.]*, sections? (\d+)(?: (?:to|and) (\d+))?", text):
+        pair = re.search(rf"chapter 0?{chapter}[^,;.]*, sections {first} and {last}", text)
+        named[chapter] = {int(first), int(last)} if last and pair else set(range(int(first), int(last or first) + 1))
+    return named
+
+
+def head_of(path: Path) -> str:
+    """What a lab's first cell says you need, without where its links lead."""
+    _, _, needs = nbformat.read(path, as_version=4).cells[0].source.partition("**What you'll need.**")
+    return re.sub(r"\]\([^)]*\)|\[", "", needs.split("\n\n")[0])
+
+
+def test_a_lab_and_its_card_name_the_same_sections_which_exist() -> None:
+    for path in LABS:
+        card = sections(notebooks()[path.stem].needs)
+        head = re.sub(r"Sections (\d+) to (\d+) of chapter (\d)", r"chapter \3, sections \1 to \2", head_of(path))
+        assert sections(head.replace("Chapter", "chapter")) == card, path.name
+        for chapter, numbers in card.items():
+            [notebook] = (ROOT / "notebooks").glob(f"0{chapter}_*.ipynb")
+            there = "\n".join(
+                cell.source for cell in nbformat.read(notebook, as_version=4).cells if cell.cell_type == "markdown"
+            )
+            assert numbers <= {int(n) for n in re.findall(r"^## (\d+) ·", there, re.MULTILINE)}, path.name
+
+
+def test_a_lab_takes_as_long_as_its_card_says() -> None:
+    for path in LABS:
+        assert re.findall(r"(\d+) minutes", head_of(path)) == [str(notebooks()[path.stem].minutes)], path.name
 
 
 def test_every_lab_is_checked_by_one_notebook() -> None:

@@ -249,6 +249,12 @@ def test_lab_opens_the_workspace(course: Path, served: list[list[str]], argument
     assert (course / opened).exists()
 
 
+def test_terminals_of_jupyterlab_find_kafkalab(course: Path, served: list[list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin")
+    assert main(["lab", "--no-browser", "--no-standby"]) == 0
+    assert os.environ["PATH"].split(os.pathsep) == ["/usr/bin", str(Path(sys.executable).parent)]
+
+
 def test_lab_opens_a_workspace_elsewhere(
     course: Path, served: list[list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -31,7 +31,7 @@ from kafkalab.widgets.quiz_data import load_quiz, quiz_names
 from kafkalab.widgets.svg import document, fit
 from kafkalab.widgets.terminals_drawing import Pane, pane_html, panes_html, panes_text
 from kafkalab.widgets.timeline_drawing import Ack, Mark, describe_gaps, draw_timeline, longest_gap, partition_gaps
-from kafkalab.widgets.watcher import with_states
+from kafkalab.widgets.watcher import Watcher, with_states
 
 TOPIC = "my-failsafe-topic"
 SVG = "{http://www.w3.org/2000/svg}"
@@ -1035,3 +1035,35 @@ def test_other_errors_look_as_ever(shell, monkeypatch, capsys):
     fold_errors(shell)
     assert not shell.run_cell("1 / 0").success
     assert "Traceback (most recent call last)" in capsys.readouterr().out
+
+
+def test_a_wrong_argument_is_folded_where_kafkalab_refuses_it(shell, monkeypatch, capsys):
+    folded = []
+    monkeypatch.setattr(folded_errors, "display", lambda bundle, raw: folded.append(bundle))
+    fold_errors(shell)
+    assert not shell.run_cell("from kafkalab import Cluster\nCluster('3')").success
+    assert len(folded) == 1
+    assert "Traceback" not in capsys.readouterr().out
+    assert not shell.run_cell("int('three')").success
+    assert len(folded) == 1
+    assert "Traceback (most recent call last)" in capsys.readouterr().out
+
+
+def test_a_deleted_group_vanishes_and_one_whose_coordinator_moves_stays():
+    cluster = FakeCluster()
+    cluster.view = replace(healthy(), groups={"mygroup": group(("c1", ((TOPIC, 0),)))})
+    watcher = Watcher(cluster)
+    watcher.look(groups=True)
+    kept = cluster.view
+    cluster.view = replace(after_kill(kept, 1), groups={})
+    watcher.look(groups=True)
+    assert set(watcher._groups) == {"mygroup"}
+    cluster.view = replace(kept, groups={})
+    watcher.look(groups=True)
+    assert not watcher._groups
+    cluster.view = kept
+    watcher.look(groups=True)
+    cluster.faults.append(Fault(time.time(), "restart", 1))
+    cluster.view = replace(kept, groups={})
+    watcher.look(groups=True)
+    assert set(watcher._groups) == {"mygroup"}

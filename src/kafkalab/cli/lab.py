@@ -167,6 +167,14 @@ def describe(update: Update, workspace: Path) -> Iterator[str]:
         yield "`kafkalab reset NAME` gives you the course's version and keeps yours beside it."
 
 
+def _put_kafkalab_on_path() -> None:
+    """Let JupyterLab's terminals find `kafkalab`. Last, so that this environment hides no other program."""
+    folder = str(Path(sys.executable).parent)
+    path = os.environ.get("PATH", "").split(os.pathsep)
+    if folder not in path:
+        os.environ["PATH"] = os.pathsep.join([*path, folder])
+
+
 def _fetch_at_first(console: Console) -> None:
     """Fetch what the course needs if nobody did: a learner would else wait for it in silence."""
     from kafkalab.cli.fetch import fetch, steps
@@ -191,6 +199,7 @@ def _command(args: argparse.Namespace) -> int:
         reserve_port(args.port).close()  # says it plainly if the port is taken; the server would only log it
     _fetch_at_first(console)
     put_tools_on_path()
+    _put_kafkalab_on_path()
     for variable in ("JUPYTER_CONFIG_PATH", "JUPYTER_PATH"):  # settings, and the extension that shows the panel
         os.environ[variable] = os.pathsep.join([str(SETTINGS), *filter(None, [os.environ.get(variable)])])
     browser = not args.no_browser and graphical_browser()

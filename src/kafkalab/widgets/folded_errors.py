@@ -18,8 +18,21 @@ _RED, _PLAIN = "\x1b[31m", "\x1b[0m"
 
 
 def fold_errors(shell: InteractiveShell) -> None:
-    """Show each `KafkaLabError` of this notebook as one sentence from now on; other errors look as ever."""
-    shell.set_custom_exc((KafkaLabError,), _show)
+    """Show the course's errors of this notebook as one sentence from now on; other errors look as ever.
+
+    These are each `KafkaLabError`, and a `ValueError` or `TypeError` that a module of kafkalab raised itself: a wrong
+    argument.
+    """
+    shell.set_custom_exc((KafkaLabError, ValueError, TypeError), _show)
+
+
+def _is_ours(error: BaseException, traceback: TracebackType | None) -> bool:
+    if isinstance(error, KafkaLabError):
+        return True
+    while traceback is not None and traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    module = "" if traceback is None else str(traceback.tb_frame.f_globals.get("__name__", ""))
+    return module.split(".")[0] == "kafkalab"
 
 
 def _show(
@@ -30,6 +43,9 @@ def _show(
     tb_offset: int | None = None,
 ) -> None:
     lines = shell.InteractiveTB.structured_traceback(kind, error, traceback, tb_offset=tb_offset)
+    if not _is_ours(error, traceback):
+        shell._showtraceback(kind, error, lines)
+        return
     sentence = next(iter(str(error).splitlines()), "")
     shell._showtraceback(kind, error, [f"{_RED}{kind.__name__}{_PLAIN}: {sentence}"])  # the cell has failed, for JupyterLab too
     whole = _COLOUR_CODES.sub("", "\n".join(lines))

@@ -22,7 +22,8 @@ _SILENCE = 0.3
 _PROCESS_INTERVAL = 0.1
 # After this long it is said that nobody answers.
 _LONG_SILENCE = 1.0
-# A group is left out of an answer while its coordinator moves: it has not vanished.
+# A group is left out of an answer while its coordinator moves: it has not vanished. Coordinators move while a broker is
+# down and for a while after a fault. At any other time a group that is absent was deleted.
 _GROUP_MEMORY = 10.0
 
 
@@ -113,7 +114,7 @@ class Watcher:
         with self._lock:
             self._answered_at = time.monotonic()
             if groups:
-                self._remember(view.groups)
+                self._remember(view)
             self._take(view, at, fresh=True)
 
     def end(self) -> None:
@@ -137,11 +138,11 @@ class Watcher:
 
     def _look_at_groups(self) -> None:
         try:
-            groups = self._cluster.describe(groups=True).groups
+            view = self._cluster.describe(groups=True)
         except Exception:  # as in look
             return
         with self._lock:
-            self._remember(groups)
+            self._remember(view)
 
     def _look_at_processes(self) -> None:
         # While no broker answers (the only one was killed, say), what became of the processes is seen all the same.
@@ -159,10 +160,19 @@ class Watcher:
     def _silent_for(self) -> float:
         return time.monotonic() - self._answered_at
 
-    def _remember(self, groups: Mapping[str, GroupView]) -> None:
+    def _remember(self, view: ClusterView) -> None:
         now = time.monotonic()
         known = {id_: (at, group) for id_, (at, group) in self._groups.items() if now - at < _GROUP_MEMORY}
-        self._groups = known | {id_: (now, group) for id_, group in groups.items()}
+        if not self._coordinators_may_move(view):
+            known = {}
+        self._groups = known | {id_: (now, group) for id_, group in view.groups.items()}
+
+    def _coordinators_may_move(self, view: ClusterView) -> bool:
+        return (
+            any(broker.state != "up" for broker in view.brokers.values())
+            or self._silent_for() >= _SILENCE
+            or any(time.time() - fault.at < _GROUP_MEMORY for fault in self._cluster.faults)
+        )
 
     def _take(self, view: ClusterView, at: float, *, fresh: bool) -> None:
         if self._ended.is_set():

@@ -11,7 +11,7 @@ __all__ = ["notebook"]
 OLDEST_JAVA = 17
 NODE = 7
 
-notebook = Notebook("00_environment", difficulty="medium", minutes=20, needs="chapter 00, section 2")
+notebook = Notebook("00_environment", difficulty="medium", minutes=20, needs="chapter 00")
 
 lab = notebook.check(
     "00_environment",

@@ -17,7 +17,7 @@ __all__ = ["notebook"]
 TOPIC = "customers"
 GROUP_SIZES = {f"customer-group-{size}": size for size in (1, 2, 3, 5)}
 
-notebook = Notebook("02_customers", difficulty="medium", minutes=30, needs="chapter 02, sections 1 to 6")
+notebook = Notebook("02_customers", difficulty="medium", minutes=30, needs="chapter 02, sections 1 to 4")
 
 # -- the topic --------------------------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ __all__ = ["notebook"]
 TOPIC = "letters"
 FEWEST = 100  # what the ledger has acknowledged before the isolation
 
-notebook = Notebook("02_isolated", difficulty="hard", minutes=25, needs="chapter 02, sections 7 to 12")
+notebook = Notebook("02_isolated", difficulty="hard", minutes=25, needs="chapter 02, sections 1 to 6")
 
 lab = notebook.check(
     "02_isolated",

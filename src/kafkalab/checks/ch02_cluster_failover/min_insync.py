@@ -12,7 +12,7 @@ __all__ = ["notebook"]
 
 TOPIC = "orders"
 
-notebook = Notebook("02_min_insync", difficulty="medium", minutes=25, needs="chapter 02, sections 7 to 9")
+notebook = Notebook("02_min_insync", difficulty="medium", minutes=25, needs="chapter 02, sections 1 to 12")
 
 # -- refused ----------------------------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ __all__ = ["notebook"]
 LATE_TOPIC = "after-the-fall"
 VOTERS = (1, 3, 4, 5)
 
-notebook = Notebook("02_quorum", difficulty="medium", minutes=25, needs="chapter 02, section 11")
+notebook = Notebook("02_quorum", difficulty="medium", minutes=25, needs="chapter 02, sections 1 to 13")
 
 # -- an election ------------------------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ __all__ = ["notebook", "placement_by_the_rule"]
 PARTITIONS, COPIES = 10, 3
 RACK_OF = {0: "R1", 1: "R1", 2: "R1", 3: "R2", 4: "R2", 5: "R2"}
 
-notebook = Notebook("02_rack_placement", difficulty="medium", minutes=30, needs="chapter 02, section 7")
+notebook = Notebook("02_rack_placement", difficulty="medium", minutes=30, needs="chapter 02, sections 1 to 6")
 
 lab = notebook.check(
     "02_rack_placement",

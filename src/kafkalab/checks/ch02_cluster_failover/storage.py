@@ -18,7 +18,7 @@ SOUGHT_PARTITION, SOUGHT_OFFSET = 2, 7
 WEEK = str(7 * 24 * 3600 * 1000)
 GIBIBYTE = str(1 << 30)
 
-notebook = Notebook("02_storage", difficulty="medium", minutes=30, needs="chapter 01, section 6; chapter 02, section 7")
+notebook = Notebook("02_storage", difficulty="medium", minutes=30, needs="chapter 01, section 6; chapter 02, section 6")
 
 # -- one copy ---------------------------------------------------------------------------------------------------------
 

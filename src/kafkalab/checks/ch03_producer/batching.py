@@ -19,7 +19,7 @@ FLOOD = tuple(f"flood-{number}" for number in range(1, 5))
 MANY = 100_000
 HEADROOM = 1.1  # librdkafka counts a batch's bytes a little differently from what stands in the log at last
 
-notebook = Notebook("03_batching", difficulty="hard", minutes=80, needs="chapter 03, the section on batches and codecs")
+notebook = Notebook("03_batching", difficulty="hard", minutes=80, needs="chapter 03, section 8")
 
 lab = notebook.check(
     "03_batching",

@@ -14,7 +14,7 @@ from kafkalab.checks.wording import counted
 
 __all__ = ["notebook"]
 
-notebook = Notebook("03_durability", difficulty="hard", minutes=80, needs="chapter 03, the section on acknowledgements")
+notebook = Notebook("03_durability", difficulty="hard", minutes=80, needs="chapter 03, section 7")
 
 ACKS = ("acks-0", "acks-1", "acks-all")
 

@@ -17,7 +17,7 @@ from kafkalab.checks.wording import counted
 __all__ = ["notebook"]
 
 notebook = Notebook(
-    "03_interceptors_metrics", difficulty="medium", minutes=80, needs="chapter 03, the section on hooks; lab 03_stock_senders"
+    "03_interceptors_metrics", difficulty="medium", minutes=80, needs="chapter 03, section 9; lab 03_stock_senders"
 )
 
 INTERCEPTED = "intercepted"

@@ -16,9 +16,7 @@ __all__ = ["notebook"]
 TOPICS = tuple(f"{story}-{way}" for story in ("plain", "worst") for way in ("acks-0", "acks-1", "acks-all", "idempotent"))
 FEWEST = 100
 
-notebook = Notebook(
-    "03_ledger", difficulty="hard", minutes=60, needs="chapter 03, the section on acknowledgements; lab 03_durability"
-)
+notebook = Notebook("03_ledger", difficulty="hard", minutes=60, needs="chapter 03, section 7; lab 03_durability")
 
 lab = notebook.check(
     "03_ledger",

@@ -20,7 +20,7 @@ IMPORTANT = {"IBM", "UBER"}
 OTHERS = tuple(name for name in NAMES if name not in IMPORTANT)
 WHAT = "your class ImportantStocks"
 
-notebook = Notebook("03_partitioner", difficulty="medium", minutes=50, needs="chapter 03, the section on partitions")
+notebook = Notebook("03_partitioner", difficulty="medium", minutes=50, needs="chapter 03, section 4")
 
 lab = notebook.check(
     "03_partitioner",

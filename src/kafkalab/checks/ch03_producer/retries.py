@@ -23,7 +23,7 @@ ASKED: Mapping[str, Mapping[str, object]] = {
 }
 """By topic: what the text asks the producer to be given."""
 
-notebook = Notebook("03_retries", difficulty="hard", minutes=60, needs="chapter 03, the section on what can go wrong")
+notebook = Notebook("03_retries", difficulty="hard", minutes=60, needs="chapter 03, section 6")
 
 lab = notebook.check(
     "03_retries",

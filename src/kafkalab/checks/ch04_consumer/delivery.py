@@ -21,7 +21,7 @@ __all__ = ["notebook"]
 
 PRICES, COPIES, LIVE = "stock-prices", "copies", "stock-prices-live"
 
-notebook = Notebook("04_delivery", difficulty="hard", minutes=75, needs="chapter 04, and SQL that you can read")
+notebook = Notebook("04_delivery", difficulty="hard", minutes=75, needs="chapter 04, sections 1 and 2; SQL that you can read")
 
 # -- 2: two lines, in two orders ------------------------------------------------------------------------------------
 

@@ -35,7 +35,7 @@ WANTED: dict[str, dict[tuple[str, str], frozenset[str]]] = {
 }
 """User → resource → what the user must be able to do there, of reading and writing."""
 
-notebook = Notebook("07_acls", difficulty="medium", minutes=60, needs="chapter 07 up to the rules")
+notebook = Notebook("07_acls", difficulty="medium", minutes=60, needs="chapter 07, sections 1 to 4")
 
 lab = notebook.check(
     "07_acls",

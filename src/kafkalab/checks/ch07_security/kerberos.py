@@ -20,7 +20,7 @@ RULES = (
     (CONSUMER, ResourceType.GROUP, AclOperation.READ),
 )
 
-notebook = Notebook("07_kerberos", difficulty="hard", minutes=60, needs="chapter 07 up to the rules")
+notebook = Notebook("07_kerberos", difficulty="hard", minutes=60, needs="chapter 07, sections 1 to 4")
 
 lab = notebook.check(
     "07_kerberos",

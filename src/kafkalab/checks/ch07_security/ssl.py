@@ -17,7 +17,7 @@ __all__ = ["notebook"]
 LISTENER = "SSL"
 TOPIC = "stock-prices"
 
-notebook = Notebook("07_ssl", difficulty="hard", minutes=80, needs="chapter 07 up to the certificates; the command openssl")
+notebook = Notebook("07_ssl", difficulty="hard", minutes=80, needs="chapter 07, sections 1 to 3; the command openssl")
 
 lab = notebook.check(
     "07_ssl",

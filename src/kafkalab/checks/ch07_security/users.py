@@ -23,7 +23,7 @@ PASSWORDS = {"admin": "kafka-123", "stocks_consumer": "consumer123", "stocks_pro
 SCRAM_PASSWORDS = dict.fromkeys(PASSWORDS, "kafka123")
 ITERATIONS = {"SCRAM_SHA_256": 8192, "SCRAM_SHA_512": 4096}
 
-notebook = Notebook("07_users", difficulty="medium", minutes=80, needs="chapter 07 up to the certificates")
+notebook = Notebook("07_users", difficulty="medium", minutes=80, needs="chapter 07, sections 1 to 3")
 
 
 def _try_login(ctx: CheckContext, user: str, password: str, mechanism: str) -> str:
