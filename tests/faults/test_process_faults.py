@@ -230,6 +230,43 @@ def test_a_forked_child_leaves_its_parents_cluster_alone(tmp_path: Path) -> None
     assert out == "up\n", (tmp_path / "stderr").read_text()
 
 
+FORKING_BESIDE = """
+    import os
+    from confluent_kafka import Producer
+    from kafkalab import Cluster, ConsoleConsumer, SchemaRegistry
+    from kafkalab.services import MirrorMaker, MiniKdc
+    with Cluster(1, backend="local") as cluster:
+        Producer(cluster.client_config()).list_topics("t", timeout=30)  # makes it
+        cluster.wait_for(lambda view: view.led("t"), "the topic")
+        with {started} as started:
+            child = os.fork()
+            if child:
+                os.waitpid(child, 0)
+                print(getattr(started, "alive", None) or started.running, flush=True)
+    if child == 0:
+        os._exit(0)  # librdkafka's clients can't be taken apart in a fork: its threads are not in it
+"""
+
+
+@pytest.mark.parametrize(
+    "started",
+    [
+        "ConsoleConsumer(cluster, 't', group='g')",
+        "SchemaRegistry(cluster)",
+        "MiniKdc(['alice'])",
+        "MirrorMaker(dict(a=cluster, b=cluster), {'a->b.enabled': True, 'a->b.topics': 't'})",
+    ],
+    ids=["worker", "registry", "kdc", "mirror"],
+)
+def test_a_forked_child_leaves_alone_what_runs_beside_the_cluster(tmp_path: Path, started: str) -> None:
+    with run_owner(FORKING_BESIDE.format(started=started), tmp_path) as parent:
+        try:
+            out, _ = parent.communicate(timeout=180)
+        finally:
+            parent.kill()
+    assert out == "True\n", (tmp_path / "stderr").read_text()
+
+
 NATIVE = """
     import os
     from confluent_kafka import Producer
