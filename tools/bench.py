@@ -30,7 +30,7 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.table import Table
 
-from kafkalab import Cluster, ConsoleConsumer, SchemaRegistry, wait_until
+from kafkalab import Cluster, ConsoleConsumer, LogMicroscope, SchemaRegistry, wait_until
 from kafkalab.cluster import Listener
 from kafkalab.cluster.backends.local import LocalBackend
 from kafkalab.distribution import TOOLS, classpath, java_command, tools_dir
@@ -497,6 +497,28 @@ def bench_registry() -> list[Figure]:
     return figures
 
 
+def bench_microscope() -> list[Figure]:
+    """A log of 10,000 records under the microscope: from a record acknowledged to the record drawn."""
+    figure = Figure("log microscope: a record written → seen, among 10,000", 0.5, "s")
+    with Cluster(3, backend="local") as cluster:
+        make_topic(cluster)
+        producer = Producer(cluster.client_config(enable_idempotence=True, linger_ms=0))
+        for number in range(10_000):
+            producer.produce(TOPIC, f"value {number}", partition=0)
+        producer.flush()
+        microscope = LogMicroscope(cluster, TOPIC)
+        segments = microscope.widget.children[-1]
+
+        def seen(value: str) -> None:
+            wait_until(lambda: value in segments.value, 10, "the record to be drawn", interval=0.01)
+
+        for number in range(15):
+            producer.produce(TOPIC, f"new {number}", partition=0)
+            producer.flush()
+            figure.values.append(timed(partial(seen, f"new {number}")))
+    return [figure]
+
+
 ROWS = {
     "start": bench_start,
     "tool": bench_tool,
@@ -506,6 +528,7 @@ ROWS = {
     "reading": bench_reading,
     "tls": bench_tls,
     "registry": bench_registry,
+    "microscope": bench_microscope,
     "docker": bench_docker,
     "notebooks": bench_notebooks,
     "setup": bench_setup,

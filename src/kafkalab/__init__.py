@@ -11,6 +11,7 @@ _EXPORTS = {
     "ConsoleProducer": "kafkalab.workers",
     "LabCard": "kafkalab.widgets",
     "LedgerProducer": "kafkalab.workers",
+    "LogMicroscope": "kafkalab.widgets",
     "MirrorMaker": "kafkalab.services",
     "Predict": "kafkalab.widgets",
     "Progress": "kafkalab.widgets",

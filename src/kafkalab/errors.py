@@ -18,6 +18,7 @@ __all__ = [
     "KdcFailed",
     "MessageFailed",
     "MirrorFailed",
+    "NoReplica",
     "NoSuperUser",
     "NotEnoughResources",
     "PortInUse",
@@ -108,6 +109,10 @@ class UnknownTopic(KafkaLabError):
 
 class UnknownPartition(KafkaLabError):
     """The topic has no partition of that number."""
+
+
+class NoReplica(KafkaLabError):
+    """The broker has no replica of that partition, or none any more; the message says who has."""
 
 
 class MessageFailed(KafkaLabError):

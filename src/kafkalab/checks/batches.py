@@ -4,38 +4,24 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
-from kafka.record import MemoryRecords
-
 from kafkalab.checks.context import CheckContext, Unmet
+from kafkalab.cluster.record_batches import CODECS, RecordBatch, batches_in
 
-__all__ = ["CODECS", "Batch", "batches_on_disk", "some_batches"]
-
-CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
-"""In the order of their numbers in a batch's header."""
+__all__ = ["CODECS", "RecordBatch", "batches_on_disk", "some_batches"]
 
 
-@dataclass(frozen=True)
-class Batch:
-    """A record batch: its records, its bytes, its codec."""
-
-    count: int
-    size: int
-    codec: str
-
-
-def batches_on_disk(ctx: CheckContext, broker: int, *topics: str) -> dict[str, list[Batch]]:
-    """The batches of these topics as they stand on a broker's disk. The broker may be down."""
+def batches_on_disk(ctx: CheckContext, broker: int, *topics: str) -> dict[str, list[RecordBatch]]:
+    """The batches of these topics as they stand on a broker's disk, without their records. The broker may be down."""
     copy = ctx.cluster.copy_log_dir(broker)
     try:
-        return {topic: [batch for segment in _segments(copy, topic) for batch in _batches_in(segment)] for topic in topics}
+        return {topic: [batch for segment in _segments(copy, topic) for batch in _batches_of(segment)] for topic in topics}
     finally:
         shutil.rmtree(copy, ignore_errors=True)
 
 
-def some_batches(ctx: CheckContext, *topics: str) -> dict[str, list[Batch]]:
+def some_batches(ctx: CheckContext, *topics: str) -> dict[str, list[RecordBatch]]:
     """The batches of these topics on broker 0. Each topic must have some."""
     found = batches_on_disk(ctx, 0, *topics)
     for topic, batches in found.items():
@@ -49,6 +35,6 @@ def _segments(folder: Path, topic: str) -> list[Path]:
     return sorted(segment for partition in partitions for segment in partition.glob("*.log"))
 
 
-def _batches_in(segment: Path) -> Iterator[Batch]:
-    for batch in MemoryRecords(segment.read_bytes()):
-        yield Batch(batch.records_count, batch.size_in_bytes, CODECS[batch.compression_type])
+def _batches_of(segment: Path) -> Iterator[RecordBatch]:
+    with open(segment, "rb") as file:
+        yield from batches_in(file)

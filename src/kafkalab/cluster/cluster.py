@@ -14,6 +14,7 @@ from typing import TypeVar
 from kafkalab.cluster import running, standby
 from kafkalab.cluster.backends import BackendChoice, choose
 from kafkalab.cluster.backends.base import Backend
+from kafkalab.cluster.log_reader import LogReader
 from kafkalab.cluster.observer import RUNNING, Observer
 from kafkalab.cluster.secured import ClusterSecurity
 from kafkalab.cluster.spec import ClusterSpec, Listener, require_version
@@ -24,7 +25,10 @@ from kafkalab.errors import (
     ClusterNotRunning,
     FaultsUnsupported,
     KafkaLabError,
+    NoReplica,
     UnknownBroker,
+    UnknownPartition,
+    UnknownTopic,
     UnknownUser,
     WaitTimeout,
 )
@@ -532,6 +536,43 @@ class Cluster:
         target = backend.run.directory / f"copy-{broker}-{uuid.uuid4().hex[:6]}"
         backend.copy_log_dir(broker, target)
         return target
+
+    def log_reader(self, topic: str, partition: int = 0, broker: int | None = None) -> LogReader:
+        """A reader of one partition's log: its files on a broker's disk, and the offsets that brokers tell.
+
+        It changes nothing. Where the cluster was attached to, it sees offsets only.
+
+        Parameters
+        ----------
+        topic, partition
+            Which log; internal topics have one, too.
+        broker
+            On whose disk, also if it is down; by default that of whoever leads the partition at each look.
+
+        Raises
+        ------
+        UnknownTopic, UnknownPartition, UnknownBroker
+            When the cluster has none of that name or number.
+        NoReplica
+            When that broker has no replica of the partition.
+        """
+        if broker is not None:
+            self._known(broker)
+        backend, observer = self._running()
+        topics = self.describe(groups=False, internal=True).topics
+        if topic not in topics:
+            known = ", ".join(topics) or "none yet"
+            raise UnknownTopic(f"there is no topic {topic!r} in this cluster; it has {known}")
+        placed = next((p for p in topics[topic] if p.partition == partition), None)
+        if placed is None:
+            numbers = f"0 to {len(topics[topic]) - 1}" if len(topics[topic]) > 1 else "only 0"
+            raise UnknownPartition(f"{topic} has no partition {partition!r}; it has {numbers}")
+        if broker is not None and broker not in placed.replicas:
+            there = ", ".join(map(str, sorted(placed.replicas)))
+            raise NoReplica(
+                f"broker {broker} has no replica of partition {partition} of {topic}; these brokers have one: {there}"
+            )
+        return LogReader(backend, observer.connect, placed, broker)
 
     # -- parts --------------------------------------------------------------------------------------------------
 

@@ -38,7 +38,7 @@ class Observer:
         self._backend = backend
         self._connections: dict[int, BrokerConnection] = {}
         self._asking = threading.Lock()  # a connection carries one question at a time
-        self._groups = GroupReader(self._connect)
+        self._groups = GroupReader(self.connect)
         self._closed = threading.Event()
 
     def close(self) -> None:
@@ -192,14 +192,15 @@ class Observer:
             self._require_open()
             connection = self._connections.get(broker)
             if connection is None or connection.address != address:
-                connection = self._connections[broker] = self._connect(address)
+                connection = self._connections[broker] = self.connect(address)
             return question(connection)
 
     def _require_open(self) -> None:
         if self._closed.is_set():
             raise ClusterNotRunning("the cluster was stopped meanwhile")
 
-    def _connect(self, address: str) -> BrokerConnection:
+    def connect(self, address: str) -> BrokerConnection:
+        """A connection of the caller's own to a broker at ``host:port``, opened on first use."""
         keyring = self._backend.keyring
         return BrokerConnection(address, context=keyring.observer_context() if keyring else None)
 

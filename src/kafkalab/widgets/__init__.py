@@ -1,4 +1,4 @@
-"""What a learner sees and presses in a notebook: cluster map, timeline, terminals, predictions, lab card, quiz, progress."""
+"""What a learner sees and presses in a notebook: cluster map, log microscope, timeline, terminals, predictions, quizzes."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from kafkalab.lazy import on_first_use
 _EXPORTS = {
     "ClusterMap": "kafkalab.widgets.cluster_map",
     "LabCard": "kafkalab.widgets.lab_card",
+    "LogMicroscope": "kafkalab.widgets.log_microscope",
     "Predict": "kafkalab.widgets.predict",
     "Progress": "kafkalab.widgets.progress_table",
     "Quiz": "kafkalab.widgets.quiz",

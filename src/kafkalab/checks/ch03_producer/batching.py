@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from kafkalab.checks.batches import CODECS, Batch, some_batches
+from kafkalab.checks.batches import CODECS, RecordBatch, some_batches
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.lab import Notebook
 from kafkalab.checks.topics import existing
@@ -36,7 +36,7 @@ lab = notebook.check(
 )
 
 
-def _mean(batches: Sequence[Batch]) -> float:
+def _mean(batches: Sequence[RecordBatch]) -> float:
     return sum(b.count for b in batches) / len(batches)
 
 

@@ -74,6 +74,9 @@ class AttachedBackend(Backend):
     def copy_log_dir(self, node_id: int, target: Path) -> None:
         raise BackendUnavailable("the data of an attached cluster is where its brokers run")
 
+    def partition_data(self, node_id: int, name: str, mirrored: Path) -> Path:
+        raise BackendUnavailable("the files of an attached cluster are where its brokers run")
+
     def _refuse(self, *_: object) -> NoReturn:
         raise FaultsUnsupported("this cluster was attached to, not started by kafkalab: it is not ours to break")
 

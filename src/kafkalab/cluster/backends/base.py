@@ -144,3 +144,19 @@ class Backend(ABC):
     @abstractmethod
     def copy_log_dir(self, node_id: int, target: Path) -> None:
         """Copy a node's data folder, as it is at this moment, to a folder of this machine that does not exist yet."""
+
+    @abstractmethod
+    def partition_data(self, node_id: int, name: str, mirrored: Path) -> Path:
+        """A folder of this machine that holds what a node's data folder holds of one partition, as it is now, for reading only.
+
+        It has the partition's folder and, beside it, the node's checkpoint files. It may be the data folder itself.
+
+        Parameters
+        ----------
+        node_id
+            Which node; it may be down.
+        name
+            ``topic-partition``, as the partition's folder is called.
+        mirrored
+            Where to copy to if the folder must be copied. Called again, only what changed is written there.
+        """

@@ -7,8 +7,11 @@ not by names: Docker forgets the name of a container that is down, and may be se
 
 from __future__ import annotations
 
+import contextlib
 import io
+import math
 import re
+import shutil
 import tarfile
 import tempfile
 import threading
@@ -30,6 +33,7 @@ from testcontainers.core.docker_client import DockerClient
 from kafkalab.cluster.backends.base import Backend
 from kafkalab.cluster.backends.docker_engine import ensure_image, image_of, require_resources, why_unusable
 from kafkalab.cluster.backends.failure import broker_failed, node_name
+from kafkalab.cluster.log_files import CHECKPOINTS
 from kafkalab.cluster.ports import HOST, Reservation, reserve_port
 from kafkalab.cluster.properties import Endpoint, node_properties
 from kafkalab.cluster.spec import CONTROLLER, INTERNAL, ClusterSpec, Node
@@ -39,7 +43,7 @@ from kafkalab.errors import BackendUnavailable, PortInUse
 from kafkalab.lifeline import RUN_LABEL, Run, reap
 from kafkalab.security.authority import Identity
 from kafkalab.settings import format_properties
-from kafkalab.tar import unpack
+from kafkalab.tar import mirror, unpack
 from kafkalab.waiting import wait_until
 
 __all__ = ["DockerBackend", "why_unusable"]
@@ -47,6 +51,7 @@ __all__ = ["DockerBackend", "why_unusable"]
 _DATA = "/var/lib/kafka/data"
 _CONTROLLER_PORT, _INTERNAL_PORT, _FIRST_CLIENT_PORT = 9090, 9091, 9092
 _KILL_SECONDS = 30
+_CHECKPOINT_SECONDS = 3.0
 _FREEZE_SECONDS = 10
 _PORT_ATTEMPTS = 5
 _SUBNET_ATTEMPTS = 10
@@ -95,6 +100,7 @@ class DockerBackend(Backend):
         self._client = self._testcontainers.client
         self._cluster_id = random_uuid()
         self._members: dict[int, _Member] = {}
+        self._checkpoints_read: dict[Path, float] = {}  # when, for each folder that is a mirror
         self._destroyed = threading.Event()
 
     # -- life ---------------------------------------------------------------------------------------------------
@@ -226,6 +232,34 @@ class DockerBackend(Backend):
             with tarfile.open(fileobj=spool) as archive:
                 unpack(archive, Path(draft))
             Path(draft, Path(_DATA).name).rename(target)
+
+    def partition_data(self, node_id: int, name: str, mirrored: Path) -> Path:
+        container, now = self._container(node_id), time.monotonic()
+        paths = [name]
+        if now - self._checkpoints_read.get(mirrored, -math.inf) > _CHECKPOINT_SECONDS:  # each file is a question of its own
+            self._checkpoints_read[mirrored] = now
+            paths += CHECKPOINTS
+        for path in paths:
+            self._mirror(container, f"{_DATA}/{path}", mirrored)
+        return mirrored
+
+    def _mirror(self, container: Container, path: str, folder: Path) -> None:
+        try:
+            chunks, _ = container.get_archive(path)
+        except NotFound:
+            there = folder / Path(path).name
+            if there.is_dir():
+                shutil.rmtree(there)
+            else:
+                there.unlink(missing_ok=True)
+            return
+        with tempfile.TemporaryFile() as spool:
+            for chunk in chunks:
+                spool.write(chunk)
+            spool.seek(0)
+            # What grew while the engine packed it breaks the archive off; what came before is right.
+            with contextlib.suppress(tarfile.ReadError), tarfile.open(fileobj=spool) as archive:
+                mirror(archive, folder)
 
     def renew_certificate(self, node_id: int) -> Path:
         if self.keyring is None:

@@ -228,6 +228,9 @@ class LocalBackend(Backend):
     def copy_log_dir(self, node_id: int, target: Path) -> None:
         copy_changing_tree(self._log_dir(node_id), target)
 
+    def partition_data(self, node_id: int, name: str, mirrored: Path) -> Path:
+        return self._log_dir(node_id)
+
     def renew_certificate(self, node_id: int) -> Path:
         if self.keyring is None:
             return super().renew_certificate(node_id)

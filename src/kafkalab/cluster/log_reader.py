@@ -1,0 +1,176 @@
+"""Looking at one partition's log on one broker: its files, and what brokers say of its offsets."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from kafkalab.cluster.backends.base import Backend
+from kafkalab.cluster.log_fetch import fetch
+from kafkalab.cluster.log_files import LogFiles, LogFolder, Segment
+from kafkalab.cluster.log_offsets import LogOffsets, OffsetReader
+from kafkalab.cluster.observer import RUNNING
+from kafkalab.cluster.view import BrokerState, PartitionView
+from kafkalab.cluster.wire import BrokerConnection
+from kafkalab.errors import BackendUnavailable, NoReplica
+
+__all__ = ["LogReader", "LogView"]
+
+_REFETCH = 2.0  # seconds
+
+
+@dataclass(frozen=True)
+class LogView:
+    """A partition's log on one broker at one moment.
+
+    Attributes
+    ----------
+    topic, partition, broker
+        What is looked at, and where.
+    state
+        State of that broker's process.
+    leader, replicas, isr
+        Who leads the partition, or None; who has replicas; which of them are in sync.
+    offsets
+        What brokers told.
+    files
+        What is on the broker's disk; None if that cannot be seen.
+    unseen
+        Why not, if it cannot be seen.
+    fetched
+        What the leader sent of its newest batches, if its files cannot be seen.
+    """
+
+    topic: str
+    partition: int
+    broker: int
+    state: BrokerState
+    leader: int | None
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    offsets: LogOffsets
+    files: LogFiles | None
+    unseen: str = ""
+    fetched: Segment | None = None
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        """The segments that are part of the log, or what the leader sent of it."""
+        if self.files is not None:
+            return self.files.live
+        return () if self.fetched is None else (self.fetched,)
+
+
+class LogReader:
+    """Looks at one partition's log again and again; `Cluster.log_reader` makes one. Any thread may use it.
+
+    Parameters
+    ----------
+    backend
+        The back end that runs the cluster.
+    connect
+        Makes a connection to a broker at an address.
+    placed
+        The partition, as it is placed now.
+    broker
+        On which broker; by default on the one that leads it at each look.
+    """
+
+    def __init__(
+        self, backend: Backend, connect: Callable[[str], BrokerConnection], placed: PartitionView, broker: int | None
+    ) -> None:
+        self._backend = backend
+        self._placed = placed
+        self._fixed = broker
+        self._broker = placed.replicas[0]  # until somebody leads
+        self._offsets = OffsetReader(connect)
+        self._mirror = backend.run.directory / f"log-{uuid.uuid4().hex[:6]}"
+        self._folder: tuple[int, LogFolder] | None = None
+        self._sent: tuple[object, float, Segment | None] = (None, 0.0, None)  # of which offsets, when, what
+        self._reading = threading.Lock()
+
+    def read(self) -> LogView:
+        """Look once, now. What nobody tells is left out; a broker that is down is no obstacle to seeing its files."""
+        with self._reading:
+            backend, addresses = self._backend, self._addresses()
+            placed, problem = self._where(addresses)
+            if self._fixed is not None:
+                self._broker = self._fixed
+            elif placed.leader is not None:
+                self._broker = placed.leader
+            broker = self._broker
+            files, reachable = None, True
+            if not problem:
+                try:
+                    files = self._files(broker, placed)
+                except (BackendUnavailable, NoReplica) as error:
+                    problem, reachable = str(error), isinstance(error, NoReplica)
+            offsets = self._offsets.read(addresses, placed)  # after the files, so that no log ends before its last record
+            fetched = None if reachable else self._fetched(addresses, placed, offsets)
+            return LogView(
+                placed.topic,
+                placed.partition,
+                broker,
+                backend.state(broker),
+                placed.leader,
+                placed.replicas,
+                placed.isr,
+                offsets,
+                files,
+                problem,
+                fetched,
+            )
+
+    def close(self) -> None:
+        """Close connections and remove what was copied. Safe to call again."""
+        with self._reading:
+            self._offsets.close()
+            shutil.rmtree(self._mirror, ignore_errors=True)
+
+    def _addresses(self) -> dict[int, str]:
+        """Of brokers that can answer, those that are cut off last: they answer with what they knew before."""
+        backend = self._backend
+        states = {i: backend.state(i) for i, node in backend.nodes().items() if node.broker}
+        running = sorted((i for i, state in states.items() if state in RUNNING), key=lambda i: states[i] == "isolated")
+        return {i: backend.control_address(i) for i in running}
+
+    def _where(self, addresses: dict[int, str]) -> tuple[PartitionView, str]:
+        """The partition as it is placed now (as known last, if nobody answers), and what is wrong with it."""
+        topic, partition = self._placed.topic, self._placed.partition
+        try:
+            found = self._offsets.placement(addresses, topic, partition)
+        except OSError:
+            return self._placed, ""
+        if found is None:
+            return self._placed, f"the topic {topic} was deleted"
+        self._placed = found
+        return found, ""
+
+    def _fetched(self, addresses: dict[int, str], placed: PartitionView, offsets: LogOffsets) -> Segment | None:
+        """What the leader sends; asked again when offsets moved, and now and then for what the cleaner did meanwhile."""
+        of, at, before = self._sent
+        start, end = offsets.start, offsets.high_watermark
+        if placed.leader not in addresses or start is None or end is None:
+            return before
+        now = time.monotonic()
+        key = (placed.leader, placed.leader_epoch, start, end)
+        if key != of or now - at > _REFETCH:
+            try:
+                before = fetch(self._offsets.connection(addresses[placed.leader]), placed, start, end)
+            except OSError:
+                return before
+            self._sent = (key, now, before)
+        return before
+
+    def _files(self, broker: int, placed: PartitionView) -> LogFiles:
+        if broker not in placed.replicas:
+            raise NoReplica(f"broker {broker} has no replica of this partition any more; brokers {placed.replicas} have one")
+        data: Path = self._backend.partition_data(broker, f"{placed.topic}-{placed.partition}", self._mirror / str(broker))
+        if self._folder is None or self._folder[0] != broker:
+            self._folder = broker, LogFolder(data, placed.topic, placed.partition)
+        return self._folder[1].read()

@@ -1,0 +1,208 @@
+"""Record batches as a broker wrote them to a segment file.
+
+The layout is Kafka's record format 2 (https://kafka.apache.org/documentation/#recordbatch); `kafka.record` of kafka-python
+reads it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import BinaryIO, Literal
+
+from kafka.errors import CorruptRecordError, UnsupportedCodecError
+from kafka.record.default_records import ControlRecord, DefaultRecordBatch
+
+__all__ = ["CODECS", "Record", "RecordBatch", "batches_in", "next_batch", "with_records"]
+
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+"""In the order of their numbers in a batch's header."""
+
+_HEADER = DefaultRecordBatch.HEADER_STRUCT
+_BEFORE_LENGTH_COUNTS = DefaultRecordBatch.AFTER_LEN_OFFSET
+_ATTRIBUTES = DefaultRecordBatch.ATTRIBUTES_OFFSET
+_MAGIC = 2
+_DELETE_HORIZON = 0x40  # https://cwiki.apache.org/confluence/x/sxFbB (KIP-534)
+_XERIAL = b"\x82SNAPPY\x00"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One record.
+
+    Attributes
+    ----------
+    offset
+        In its partition.
+    timestamp
+        In milliseconds since the epoch.
+    key, value
+        As written; None where there is none. A record without a value is a tombstone, except for a marker.
+    sequence
+        The producer's number for it; -1 if the producer is not idempotent.
+    marker
+        How a transaction ended, if this is a control record; else empty.
+    """
+
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    sequence: int = -1
+    marker: Literal["", "commit", "abort"] = ""
+
+    @property
+    def tombstone(self) -> bool:
+        """Whether it tells the cleaner to remove its key."""
+        return self.value is None and not self.marker
+
+
+@dataclass(frozen=True, slots=True)
+class RecordBatch:
+    """A record batch.
+
+    Attributes
+    ----------
+    base_offset, last_offset
+        Its offsets. Compaction keeps both, also where it takes these records out.
+    position, size
+        Where it begins in its file, and its length; in bytes.
+    count
+        Records that it holds now.
+    checksum
+        CRC-32C of what follows it in the batch. It is not compared: that takes longer than all else.
+    codec
+        One of `CODECS`.
+    leader_epoch
+        Epoch of the leader that appended it.
+    producer_id, producer_epoch, base_sequence
+        -1 each, unless the producer is idempotent.
+    transactional, control
+        Whether it is part of a transaction; whether it holds the marker that ends one.
+    delete_horizon
+        When the cleaner may remove its tombstones and markers, in milliseconds since the epoch; None until it has seen them.
+    records
+        What it holds; None while that was not unpacked.
+    damage
+        Why it could not be unpacked, if it could not.
+    """
+
+    base_offset: int
+    last_offset: int
+    position: int
+    size: int
+    count: int
+    checksum: int = 0
+    codec: str = "none"
+    leader_epoch: int = 0
+    producer_id: int = -1
+    producer_epoch: int = -1
+    base_sequence: int = -1
+    transactional: bool = False
+    control: bool = False
+    delete_horizon: int | None = None
+    records: tuple[Record, ...] | None = None
+    damage: str = ""
+
+
+def batches_in(file: BinaryIO, start: int = 0) -> Iterator[RecordBatch]:
+    """Batches of a segment file from a position on, without their records.
+
+    It ends before a batch that is not whole: the file may be written just now, or its broker died while it wrote.
+    """
+    end = file.seek(0, os.SEEK_END)
+    while (batch := next_batch(file, start, end)) is not None:
+        yield batch
+        start += batch.size
+
+
+def next_batch(file: BinaryIO, position: int, end: int) -> RecordBatch | None:
+    """The batch that begins at a position, without its records; None if none does, or it is not whole before `end`."""
+    file.seek(position)
+    header = file.read(_HEADER.size)
+    if len(header) < _HEADER.size:
+        return None
+    base, length, epoch, magic, crc, attributes, delta, first_timestamp, _, producer, producer_epoch, sequence, count = (
+        _HEADER.unpack(header)
+    )
+    size = length + _BEFORE_LENGTH_COUNTS
+    if magic != _MAGIC or size < _HEADER.size or position + size > end:
+        return None  # zeros, say: a file system may lengthen a file before it has what stands there
+    codec = attributes & DefaultRecordBatch.CODEC_MASK
+    return RecordBatch(
+        base,
+        base + delta,
+        position,
+        size,
+        count,
+        crc,
+        CODECS[codec] if codec < len(CODECS) else f"codec {codec}",
+        epoch,
+        producer,
+        producer_epoch,
+        sequence,
+        bool(attributes & DefaultRecordBatch.TRANSACTIONAL_MASK),
+        bool(attributes & DefaultRecordBatch.CONTROL_MASK),
+        first_timestamp if attributes & _DELETE_HORIZON else None,
+    )
+
+
+def with_records(file: BinaryIO, batch: RecordBatch) -> RecordBatch:
+    """The batch with its records, or with the reason why they cannot be unpacked."""
+    file.seek(batch.position)
+    try:
+        unpacked = list(DefaultRecordBatch(_uncompressed(file.read(batch.size), batch.codec)))
+    except (CorruptRecordError, UnsupportedCodecError, EOFError, OSError, ValueError) as error:
+        return replace(batch, damage=str(error.args[0]) if error.args else type(error).__name__)
+    return replace(
+        batch,
+        records=tuple(
+            Record(
+                r.offset,
+                r.timestamp,
+                r.key,
+                r.value,
+                -1 if batch.base_sequence < 0 else (batch.base_sequence + r.offset - batch.base_offset) & 0x7FFFFFFF,
+                ("commit" if r.commit else "abort") if isinstance(r, ControlRecord) else "",
+            )
+            for r in unpacked
+        ),
+    )
+
+
+def _uncompressed(data: bytes, codec: str) -> bytes:
+    """A batch of one of the codecs for which kafka-python needs a library more, as if it had not been compressed."""
+    if codec not in ("snappy", "lz4", "zstd"):
+        return data
+    import pyarrow  # takes most of a second, and few batches need it
+
+    header, packed = bytearray(data[: _HEADER.size]), data[_HEADER.size :]
+    header[_ATTRIBUTES + 1] &= ~DefaultRecordBatch.CODEC_MASK
+    if codec != "snappy":
+        return bytes(header) + bytes(pyarrow.CompressedInputStream(pyarrow.BufferReader(packed), codec).read())
+    blocks = _xerial_blocks(packed) if packed.startswith(_XERIAL) else [packed]
+    return bytes(header) + b"".join(
+        pyarrow.decompress(block, decompressed_size=_varint(block), codec="snappy", asbytes=True) for block in blocks
+    )
+
+
+def _xerial_blocks(packed: bytes) -> list[bytes]:
+    """The blocks into which Java's SnappyOutputStream cuts what it compresses, each after its length."""
+    blocks, position = [], 16
+    while position < len(packed):
+        length = int.from_bytes(packed[position : position + 4], "big")
+        blocks.append(packed[position + 4 : position + 4 + length])
+        position += 4 + length
+    return blocks
+
+
+def _varint(block: bytes) -> int:
+    """The number with which a Snappy block begins: how long it is when unpacked."""
+    value = shift = 0
+    for byte in block:
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            break
+        shift += 7
+    return value
