@@ -211,7 +211,7 @@ def test_the_panel_shows_the_cluster_of_a_chapter_beside_it(course: Course, page
     expect(panel.get_by_text(re.compile(r"now led by|leader 0 →")).first).to_be_visible(timeout=30_000)
     if os.environ.get("KAFKALAB_WRITE_PICTURE"):
         (ROOT / "docs").mkdir(exist_ok=True)
-        panel.screenshot(path=str(ROOT / "docs/cluster-map.png"))
+        panel.locator(".kafkalab-maps").screenshot(path=str(ROOT / "docs/cluster-map.png"))
     panel.get_by_role("button", name="Restart 0").click()
     expect(words.filter(has_text=re.compile(r"^dead$"))).to_have_count(0, timeout=60_000)
 
