@@ -164,6 +164,15 @@ def test_a_port_taken_between_choosing_and_binding(monkeypatch: pytest.MonkeyPat
     squatters.pop().close()
 
 
+# A standby of one broker: enough for one that nobody wants.
+SMALL_STANDBY = """
+from kafkalab.cluster import standby
+from kafkalab.cluster.spec import ClusterSpec
+standby.ClusterSpec = lambda: ClusterSpec(1)
+standby.main()
+"""
+
+
 def test_a_standby_cluster_is_taken_once_and_given_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))  # no other standby is meant
     start = [sys.executable, "-m", "kafkalab.cluster.standby"]
@@ -179,7 +188,7 @@ def test_a_standby_cluster_is_taken_once_and_given_back(tmp_path: Path, monkeypa
         first.restart(0)
         assert standby.take(ClusterSpec(), "local") is None  # the next one starts brokers of its own
 
-    unwanted = subprocess.Popen(start, stdin=subprocess.PIPE, env=environment)
+    unwanted = subprocess.Popen([sys.executable, "-c", SMALL_STANDBY], stdin=subprocess.PIPE, env=environment)
     offers = wait_until(lambda: list(runs_dir().glob("standby-*/offered-by-*")), 60, "another to be offered")
     unwanted.stdin.close()
     unwanted.wait(30)
