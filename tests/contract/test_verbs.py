@@ -284,6 +284,8 @@ def test_copy_log_dir(shared: Cluster) -> None:
     folder = shared.copy_log_dir(0)
     assert {p.name for p in folder.glob(f"{topic}-*")} == {f"{topic}-0", f"{topic}-1"}
     assert (folder / f"{topic}-0" / f"{0:020}.log").stat().st_size + (folder / f"{topic}-1" / f"{0:020}.log").stat().st_size > 0
+    make_topic(shared)
+    assert {p.name for p in shared.copy_log_dir(0, topic).iterdir()} == {f"{topic}-0", f"{topic}-1"}
 
 
 def test_attached(shared: Cluster) -> None:
