@@ -508,6 +508,17 @@ class Cluster:
         with self._observing() as observer:
             return observer.features()
 
+    def eligible_leaders(self, topic: str) -> dict[int, tuple[int, ...]]:
+        """The eligible leader replicas (KIP-966) of each partition of a topic: not in the ISR, but with all that is committed.
+
+        Raises
+        ------
+        OSError
+            When the broker that was asked does not answer in time.
+        """
+        with self._observing() as observer:
+            return observer.eligible_leaders(topic)
+
     def share_group(self, id: str) -> ShareGroupView | None:
         """A share group as its coordinator knows it at this moment, or None if there is none of that id.
 

@@ -107,6 +107,12 @@ class Observer:
         running = [i for i, node in backend.nodes().items() if node.broker and backend.state(i) in RUNNING]
         return {broker: self._ask(broker, BrokerConnection.features) for broker in running}
 
+    def eligible_leaders(self, topic: str) -> dict[int, tuple[int, ...]]:
+        """Eligible leader replicas by partition, as a broker that is up knows them; see `Cluster.eligible_leaders`."""
+        backend = self._backend
+        broker = next(i for i, node in backend.nodes().items() if node.broker and backend.state(i) == "up")
+        return self._ask(broker, lambda connection: connection.eligible_leaders(topic))
+
     def share_group(self, id: str) -> ShareGroupView | None:
         """A share group; see `Cluster.share_group`."""
         backend = self._backend
