@@ -80,7 +80,7 @@ workers = notebook.check(
     hints=(
         "A round has three steps: poll, work and acknowledge each record, commit.",
         "The consumer's `acknowledge` notes what became of a record. Its `commit_sync` tells the broker, and takes a timeout.",
-        "`run_four(share_worker, group, topic, members)`: members is a function without arguments that returns a number.",
+        "`run_four` takes a worker, a group, a topic, and a function without arguments that looks at the group.",
     ),
 )
 
