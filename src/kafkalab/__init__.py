@@ -9,6 +9,7 @@ _EXPORTS = {
     "ClusterMap": "kafkalab.widgets",
     "ConsoleConsumer": "kafkalab.workers",
     "ConsoleProducer": "kafkalab.workers",
+    "ConsoleShareConsumer": "kafkalab.workers",
     "LabCard": "kafkalab.widgets",
     "LedgerProducer": "kafkalab.workers",
     "LogMicroscope": "kafkalab.widgets",

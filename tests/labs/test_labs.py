@@ -63,7 +63,7 @@ def test_no_notebook_touches_the_path_of_modules() -> None:
 def sections(text: str) -> dict[str, set[int]]:
     """Chapter → the sections of it that a card or a lab's head names."""
     named = {}
-    for chapter, first, last in re.findall(r"chapter 0?(\d)[^,;.]*, sections? (\d+)(?: (?:to|and) (\d+))?", text):
+    for chapter, first, last in re.findall(r"chapter 0?(\d+)[^,;.]*, sections? (\d+)(?: (?:to|and) (\d+))?", text):
         pair = re.search(rf"chapter 0?{chapter}[^,;.]*, sections {first} and {last}", text)
         named[chapter] = {int(first), int(last)} if last and pair else set(range(int(first), int(last or first) + 1))
     return named
@@ -78,10 +78,10 @@ def head_of(path: Path) -> str:
 def test_a_lab_and_its_card_name_the_same_sections_which_exist() -> None:
     for path in LABS:
         card = sections(notebooks()[path.stem].needs)
-        head = re.sub(r"Sections (\d+) to (\d+) of chapter (\d)", r"chapter \3, sections \1 to \2", head_of(path))
+        head = re.sub(r"Sections (\d+) to (\d+) of chapter (\d+)", r"chapter \3, sections \1 to \2", head_of(path))
         assert sections(head.replace("Chapter", "chapter")) == card, path.name
         for chapter, numbers in card.items():
-            [notebook] = (ROOT / "notebooks").glob(f"0{chapter}_*.ipynb")
+            [notebook] = (ROOT / "notebooks").glob(f"{chapter:0>2}_*.ipynb")
             there = "\n".join(
                 cell.source for cell in nbformat.read(notebook, as_version=4).cells if cell.cell_type == "markdown"
             )

@@ -709,6 +709,7 @@ def test_every_question_has_a_sound_answer(name):
         ("06_schema_registry", 5),
         ("07_security", 8),
         ("08_mirrormaker", 10),
+        ("12_kafka_4", 7),
     ],
 )
 def test_every_review_question_of_the_curriculum_is_there(name, number):

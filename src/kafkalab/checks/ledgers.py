@@ -25,6 +25,10 @@ class Entry(Protocol):
     def offset(self) -> int:
         """Where it stands."""
 
+    @property
+    def at(self) -> float:
+        """When the acknowledgement came, in seconds since the epoch."""
+
 
 class Ledger(Protocol):
     """What a check looks at in a `LedgerProducer`."""

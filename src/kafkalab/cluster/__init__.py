@@ -11,10 +11,12 @@ _EXPORTS = {
     "ClusterSpec": "kafkalab.cluster.spec",
     "ClusterView": "kafkalab.cluster.view",
     "Fault": "kafkalab.cluster.view",
+    "Features": "kafkalab.cluster.wire",
     "GroupView": "kafkalab.cluster.view",
     "Listener": "kafkalab.cluster.spec",
     "MemberView": "kafkalab.cluster.view",
     "PartitionView": "kafkalab.cluster.view",
+    "ShareGroupView": "kafkalab.cluster.view",
 }
 
 __all__ = sorted(_EXPORTS)

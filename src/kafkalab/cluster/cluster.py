@@ -18,7 +18,8 @@ from kafkalab.cluster.log_reader import LogReader
 from kafkalab.cluster.observer import RUNNING, Observer
 from kafkalab.cluster.secured import ClusterSecurity
 from kafkalab.cluster.spec import ClusterSpec, Listener, require_version
-from kafkalab.cluster.view import BrokerState, ClusterView, Fault
+from kafkalab.cluster.view import BrokerState, ClusterView, Fault, ShareGroupView
+from kafkalab.cluster.wire import Features
 from kafkalab.distribution import KAFKA_VERSION, keep_all_output, put_tools_on_path
 from kafkalab.errors import (
     BrokerNotRunning,
@@ -495,6 +496,39 @@ class Cluster:
         """
         with self._observing() as observer:
             return observer.describe(groups, internal)
+
+    def features(self) -> dict[int, Features]:
+        """Feature levels (KIP-584) as each broker that runs tells them: what its software supports, and what is finalized.
+
+        Raises
+        ------
+        OSError
+            When a broker does not answer in time.
+        """
+        with self._observing() as observer:
+            return observer.features()
+
+    def eligible_leaders(self, topic: str) -> dict[int, tuple[int, ...]]:
+        """The eligible leader replicas (KIP-966) of each partition of a topic: not in the ISR, but with all that is committed.
+
+        Raises
+        ------
+        OSError
+            When the broker that was asked does not answer in time.
+        """
+        with self._observing() as observer:
+            return observer.eligible_leaders(topic)
+
+    def share_group(self, id: str) -> ShareGroupView | None:
+        """A share group as its coordinator knows it at this moment, or None if there is none of that id.
+
+        Raises
+        ------
+        OSError
+            When a broker that was asked does not answer in time: its coordinator may be moving.
+        """
+        with self._observing() as observer:
+            return observer.share_group(id)
 
     def states(self) -> dict[int, BrokerState]:
         """State of every node's process, at once and without asking Kafka: registered or not, a running one is ``up``."""

@@ -8,8 +8,9 @@ from typing import TypeVar
 
 from kafkalab.cluster.backends.base import Backend
 from kafkalab.cluster.groups import GroupReader
-from kafkalab.cluster.view import BrokerState, BrokerView, ClusterView, GroupView
-from kafkalab.cluster.wire import NO_QUORUM, BrokerConnection, Metadata, Quorum
+from kafkalab.cluster.share_groups import read_share_group
+from kafkalab.cluster.view import BrokerState, BrokerView, ClusterView, GroupView, ShareGroupView
+from kafkalab.cluster.wire import NO_QUORUM, BrokerConnection, Features, Metadata, Quorum
 from kafkalab.errors import BrokerNotRunning, ClusterNotRunning
 from kafkalab.waiting import wait_until
 
@@ -19,6 +20,8 @@ T = TypeVar("T")
 
 RUNNING: tuple[BrokerState, ...] = ("up", "starting", "isolated")
 """States of a node whose process runs and answers."""
+
+_SHARE_GROUP_TIMEOUT = 10.0  # a broker's first question to its share coordinator takes seconds
 
 _RUNS: tuple[BrokerState, ...] = (*RUNNING, "paused")
 
@@ -97,6 +100,24 @@ class Observer:
         backend = self._backend
         up = [i for i, node in backend.nodes().items() if node.broker and backend.state(i) == "up"]
         return {broker: self._ask(broker, BrokerConnection.acl_rules) for broker in up}
+
+    def features(self) -> dict[int, Features]:
+        """Feature levels as each broker knows them, of those that run; see `Cluster.features`."""
+        backend = self._backend
+        running = [i for i, node in backend.nodes().items() if node.broker and backend.state(i) in RUNNING]
+        return {broker: self._ask(broker, BrokerConnection.features) for broker in running}
+
+    def eligible_leaders(self, topic: str) -> dict[int, tuple[int, ...]]:
+        """Eligible leader replicas by partition, as a broker that is up knows them; see `Cluster.eligible_leaders`."""
+        backend = self._backend
+        broker = next(i for i, node in backend.nodes().items() if node.broker and backend.state(i) == "up")
+        return self._ask(broker, lambda connection: connection.eligible_leaders(topic))
+
+    def share_group(self, id: str) -> ShareGroupView | None:
+        """A share group; see `Cluster.share_group`."""
+        backend = self._backend
+        up = [backend.control_address(i) for i, node in backend.nodes().items() if node.broker and backend.state(i) in RUNNING]
+        return read_share_group(id, up, lambda address: self.connect(address, _SHARE_GROUP_TIMEOUT))
 
     # -- waiting ------------------------------------------------------------------------------------------------
 
@@ -199,10 +220,10 @@ class Observer:
         if self._closed.is_set():
             raise ClusterNotRunning("the cluster was stopped meanwhile")
 
-    def connect(self, address: str) -> BrokerConnection:
-        """A connection of the caller's own to a broker at ``host:port``, opened on first use."""
+    def connect(self, address: str, timeout: float = 1.0) -> BrokerConnection:
+        """A connection of the caller's own to a broker at ``host:port``, opened on first use. The timeout is an answer's."""
         keyring = self._backend.keyring
-        return BrokerConnection(address, context=keyring.observer_context() if keyring else None)
+        return BrokerConnection(address, timeout, keyring.observer_context() if keyring else None)
 
     def _ask_any(self, *, but: int | None = None) -> tuple[Metadata, Quorum] | None:
         """What a broker (another than `but`) knows, or None while those that may know are slow to answer.

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-__all__ = ["BrokerState", "BrokerView", "ClusterView", "Fault", "GroupView", "MemberView", "PartitionView"]
+__all__ = ["BrokerState", "BrokerView", "ClusterView", "Fault", "GroupView", "MemberView", "PartitionView", "ShareGroupView"]
 
 BrokerState = Literal["up", "starting", "paused", "isolated", "stopped", "dead"]
 """``starting`` runs but is not (yet) registered and unfenced; ``stopped`` ended cleanly, ``dead`` was killed or crashed."""
@@ -76,6 +76,27 @@ class GroupView:
     id: str
     state: str
     members: tuple[MemberView, ...]
+    lag: Mapping[tuple[str, int], int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ShareGroupView:
+    """One share group.
+
+    Attributes
+    ----------
+    id, state, members
+        As Kafka reports them: ``Stable``, ``Empty``. Several members may have the same partition.
+    starts
+        Per (topic, partition): the offset before which every record is settled, accepted or set aside.
+    lag
+        Per (topic, partition): records that are not settled.
+    """
+
+    id: str
+    state: str
+    members: tuple[MemberView, ...]
+    starts: Mapping[tuple[str, int], int] = field(default_factory=dict)
     lag: Mapping[tuple[str, int], int] = field(default_factory=dict)
 
 

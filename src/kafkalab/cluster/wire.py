@@ -13,16 +13,25 @@ import ssl
 from dataclasses import dataclass
 from typing import Any
 
-from kafka.protocol.admin import DescribeAclsRequest, DescribeAclsResponse, DescribeQuorumRequest, DescribeQuorumResponse
-from kafka.protocol.metadata import MetadataRequest, MetadataResponse
+from kafka.protocol.admin import (
+    DescribeAclsRequest,
+    DescribeAclsResponse,
+    DescribeQuorumRequest,
+    DescribeQuorumResponse,
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+)
+from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse, MetadataRequest, MetadataResponse
 
 from kafkalab.cluster.view import PartitionView
 
-__all__ = ["NO_QUORUM", "BrokerConnection", "Metadata", "Quorum"]
+__all__ = ["NO_QUORUM", "BrokerConnection", "Features", "Metadata", "Quorum"]
 
 _METADATA_VERSION = 12
 _QUORUM_VERSION = 1
 _ACLS_VERSION = 3
+_PARTITIONS_VERSION = 0
+_API_VERSIONS_VERSION = 4
 _ANY = 1
 
 
@@ -59,6 +68,14 @@ class Quorum:
     high_watermark: int
     voters: tuple[int, ...]
     end_offsets: dict[int, int]
+
+
+@dataclass(frozen=True)
+class Features:
+    """Feature levels by name: the highest that a node's software supports, and those that the cluster uses."""
+
+    supported: dict[str, int]
+    finalized: dict[str, int]
 
 
 NO_QUORUM = Quorum(None, -1, -1, (), {})
@@ -140,6 +157,39 @@ class BrokerConnection:
             p.high_watermark,
             tuple(sorted(v.replica_id for v in p.current_voters or ())),
             {r.replica_id: r.log_end_offset for r in [*(p.current_voters or ()), *(p.observers or ())]},
+        )
+
+    def eligible_leaders(self, topic: str) -> dict[int, tuple[int, ...]]:
+        """The eligible leader replicas of each partition of a topic: of one answer's length, 2,000 partitions at most.
+
+        Raises
+        ------
+        OSError
+            When the broker cannot be reached or does not answer in time.
+        """
+        wanted = DescribeTopicPartitionsRequest.TopicRequest(name=topic)
+        request = DescribeTopicPartitionsRequest(
+            topics=[wanted], response_partition_limit=2000, cursor=None, version=_PARTITIONS_VERSION
+        )
+        answer = self.ask(request, DescribeTopicPartitionsResponse, _PARTITIONS_VERSION)
+        partitions = [p for told in answer.topics for p in told.partitions]
+        return {p.partition_index: tuple(sorted(p.eligible_leader_replicas or ())) for p in partitions}
+
+    def features(self) -> Features:
+        """Which feature levels the broker supports, and which it knows to be finalized.
+
+        Raises
+        ------
+        OSError
+            When the broker cannot be reached or does not answer in time.
+        """
+        request = ApiVersionsRequest(
+            client_software_name="kafkalab", client_software_version="1", version=_API_VERSIONS_VERSION
+        )
+        answer = self.ask(request, ApiVersionsResponse, _API_VERSIONS_VERSION)
+        return Features(
+            {feature.name: feature.max_version for feature in answer.supported_features},
+            {feature.name: feature.max_version_level for feature in answer.finalized_features},
         )
 
     def acl_rules(self) -> int:

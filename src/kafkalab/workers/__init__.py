@@ -1,8 +1,8 @@
 """Producers and consumers that run as processes of their own, so that they can be killed.
 
-Each worker has two sides, in modules of their own. The parent's side (`producer`, `consumer`, `ledger`, all on
-`worker`) is what a notebook uses. The child's side (``producer_process``, ``consumer_process``, ``ledger_process``,
-all on ``channel``) is run with ``python -m``. They talk in lines of JSON: commands go down the child's standard
+Each worker has two sides, in modules of their own. The parent's side (`producer`, `consumer`, `share_consumer`,
+`ledger`, all on `worker`) is what a notebook uses. The child's side (``producer_process``, ``consumer_process`` …, all on
+``channel``) is run with ``python -m``. They talk in lines of JSON: commands go down the child's standard
 input, events come up its standard output, and the end of either pipe is the end of the child.
 """
 
@@ -16,6 +16,8 @@ _EXPORTS = {
     "Acknowledgement": "kafkalab.workers.ledger",
     "ConsoleConsumer": "kafkalab.workers.consumer",
     "ConsoleProducer": "kafkalab.workers.producer",
+    "ConsoleShareConsumer": "kafkalab.workers.share_consumer",
+    "Delivery": "kafkalab.workers.share_consumer",
     "LedgerProducer": "kafkalab.workers.ledger",
     "Record": "kafkalab.workers.consumer",
     "Worker": "kafkalab.workers.worker",

@@ -1,0 +1,115 @@
+"""A partition whose two replicas go one after the other, with eligible leader replicas and without."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kafkalab.checks.brokers import all_up, faulted, is_down
+from kafkalab.checks.context import CheckContext, Unmet
+from kafkalab.checks.lab import Notebook
+from kafkalab.checks.ledgers import ledger_of
+from kafkalab.checks.topics import existing, in_sync
+from kafkalab.checks.wording import counted
+
+__all__ = ["notebook"]
+
+SAFE, PLAIN = "safe", "plain"
+FEATURE = "eligible.leader.replicas.version"
+
+notebook = Notebook("12_elr", difficulty="hard", minutes=25, needs="chapter 02, sections 1 to 12; chapter 12, section 5")
+
+
+def was_lost(ctx: CheckContext) -> None:
+    """Broker 1 must have been stopped, and broker 0 killed."""
+    if 1 not in faulted(ctx, "stop"):
+        raise Unmet("Broker 1 wasn't shut down in order yet. A broker that is killed can't say that its log is complete.")
+    if 0 not in faulted(ctx, "kill"):
+        raise Unmet("Broker 0 wasn't killed yet.")
+
+
+def level_is(level: int) -> Callable[[CheckContext], None]:
+    """Asks whether the cluster uses ELR (1), or doesn't (0)."""
+
+    def probe(ctx: CheckContext) -> None:
+        for broker, features in ctx.cluster.features().items():
+            if (found := features.finalized.get(FEATURE, 0)) != level:
+                raise Unmet(f"Broker {broker} says that {FEATURE} is finalized at level {found}, not {level}.")
+
+    return probe
+
+
+# -- with -------------------------------------------------------------------------------------------------------------
+
+with_elr = notebook.check(
+    "12_elr",
+    "Elect an eligible leader replica",
+    hints=(
+        "Two verbs end a broker: one shuts it down in order, one doesn't. You need both here, one for each broker.",
+        "Wait between them: the ISR has to lose broker 1 before broker 0 dies. cluster.wait_for(lambda view: …) waits.",
+        "Only broker 1 comes back in this part.",
+    ),
+)
+with_elr.requires("The cluster uses eligible leader replicas")(level_is(1))
+lost = with_elr.requires("Broker 1 was stopped, and broker 0 killed")(was_lost)
+still_down = with_elr.requires("Broker 0 is still down", after=lost)(is_down(0))
+
+
+@with_elr.requires("Broker 1 leads safe, though it wasn't in the ISR when broker 0 died", after=still_down)
+def one_leads(ctx: CheckContext) -> None:
+    [partition] = existing(ctx, SAFE)
+    if partition.leader is None:
+        eligible = ctx.cluster.eligible_leaders(SAFE)[0]
+        raise Unmet(f"{SAFE} has no leader; its ELR is {list(eligible)}. Is one of these brokers up?")
+    if partition.leader != 1:
+        raise Unmet(f"Broker {partition.leader} leads {SAFE}. Which of its two brokers should be back?")
+
+
+# -- without ----------------------------------------------------------------------------------------------------------
+
+without_elr = notebook.check(
+    "12_without_elr",
+    "Do the same without eligible leader replicas",
+    hints=(
+        "The functions of part 1 take the topic's name.",
+        "When both brokers are lost, restart the one that you stopped, and look who leads.",
+    ),
+)
+is_off = without_elr.requires("The cluster doesn't use eligible leader replicas")(level_is(0))
+was_lost_again = without_elr.requires("Broker 0 is down", after=is_off)(is_down(0))
+
+
+@without_elr.requires("Broker 1 is up, and plain has no leader", after=was_lost_again)
+def nobody_leads(ctx: CheckContext) -> None:
+    [partition] = existing(ctx, PLAIN)
+    if (state := ctx.cluster.describe(groups=False).brokers[1].state) != "up":
+        raise Unmet(f"Broker 1 is {state}. A broker that is down can't lead, with ELR or without.")
+    if partition.leader is not None:
+        raise Unmet(
+            f"Broker {partition.leader} leads {PLAIN}. Had broker 1 left the ISR before broker 0 died, and was the feature "
+            "off by then?"
+        )
+
+
+# -- what is left -----------------------------------------------------------------------------------------------------
+
+ledger = notebook.check(
+    "12_elr_ledger",
+    "Find every acknowledged record",
+    hints=(
+        "Restart the broker that is down. Its replicas catch up after that.",
+        'cluster.wait_for(lambda view: view.in_sync(["safe", "plain"]), …) waits for both topics.',
+    ),
+)
+everybody = ledger.requires("All nodes are up")(all_up)
+
+
+@ledger.requires("Both topics are in sync, and hold each acknowledged record", after=everybody)
+def nothing_is_lost(ctx: CheckContext) -> None:
+    for topic in (SAFE, PLAIN):
+        in_sync(topic)(ctx)
+        there = set(ctx.values(topic))
+        entries = ledger_of(ctx, topic).entries
+        if len(entries) < 50:
+            raise Unmet(f"The ledger of {topic} has {counted(len(entries), 'record')}, not 50. Did you fill it?")
+        if missing := sum(entry.value not in there for entry in entries):
+            raise Unmet(f"{counted(missing, 'acknowledged record')} can't be found in {topic}. Who was elected, and from what?")

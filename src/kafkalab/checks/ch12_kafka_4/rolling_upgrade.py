@@ -1,0 +1,117 @@
+"""Three brokers that change their version under load, and the feature levels that are raised after that."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from kafkalab.checks.brokers import all_up, are_up, faulted
+from kafkalab.checks.context import CheckContext, Unmet
+from kafkalab.checks.lab import Notebook
+from kafkalab.checks.ledgers import ledger_of
+from kafkalab.checks.topics import existing, in_sync
+from kafkalab.checks.wording import counted
+
+__all__ = ["notebook"]
+
+TOPIC, FEATURE = "payments", "metadata.version"
+BROKERS = (0, 1, 2)
+LEVEL = 30
+"""The level of `FEATURE` that came with Kafka 4.3."""
+
+notebook = Notebook(
+    "12_rolling_upgrade", difficulty="medium", minutes=30, needs="chapter 02, sections 1 to 12; chapter 12, section 4"
+)
+
+# -- new software -----------------------------------------------------------------------------------------------------
+
+brokers = notebook.check(
+    "12_upgrade_brokers",
+    "Upgrade three brokers under load",
+    hints=(
+        "`change` has two steps. `restart` returns before the broker's replicas have caught up.",
+        "cluster.wait_for(lambda view: view.in_sync(TOPIC), …) waits for complete ISRs.",
+        "A loop over the three ids does it. Sort them so that the active controller comes last.",
+    ),
+)
+
+
+@brokers.requires("Each of the three brokers was restarted")
+def all_were_restarted(ctx: CheckContext) -> None:
+    restarted = faulted(ctx, "restart")
+    if missing := [broker for broker in BROKERS if broker not in restarted]:
+        raise Unmet(f"Broker {missing[0]} was never restarted. A broker changes its version when it starts.")
+
+
+@brokers.requires("All three are up, with the software of Kafka 4.3", after=all_were_restarted)
+def all_are_new(ctx: CheckContext) -> None:
+    are_up(*BROKERS)(ctx)
+    for broker, features in ctx.cluster.features().items():
+        if (found := features.supported[FEATURE]) < LEVEL:
+            raise Unmet(
+                f"The software of broker {broker} supports {FEATURE} up to level {found}, and that of Kafka 4.3 up to {LEVEL}. "
+                "With which version did you restart it last?"
+            )
+
+
+brokers.requires("All replicas of payments are in sync", after=all_are_new)(in_sync(TOPIC))
+
+
+@brokers.requires("The producer wrote before the first restart, and after the last", after=all_were_restarted)
+def load_went_on(ctx: CheckContext) -> None:
+    restarts = [fault.at for fault in ctx.cluster.faults if fault.verb == "restart"]
+    acknowledged = [entry.at for entry in ledger_of(ctx, TOPIC).entries]
+    if not acknowledged or min(acknowledged) > restarts[0]:
+        raise Unmet("The ledger has no record from before the first restart. Start the producer first.")
+    if max(acknowledged) < restarts[-1]:
+        raise Unmet("The ledger ends before the last restart. Let the producer go on until all brokers are back.")
+
+
+@brokers.requires("No acknowledged record is missing, none is there twice, and none failed", after=load_went_on)
+def ledger_is_complete(ctx: CheckContext) -> None:
+    existing(ctx, TOPIC)
+    ledger, there = ledger_of(ctx, TOPIC), Counter(ctx.values(TOPIC))
+    if missing := sum(entry.value not in there for entry in ledger.entries):
+        raise Unmet(
+            f"{counted(missing, 'acknowledged record')} can't be found in {TOPIC}. Did the producer ask for acks='all'?"
+        )
+    if twice := sum(number > 1 for number in there.values()):
+        raise Unmet(
+            f"{counted(twice, 'record')} can be found more than once. Which setting prevents that when a producer retries?"
+        )
+    if ledger.failed:
+        raise Unmet(f"The producer gave {counted(ledger.failed, 'record')} up. How many replicas were in sync at that time?")
+
+
+# -- new levels -------------------------------------------------------------------------------------------------------
+
+levels = notebook.check(
+    "12_upgrade_levels",
+    "Raise the feature levels",
+    hints=(
+        "kafka-features.sh has a command upgrade. It takes the levels of a release, or one feature's level.",
+        "In a notebook a line that begins with ! runs in a shell, and {cluster.bootstrap_servers} stands for the addresses.",
+    ),
+)
+
+
+@levels.requires("The cluster uses the metadata.version of Kafka 4.3")
+def level_is_raised(ctx: CheckContext) -> None:
+    for broker, features in ctx.cluster.features().items():
+        if (found := features.finalized[FEATURE]) < LEVEL:
+            raise Unmet(
+                f"Broker {broker} says that level {found} of {FEATURE} is finalized, and that of Kafka 4.3 is {LEVEL}. New "
+                "software doesn't raise it. Which command does?"
+            )
+
+
+@levels.requires("All three brokers are up", after=level_is_raised)
+def all_are_up(ctx: CheckContext) -> None:
+    are_up(*BROKERS)(ctx)
+    all_up(ctx)
+
+
+@levels.requires("You know what a broker with 4.2.1 does now", after=level_is_raised)
+def way_back_is_closed(ctx: CheckContext) -> None:
+    given = ctx.answer("outcome", str, "the name of the error that the restart with 4.2.1 ended with")
+    if given not in ("BrokerFailed", "WaitTimeout"):  # the node ends, or it is fenced until time is up
+        raise Unmet(f"It isn't {given!r}. Restart broker 2 with 4.2.1 and look at the error. Then bring it back.")

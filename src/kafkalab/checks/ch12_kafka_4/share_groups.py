@@ -1,0 +1,240 @@
+"""Twenty jobs of one partition for four workers, a poison record, and the record of a worker that hangs."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any
+
+from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
+
+from kafkalab.checks.context import CheckContext, Unmet, text_of
+from kafkalab.checks.groups import read_everything
+from kafkalab.checks.lab import Notebook
+from kafkalab.checks.topics import existing
+from kafkalab.checks.wording import counted
+from kafkalab.cluster import ShareGroupView
+
+__all__ = ["notebook"]
+
+CLASSIC, SHARE, SHOP, COURIERS = "classic-workers", "share-workers", "shop", "couriers"
+JOBS = {f"job-{n}" for n in range(20)}
+ORDERS = ("order-1", "order-2", "order-4", "order-5", "order-6")
+FIRST, LAST = 7, 12
+LIMIT, LOCK = "share.delivery.count.limit", "share.record.lock.duration.ms"
+
+notebook = Notebook(
+    "12_share_groups", difficulty="medium", minutes=45, needs="chapter 04, sections 1 to 5; chapter 12, sections 1 to 3"
+)
+
+
+def reports(ctx: CheckContext, group: str) -> list[dict[str, Any]]:
+    """What the workers of a group reported, in order."""
+    existing(ctx, "reports")
+    found = []
+    for value in map(text_of, ctx.records("reports")):
+        try:
+            facts = json.loads(value)
+        except ValueError:
+            continue
+        if isinstance(facts, dict) and facts.get("group") == group:
+            found.append(facts)
+    return found
+
+
+def existing_share_group(ctx: CheckContext, group: str) -> ShareGroupView:
+    """A share group that must be there."""
+    found = ctx.cluster.share_group(group)
+    if found is None:
+        raise Unmet(f"There is no share group {group!r} yet. Did a ShareConsumer with this group id subscribe?")
+    return found
+
+
+def settled(ctx: CheckContext, group: str, topic: str) -> None:
+    """A share group that must have settled every record of a topic."""
+    lag = existing_share_group(ctx, group).lag.get((topic, 0))
+    if lag is None:
+        raise Unmet(
+            f"The broker knows of no progress of {group} in {topic}. Was any record acknowledged, and did the consumer commit "
+            "that?"
+        )
+    if lag:
+        raise Unmet(
+            f"{group} still has a lag of {lag} in {topic}. Was every record acknowledged, and did the consumer commit that?"
+        )
+
+
+def group_setting(ctx: CheckContext, group: str, name: str) -> str:
+    """The effective setting of a group."""
+    resource = ConfigResource(ResourceType.GROUP, group)
+    admin = AdminClient(ctx.cluster.client_config())  # it must live until the answer is there
+    described = admin.describe_configs([resource])[resource].result()
+    return str(described[name].value)
+
+
+# -- twenty jobs ------------------------------------------------------------------------------------------------------
+
+workers = notebook.check(
+    "12_share_workers",
+    "Let four workers share one partition",
+    hints=(
+        "A round has three steps: poll, work and acknowledge each record, commit.",
+        "The consumer's `acknowledge` notes what became of a record. Its `commit_sync` tells the broker, and takes a timeout.",
+        "`run_four` takes a worker, a group, a topic, and a function without arguments that looks at the group.",
+    ),
+)
+
+
+@workers.requires("classic-jobs and share-jobs have one partition each")
+def one_partition_each(ctx: CheckContext) -> None:
+    for topic in ("classic-jobs", "share-jobs"):
+        if (found := len(existing(ctx, topic))) != 1:
+            raise Unmet(f"{topic} has {counted(found, 'partition')}. With one partition you see what a share group can do.")
+
+
+def done_once(ctx: CheckContext, group: str) -> list[dict[str, Any]]:
+    """Reports of a group that must have done each of the twenty jobs, and none twice."""
+    found = [facts for facts in reports(ctx, group) if facts.get("job") in JOBS]
+    times = Counter(facts["job"] for facts in found)
+    if missing := sorted(JOBS - times.keys()):
+        raise Unmet(f"`reports` shows {counted(len(times), 'job')} of {group}, not 20. Nobody did {missing[0]}.")
+    if again := [job for job, number in times.items() if number > 1]:
+        raise Unmet(
+            f"The workers of {group} did {again[0]} {times[again[0]]} times. How did they acknowledge it, and were they done "
+            "with it before its lock timed out?"
+        )
+    return found
+
+
+@workers.requires("The classic group did the twenty jobs, and committed them", after=one_partition_each)
+def classic_did_them(ctx: CheckContext) -> None:
+    done_once(ctx, CLASSIC)
+    read_everything(ctx, CLASSIC, "classic-jobs")
+
+
+@workers.requires("The share group did each of the twenty jobs once", after=one_partition_each)
+def share_did_them(ctx: CheckContext) -> None:
+    done_once(ctx, SHARE)
+
+
+@workers.requires("The broker knows that they are done", after=share_did_them)
+def share_settled_them(ctx: CheckContext) -> None:
+    settled(ctx, SHARE, "share-jobs")
+
+
+@workers.requires("At least three jobs were in progress at the same time", after=share_did_them)
+def several_at_once(ctx: CheckContext) -> None:
+    found = done_once(ctx, SHARE)
+    most = max(sum(other["began"] <= facts["began"] < other["ended"] for other in found) for facts in found)
+    if most < 3:
+        raise Unmet(
+            f"At most {counted(most, 'job')} of {SHARE} went on at the same time. Were all four workers members of the share "
+            "group when the jobs came, and is each record a batch of its own?"
+        )
+
+
+# -- records that fail ------------------------------------------------------------------------------------------------
+
+poison = notebook.check(
+    "12_share_poison",
+    "Decide what becomes of a record that fails",
+    hints=(
+        "`charge` raises one error for what can't be read, and another one for what may succeed later.",
+        "try: charge(record), then one `except` for each error; after them, the work is done.",
+        "`set_group` above changes a group's settings, with underscores for dots.",
+    ),
+)
+
+
+@poison.requires("shop tries each record at most 3 times")
+def limit_is_set(ctx: CheckContext) -> None:
+    if (found := group_setting(ctx, SHOP, LIMIT)) != "3":
+        raise Unmet(f"The {LIMIT} of {SHOP} is {found}. Whose setting did you change: the consumer's, or the group's?")
+
+
+def verdicts(ctx: CheckContext, order: str) -> list[str]:
+    """How the learner's loop acknowledged a record each time that it was delivered."""
+    found = [str(facts.get("verdict")) for facts in reports(ctx, SHOP) if facts.get("order") == order]
+    if not found:
+        raise Unmet(f"{SHOP} hasn't reported {order!r} yet. Did you send the orders and run the shop?")
+    return found
+
+
+@poison.requires("Every order that can be charged was accepted, and only once")
+def orders_are_accepted(ctx: CheckContext) -> None:
+    for order in (o for o in ORDERS if o != "order-5"):
+        found = verdicts(ctx, order)
+        if "ACCEPT" not in found:
+            raise Unmet(
+                f"{order} was delivered {counted(len(found), 'time')} and never accepted. It ended with {found[-1]}. Could "
+                "another try have succeeded?"
+            )
+        if found.count("ACCEPT") > 1 or found[-1] != "ACCEPT":
+            raise Unmet(f"{order} was acknowledged with {', '.join(found)}. Start over with a new cluster.")
+
+
+@poison.requires("What isn't an order was set aside at its first delivery")
+def junk_is_rejected(ctx: CheckContext) -> None:
+    found = verdicts(ctx, "oops")
+    if found != ["REJECT"]:
+        raise Unmet(f"The record that isn't an order was acknowledged with {', '.join(found)}. Can a later try succeed?")
+
+
+@poison.requires("order-5 was tried until the limit, and never accepted", after=limit_is_set)
+def poison_reached_the_limit(ctx: CheckContext) -> None:
+    found = verdicts(ctx, "order-5")
+    if "ACCEPT" in found:
+        raise Unmet("order-5 was accepted, but nobody could charge it. Which error did `judge` catch?")
+    if found != ["RELEASE"] * 3:
+        raise Unmet(
+            f"order-5 was delivered {counted(len(found), 'time')}: {', '.join(found)}. The group's limit is 3. Was it set "
+            "before the shop ran?"
+        )
+
+
+@poison.requires("The broker has nothing left to hand out", after=poison_reached_the_limit)
+def shop_is_settled(ctx: CheckContext) -> None:
+    settled(ctx, SHOP, "orders")
+
+
+# -- locks ------------------------------------------------------------------------------------------------------------
+
+locks = notebook.check(
+    "12_share_locks",
+    "See a lock time out",
+    hints=(
+        "The group's setting is share.record.lock.duration.ms, in milliseconds.",
+        "Freeze the holder after it was handed parcel-7, and before the new courier starts.",
+        "The courier gets parcel-7 when the lock has timed out: wait for all six values, not for five.",
+    ),
+)
+
+
+@locks.requires("A record of couriers is locked for 3 s")
+def lock_is_short(ctx: CheckContext) -> None:
+    if (found := group_setting(ctx, COURIERS, LOCK)) != "3000":
+        raise Unmet(f"The {LOCK} of {COURIERS} is {found}. How many milliseconds are 3 seconds?")
+
+
+@locks.requires("The twelve parcels are settled")
+def parcels_are_settled(ctx: CheckContext) -> None:
+    existing(ctx, "parcels")
+    there = set(ctx.values("parcels"))
+    if missing := [f"parcel-{n}" for n in range(1, LAST + 1) if f"parcel-{n}" not in there]:
+        raise Unmet(f"{missing[0]} isn't in the topic parcels.")
+    settled(ctx, COURIERS, "parcels")
+
+
+@locks.requires("parcel-7 came to the courier after later ones, as its second delivery", after=parcels_are_settled)
+def seven_came_late(ctx: CheckContext) -> None:
+    delivered = ctx.answer("delivered", list[tuple[str, int]], "(value, delivery count) of each delivery to the courier")
+    values = [value for value, _ in delivered]
+    if missing := [f"parcel-{n}" for n in range(FIRST, LAST + 1) if f"parcel-{n}" not in values]:
+        raise Unmet(f"The courier wasn't handed {missing[0]}. Did you wait for all six?")
+    if dict(delivered)[f"parcel-{FIRST}"] < 2:
+        raise Unmet("The courier got parcel-7 at its first delivery. Did a holder take it before the courier started?")
+    if values.index(f"parcel-{FIRST}") < values.index(f"parcel-{LAST}"):
+        raise Unmet(
+            "The courier got parcel-7 again before parcel-12. Was the holder killed, or did it freeze? Only one of the two "
+            "makes the group wait for the lock."
+        )

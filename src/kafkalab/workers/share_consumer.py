@@ -1,0 +1,110 @@
+"""A console-like share consumer in a process of its own."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from kafkalab.waiting import wait_until
+from kafkalab.workers.settings import combine
+from kafkalab.workers.worker import Worker
+
+if TYPE_CHECKING:
+    from kafkalab.cluster import Cluster
+
+__all__ = ["ConsoleShareConsumer", "Delivery"]
+
+Answer = Literal["accept", "release", "reject", "hold"]
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """A record that a share group handed to this consumer; `count` is how often the group has handed it out by then."""
+
+    topic: str
+    partition: int
+    offset: int
+    value: str | None
+    count: int
+
+
+class ConsoleShareConsumer(Worker):
+    """Shows each record that its share group hands to it, as ``kafka-console-share-consumer`` does.
+
+    It joins its group in the background. It takes one batch at a time.
+
+    Parameters
+    ----------
+    cluster
+        A running cluster.
+    topic
+        An existing topic.
+    group
+        The share group. Where the group begins is the group's own setting, ``share.auto.offset.reset``.
+    answer
+        How it acknowledges each record: ``"accept"``, ``"release"``, ``"reject"``; or ``"hold"``: it keeps the first batch that
+        it gets, and never acknowledges it.
+    name
+        Name of the worker; ``share-consumer-1``, ``share-consumer-2`` … if not given.
+    **settings
+        librdkafka settings, with underscores for dots.
+    """
+
+    _kind = "share-consumer"
+    _module = "kafkalab.workers.share_consumer_process"
+    _farewell = "left the group"
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        topic: str,
+        *,
+        group: str,
+        answer: Answer = "accept",
+        name: str | None = None,
+        **settings: object,
+    ) -> None:
+        self.group = group
+        self._deliveries: list[Delivery] = []
+        defaults = {"group.id": group, "share.acknowledgement.mode": "explicit", "max.poll.records": 1}
+        super().__init__(cluster, topic, name=name, defaults=defaults, settings=combine(settings), start={"answer": answer})
+
+    @property
+    def deliveries(self) -> list[Delivery]:
+        """All records that it was handed so far, in order."""
+        return list(self._deliveries)
+
+    @property
+    def values(self) -> list[str | None]:
+        """Their values."""
+        return [delivery.value for delivery in self._deliveries]
+
+    def wait_for(self, wanted: int | Iterable[str], timeout: float = 30.0) -> list[str | None]:
+        """Wait until it was handed so many records, or all of those values, and return the values of all so far.
+
+        Raises
+        ------
+        WaitTimeout, WorkerClosed
+        """
+        values = Counter[str | None]() if isinstance(wanted, int) else Counter[str | None](wanted)
+        number = wanted if isinstance(wanted, int) else values.total()
+
+        def reached() -> bool:
+            alive = self.alive  # in this order: what came with its last breath counts
+            if len(self._deliveries) >= number and values <= Counter(self.values):
+                return True
+            if not alive:
+                self._require_alive("wait for")
+            return False
+
+        what = f"{self.name} to be handed {number} records"
+        wait_until(reached, timeout, what, last_seen=lambda: f"{self.values}; last lines: {self.lines[-3:]}", interval=0.02)
+        return self.values
+
+    def _handle(self, kind: str, event: dict[str, Any]) -> None:
+        for fields in event["records"]:
+            delivery = Delivery(*fields)
+            self._deliveries.append(delivery)
+            self._say(f"{delivery.value} (delivery {delivery.count})")

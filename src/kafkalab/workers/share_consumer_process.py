@@ -1,0 +1,55 @@
+"""``python -m kafkalab.workers.share_consumer_process``: the process of a `ConsoleShareConsumer`."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from confluent_kafka import AcknowledgeType, ShareConsumer
+
+from kafkalab.workers.channel import Channel
+
+__all__ = ["main"]
+
+_LOOK_AROUND = 0.1  # seconds between two looks whether the parent said close
+_COMMIT = 10.0  # seconds for the broker's answer to acknowledgements
+
+
+def main() -> None:
+    """Take records until the parent says close; then leave the group, which takes back what is held."""
+    channel = Channel()
+    answer = channel.start["answer"]
+    consumer = channel.connect(ShareConsumer)
+    consumer.subscribe([channel.start["topic"]])
+    channel.ready()
+    closing = threading.Event()
+    threading.Thread(target=_listen, args=(channel, closing), daemon=True).start()
+    while not closing.is_set():
+        records = [record for record in consumer.poll(_LOOK_AROUND) if record.error() is None]
+        if not records:
+            continue
+        if answer == "hold":
+            channel.emit("records", records=[_fields(record) for record in records])
+            closing.wait()
+            break
+        for record in records:
+            consumer.acknowledge(record, AcknowledgeType[answer.upper()])
+        consumer.commit_sync(_COMMIT)
+        channel.emit("records", records=[_fields(record) for record in records])  # now it is settled: say so
+    consumer.close()
+    channel.end("closed")
+
+
+def _listen(channel: Channel, closing: threading.Event) -> None:
+    for _ in channel.commands():  # there is but one command: close
+        closing.set()
+
+
+def _fields(record: Any) -> list[object]:
+    value = record.value()
+    text = None if value is None else value.decode("utf-8", errors="replace")
+    return [record.topic(), record.partition(), record.offset(), text, record.delivery_count()]
+
+
+if __name__ == "__main__":
+    main()

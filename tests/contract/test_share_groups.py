@@ -1,0 +1,100 @@
+"""Share groups as a cluster shows them, and the workers that are their members, on every back end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import uuid
+
+import pytest
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
+
+from kafkalab import Cluster, ConsoleShareConsumer, wait_until
+from kafkalab.errors import WaitTimeout, WorkerClosed
+from support import create, put
+
+ORDERS = ("order-1", "order-2", "order-3")
+
+
+@pytest.fixture
+def group(shared: Cluster) -> str:
+    """A new share group that begins with the first record, and tries each one twice."""
+    id = f"g-{uuid.uuid4().hex[:6]}"
+    settings = {"share.auto.offset.reset": "earliest", "share.delivery.count.limit": "2"}
+    changes = [ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET) for name, value in settings.items()]
+    resource = ConfigResource(ResourceType.GROUP, id, incremental_configs=changes)
+    admin = AdminClient(shared.client_config())
+    admin.incremental_alter_configs([resource])[resource].result()
+    return id
+
+
+@pytest.fixture
+def orders(shared: Cluster) -> str:
+    """A topic with three records, each a batch of its own."""
+    topic = f"t-{uuid.uuid4().hex[:6]}"
+    create(shared, topic, 1)
+    for value in ORDERS:
+        put(shared, topic, [(None, value, 0)])
+    return topic
+
+
+def lag(cluster: Cluster, group: str, topic: str) -> int | None:
+    found = cluster.share_group(group)
+    return found.lag.get((topic, 0)) if found else None
+
+
+def wait_for_lag(cluster: Cluster, group: str, topic: str, wanted: int) -> None:
+    wait_until(
+        lambda: lag(cluster, group, topic) == wanted, 60, f"a lag of {wanted}", last_seen=lambda: lag(cluster, group, topic)
+    )
+
+
+def test_a_share_group_has_members_and_a_lag(shared: Cluster, group: str, orders: str) -> None:
+    assert shared.share_group(group) is None
+    with ConsoleShareConsumer(shared, orders, group=group, answer="hold", name="holder") as holder:
+        assert holder.wait_for(1, 60) == ["order-1"]
+        with ConsoleShareConsumer(shared, orders, group=group, name="other") as other:
+            assert sorted(map(str, other.wait_for(2, 60))) == ["order-2", "order-3"]
+            wait_for_lag(shared, group, orders, 1)
+            found = shared.share_group(group)
+            assert found is not None and found.state == "Stable" and found.starts == {(orders, 0): 0}
+            assert [(m.client_id, m.partitions) for m in found.members] == [
+                (name, ((orders, 0),)) for name in ("holder", "other")
+            ]
+            holder.close()  # what it held is released
+            other.wait_for(["order-1"], 60)
+            assert [d.count for d in other.deliveries if d.value == "order-1"] == [2]
+        wait_for_lag(shared, group, orders, 0)
+    wait_until(lambda: (found := shared.share_group(group)) and not found.members, 60, "the members to have left")
+
+
+@pytest.mark.parametrize(("answer", "deliveries"), [("reject", [1]), ("release", [1, 2])])
+def test_a_record_is_set_aside(shared: Cluster, group: str, orders: str, answer, deliveries: list[int]) -> None:
+    with ConsoleShareConsumer(shared, orders, group=group, answer=answer) as worker:
+        wait_for_lag(shared, group, orders, 0)
+        worker.wait_for(len(deliveries) * len(ORDERS), 60)
+        for order in ORDERS:
+            assert [d.count for d in worker.deliveries if d.value == order] == deliveries
+
+
+def test_a_killed_worker_holds_nothing_and_a_frozen_one_does(shared: Cluster, group: str, orders: str) -> None:
+    holder = ConsoleShareConsumer(shared, orders, group=group, answer="hold")
+    holder.wait_for(1, 60)
+    os.kill(holder.pid, signal.SIGSTOP)
+    with ConsoleShareConsumer(shared, orders, group=group) as other:
+        other.wait_for(2, 60)
+        assert "order-1" not in other.values  # its lock lasts 30 s
+        holder.kill()
+        other.wait_for(["order-1"], 25)
+        with pytest.raises(WaitTimeout, match="to be handed 4 records"):
+            other.wait_for(4, 0.1)
+    with pytest.raises(WorkerClosed):
+        other.wait_for(4)
+
+
+def test_each_broker_tells_its_feature_levels(shared: Cluster) -> None:
+    told = shared.features()
+    assert sorted(told) == [0, 1, 2]
+    for features in told.values():
+        assert features.supported["metadata.version"] >= features.finalized["metadata.version"] >= 30
+        assert features.finalized["share.version"] == 1

@@ -1,0 +1,34 @@
+"""Fixtures for the tests of chapter 12's labs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka.admin import AdminClient
+
+from kafkalab import Cluster
+from support import BACKEND, empty
+
+IMPATIENT = {"heartbeat.interval.ms": 500, "min.heartbeat.interval.ms": 500, "min.record.lock.duration.ms": 1000}
+
+
+GROUPS = ("share-workers", "shop", "couriers")
+
+
+@pytest.fixture(scope="session")
+def _impatient() -> Iterator[Cluster]:
+    settings = {f"group.share.{name}": value for name, value in IMPATIENT.items()}
+    with Cluster(brokers=1, settings=settings, backend=BACKEND) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def shared_out(_impatient: Cluster) -> Iterator[Cluster]:
+    """A broker whose share groups are as impatient as the lab's, without topics and groups of earlier tests."""
+    yield _impatient
+    left = [group for group in GROUPS if _impatient.share_group(group)]
+    admin = AdminClient(_impatient.client_config())
+    for deleted in admin.delete_consumer_groups(left).values() if left else ():
+        deleted.result()
+    empty(_impatient)

@@ -1,0 +1,73 @@
+"""Two replicas that go one after the other: each wrong answer gets its sentence, and right ones pass."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from kafkalab import Cluster, LedgerProducer
+from support import BACKEND, Doctored, Told, Verdict, create
+
+pytestmark = pytest.mark.cluster
+
+WITH, WITHOUT, LEDGER = "12_elr", "12_without_elr", "12_elr_ledger"
+
+
+@pytest.fixture
+def governed() -> Iterator[Cluster]:
+    """Three brokers, and a controller that nobody ends. What a feature's level was can't be undone for the next test."""
+    with Cluster(brokers=3, controllers=1, backend=BACKEND) as cluster:
+        yield cluster
+
+
+def fill(cluster: Cluster, topic: str) -> LedgerProducer:
+    create(cluster, topic, 1, placed=[[0, 1]], min_insync_replicas="2")
+    ledger = LedgerProducer(cluster, topic, count=50)
+    ledger.wait_finished()
+    return ledger
+
+
+def lose_both(cluster: Cluster, topic: str) -> None:
+    cluster.stop_broker(1)
+    cluster.wait_for(lambda view: view.isr(topic)[0] == (0,), "broker 0 alone")
+    cluster.kill(0)
+    cluster.wait_for(lambda view: view.leaders(topic)[0] is None, "no leader")
+
+
+def test_elr(governed: Cluster, verdict: Verdict) -> None:
+    cluster = governed
+    verdict.says("Broker 1 wasn't shut down in order yet", WITH, cluster)
+    verdict.says("Broker 0 wasn't killed yet", WITH, Told(cluster, ("stop", 1)))
+    verdict.says("Broker 0 is up", WITH, Told(cluster, ("stop", 1), ("kill", 0)))
+    verdict.says("eligible.leader.replicas.version is finalized at level 1, not 0", WITHOUT, cluster)
+    safe = fill(cluster, "safe")
+    lose_both(cluster, "safe")
+    verdict.says("safe has no leader; its ELR is [0, 1]", WITH, cluster)
+    cluster.restart(1)
+    cluster.wait_for(lambda view: view.led_by("safe", 1), "broker 1 to lead")
+    verdict.passes(WITH, cluster)
+    verdict.passes(WITH, Told(cluster, ("kill", 2), ("restart", 2), ("stop", 1), ("kill", 0)))
+    other = Doctored(cluster, "safe", lambda p: replace(p, leader=0))
+    verdict.says("Broker 0 leads safe", WITH, other)
+    verdict.says("Not every node is up: 0 is dead", LEDGER, cluster)
+
+    cluster.restart(0)
+    cluster.wait_for(lambda view: view.in_sync("safe"), "safe in sync")
+    lower = ["downgrade", "--feature", "eligible.leader.replicas.version=0"]
+    subprocess.run(["kafka-features.sh", "--bootstrap-server", cluster.bootstrap_servers, *lower], check=True)
+    verdict.says("Broker 0 is up", WITHOUT, cluster)
+    plain = fill(cluster, "plain")
+    lose_both(cluster, "plain")
+    verdict.says("Broker 1 is stopped", WITHOUT, cluster)
+    cluster.restart(1)
+    verdict.passes(WITHOUT, cluster)
+    verdict.says("Broker 1 leads plain", WITHOUT, Doctored(cluster, "plain", lambda p: replace(p, leader=1)))
+
+    cluster.restart(0)
+    cluster.wait_for(lambda view: view.in_sync(["safe", "plain"]), "both in sync", 60)
+    verdict.passes(LEDGER, cluster, ledgers={"safe": safe, "plain": plain})
+    verdict.says("Give check() your answer as ledgers=", LEDGER, cluster)
+    verdict.says("`ledgers` has no 'plain'", LEDGER, cluster, ledgers={"safe": safe})

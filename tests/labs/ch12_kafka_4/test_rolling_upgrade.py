@@ -1,0 +1,95 @@
+"""A rolling upgrade and its feature levels: each wrong answer gets its sentence, and right ones pass.
+
+No broker changes its version here: the solution's notebook does that. These clusters say that theirs did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import pytest
+
+from kafkalab import Cluster, LedgerProducer
+from kafkalab.cluster import Fault, Features
+from kafkalab.workers import Acknowledgement
+from support import Verdict, create, delete, put
+
+pytestmark = pytest.mark.cluster
+
+BROKERS, LEVELS = "12_upgrade_brokers", "12_upgrade_levels"
+OLD, NEW = 29, 30
+
+
+class Upgraded:
+    """A cluster that says when its brokers were restarted, and which levels of metadata.version they have."""
+
+    def __init__(self, cluster: Cluster, restarts: Mapping[int, float], supported: int = NEW, finalized: int = OLD) -> None:
+        self._cluster = cluster
+        self.faults = [Fault(at, "restart", broker) for broker, at in restarts.items()]
+        self._features = Features({"metadata.version": supported}, {"metadata.version": finalized})
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._cluster, name)
+
+    def features(self) -> dict[int, Features]:
+        """The same on every broker."""
+        return dict.fromkeys((0, 1, 2), self._features)
+
+
+@dataclass
+class Ledger:
+    """What a check looks at in a `LedgerProducer`."""
+
+    entries: list[Acknowledgement]
+    failed: int = 0
+
+
+@pytest.fixture
+def ledger(clean: Cluster) -> Iterator[LedgerProducer]:
+    """A ledger of 30 records in payments."""
+    create(clean, "payments", 3, min_insync_replicas="2")
+    with LedgerProducer(clean, "payments", count=30, rate=1000) as producer:
+        producer.wait_finished()
+        yield producer
+
+
+def test_brokers(clean: Cluster, verdict: Verdict, ledger: LedgerProducer) -> None:
+    entries = ledger.entries
+    first, last = min(e.at for e in entries), max(e.at for e in entries)
+    middle = (first + last) / 2
+    ledgers = {"payments": ledger}
+
+    verdict.says("Broker 0 was never restarted", BROKERS, Upgraded(clean, {}), ledgers=ledgers)
+    verdict.says("Broker 2 was never restarted", BROKERS, Upgraded(clean, {0: middle, 1: middle}), ledgers=ledgers)
+    done = Upgraded(clean, {0: middle, 1: middle, 2: middle})
+    verdict.passes(BROKERS, done, ledgers=ledgers)
+    verdict.passes(
+        BROKERS, Upgraded(clean, {2: middle, 0: middle, 1: middle}, finalized=NEW), ledgers={"payments": Ledger(entries)}
+    )
+    old = Upgraded(clean, {0: middle, 1: middle, 2: middle}, supported=OLD)
+    verdict.says("The software of broker 0 supports metadata.version up to level 29", BROKERS, old, ledgers=ledgers)
+
+    verdict.says("Give check() your answer as ledgers=", BROKERS, done)
+    early = Upgraded(clean, dict.fromkeys((0, 1, 2), first - 1))
+    verdict.says("The ledger has no record from before the first restart", BROKERS, early, ledgers=ledgers)
+    late = Upgraded(clean, {0: middle, 1: middle, 2: last + 1})
+    verdict.says("The ledger ends before the last restart", BROKERS, late, ledgers=ledgers)
+    verdict.says("The producer gave 2 records up", BROKERS, done, ledgers={"payments": Ledger(entries, failed=2)})
+    lost = Ledger([*entries, replace(entries[0], value="message 31")])
+    verdict.says("1 acknowledged record can't be found in payments", BROKERS, done, ledgers={"payments": lost})
+    put(clean, "payments", [(None, entries[0].value, 0)])
+    verdict.says("1 record can be found more than once", BROKERS, done, ledgers=ledgers)
+    delete(clean, "payments")
+    verdict.says("There is no topic 'payments'", BROKERS, done, ledgers=ledgers)
+
+
+def test_levels(clean: Cluster, verdict: Verdict) -> None:
+    _, said = verdict(LEVELS, Upgraded(clean, {}))
+    assert "Broker 0 says that level 29 of metadata.version is finalized" in said and "0 of 3" in said
+    raised = Upgraded(clean, {}, finalized=NEW)
+    verdict.says("Give check() your answer as outcome=", LEVELS, raised)
+    verdict.says("It isn't 'it is back'", LEVELS, raised, outcome="it is back")
+    verdict.passes(LEVELS, raised, outcome="WaitTimeout")
+    verdict.passes(LEVELS, raised, outcome="BrokerFailed")
+    verdict.passes(LEVELS, Upgraded(clean, {}, supported=NEW + 1, finalized=NEW + 1), outcome="BrokerFailed")
