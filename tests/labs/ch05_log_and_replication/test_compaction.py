@@ -68,7 +68,8 @@ def test_compact_create_right(cleaning: Cluster, verdict: Verdict) -> None:
     verdict.says("The cleanup.policy of customers is delete", CREATE, cleaning)
     entry = ConfigEntry("cleanup.policy", "compact", incremental_operation=AlterConfigOpType.SET)
     resource = ConfigResource(ResourceType.TOPIC, "customers", incremental_configs=[entry])
-    AdminClient(cleaning.client_config()).incremental_alter_configs([resource])[resource].result()  # afterwards will do
+    admin = AdminClient(cleaning.client_config())
+    admin.incremental_alter_configs([resource])[resource].result()  # afterwards will do
     wait_until(lambda: verdict(CREATE, cleaning)[0], 20, "the setting to be known")
 
 
@@ -186,5 +187,6 @@ def test_records_deleted_by_their_offset(cleaning: Cluster, verdict: Verdict) ->
     write(cleaning, *HISTORY, ROLL)
     wait_for(cleaning, LEFT)
     before_3 = TopicPartition(TOPIC, 0, 2)
-    AdminClient(cleaning.client_config()).delete_records([before_3])[before_3].result()
+    admin = AdminClient(cleaning.client_config())
+    admin.delete_records([before_3])[before_3].result()
     verdict.says("The log begins at offset 2 now", TOMBSTONE, cleaning)
