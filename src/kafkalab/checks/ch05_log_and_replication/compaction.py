@@ -9,7 +9,6 @@ from kafkalab.checks.lab import Notebook
 from kafkalab.checks.records import key_of
 from kafkalab.checks.topics import existing, filled, has_shape
 from kafkalab.checks.wording import counted
-from kafkalab.cluster.offsets import watermarks
 
 __all__ = ["notebook"]
 
@@ -113,13 +112,7 @@ deletion = notebook.check(
 @deletion.requires(f"No value of {DELETED} is left")
 def value_is_gone(ctx: CheckContext) -> None:
     only_compacts(ctx, TOPIC)
-    records = filled(ctx, TOPIC)
-    if start := watermarks(ctx.cluster, TOPIC)[0][0]:
-        raise Unmet(
-            f"The log begins at offset {start} now. Did you delete records by their offset? Let the cleaner do it: send it a "
-            "record."
-        )
-    for record in records:
+    for record in filled(ctx, TOPIC):
         if key_of(record) == DELETED and record.value() is not None:
             what = "an empty value, which is a value, too" if record.value() == b"" else f"the value {text_of(record)}"
             raise Unmet(f"{DELETED} has {what}, at offset {_offset(record)}. What tells the cleaner that a key is to go?")

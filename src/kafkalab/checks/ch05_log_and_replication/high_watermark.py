@@ -60,7 +60,10 @@ def records_are_hidden(ctx: CheckContext) -> None:
     [p], offsets = existing(ctx, TOPIC), offsets_of(ctx)
     end, mark = offsets.ends.get(p.leader if p.leader is not None else -1), offsets.high_watermark
     if end is None or mark is None:
-        raise Unmet("The leader doesn't tell its offsets at this moment. Is it running?")
+        raise Unmet(
+            "The leader doesn't tell its high watermark. A leader that was elected just now may not know it yet, and can't "
+            "move it while replicas are missing. Which broker did you stop, the leader or a follower?"
+        )
     if end < ALL:
         raise Unmet(
             f"The leader's log ends at offset {end}; the lab asks for {COMMITTED} records and then "
