@@ -706,6 +706,7 @@ def test_every_question_has_a_sound_answer(name):
         ("02_cluster_failover", 11),
         ("03_producer", 9),
         ("04_consumer", 17),
+        ("05_log_and_replication", 14),
         ("06_schema_registry", 5),
         ("07_security", 8),
         ("08_mirrormaker", 10),
