@@ -1,7 +1,7 @@
 """What the tests cost: which to start first, and a report of the seconds of each file and each kind.
 
-A group is what one worker runs in order: a file, since a notebook's cells share a kernel and a module's tests a cluster; of
-some files each test alone. The costly groups begin first, as ``seconds.json`` beside this file has them, so that no worker is
+A group is what one worker runs in order: a file, since a notebook's cells share a kernel and a module's tests a cluster; a
+package, where its modules share more, which ends with it; of some files each test alone. The costly groups begin first, as ``seconds.json`` beside this file has them, so that no worker is
 left with a long one at the end. `make test` writes what it measured to ``build/seconds.json``; copy it here
 when the order has become wrong. Nothing but the order depends on it.
 
@@ -45,7 +45,10 @@ KINDS = {
 def group_of(nodeid: str) -> str:
     """What a test is run with."""
     file = nodeid.partition("::")[0]
-    return nodeid if file in EACH_ALONE else file
+    if file in EACH_ALONE:
+        return nodeid
+    folder = Path(file).parent
+    return str(folder) if (ROOT / folder / "__init__.py").exists() else file
 
 
 class ByGroup(LoadScopeScheduling):

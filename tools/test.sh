@@ -5,7 +5,8 @@
 #   test.sh all     what a change can break: the above; every notebook and check once on local processes; contract tests
 #                   on both back ends, three chapters on Docker; faults, browser, Binder rehearsal
 #   test.sh full    all that, and at length: every notebook and check on Docker, too, a hundred faults on both, every
-#                   notebook ten times with three side by side, the Binder rehearsal from scratch
+#                   notebook ten times with three side by side, the Binder rehearsal from scratch, and what is marked
+#                   at_length: more pairs of faults, more moments of an interrupt
 #
 # With root and apt it sets up a Docker engine and a browser too, and stops the engine that it started. Where that is
 # not possible it says which tests are left out. With CI=true none may be left out but those that KAFKALAB_MAY_LEAVE_OUT
@@ -114,15 +115,16 @@ wait
 tools=$("$BIN/python" -c 'from kafkalab.distribution import tools_dir; print(tools_dir())')
 export PATH="$tools:$PATH"
 
-left_out_marks=""
+marks="not at_length"
+[ "$WHAT" != full ] || marks=""
 status=0
 docker_ready=true
 if ! prepare_docker; then
   docker_ready=false
-  left_out_marks="not docker"
+  marks="${marks:+$marks and }not docker"
 fi
 if ! prepare_browser; then
-  left_out_marks="${left_out_marks:+$left_out_marks and }not browser"
+  marks="${marks:+$marks and }not browser"
 fi
 export KAFKALAB_LEFT_OUT="$LEFT_OUT" # said before the summary line
 
@@ -138,5 +140,5 @@ if [ "$WHAT" = full ]; then
   done
   say "everything else"
 fi
-KAFKALAB_TEST_REPORT=1 KAFKALAB_BACKEND=local run_pytest --nbval ${left_out_marks:+-m "$left_out_marks"} tests notebooks solutions "$@" || status=$?
+KAFKALAB_TEST_REPORT=1 KAFKALAB_BACKEND=local run_pytest --nbval ${marks:+-m "$marks"} tests notebooks solutions "$@" || status=$?
 exit $status

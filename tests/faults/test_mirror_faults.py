@@ -33,7 +33,7 @@ from kafkalab.services import MirrorMaker
 TOPICS = ("prices", "few", "many", "guarded")
 FLOW = {
     "first->second.enabled": True,
-    "first->second.topics": "prices|few|many",
+    "first->second.topics": "prices|few|many|guarded",
     "refresh.topics.interval.seconds": 1,
     "sync.topic.acls.enabled": False,
 }
@@ -96,19 +96,10 @@ def test_settings_without_sense(first: Cluster, second: Cluster, settings: dict,
         MirrorMaker({"first": first, "second": second}, settings)
 
 
-def test_a_topic_that_exists_with_other_partitions(first: Cluster, second: Cluster) -> None:
+def test_missing_acl_on_the_target_and_topics_with_other_partitions(first: Cluster, second: Cluster) -> None:
     admin = AdminClient(second.client_config())
     for created in admin.create_topics([NewTopic("first.few", 1, 1), NewTopic("first.many", 5, 1)]).values():
         created.result()
-    with MirrorMaker({"first": first, "second": second}, FLOW):
-        # Records keep their partition: where there are too few MirrorMaker adds some, where there are more they stay empty.
-        assert copied(second, "first.few") == copied(second, "first.many") == [0, 1, 2]
-        topics = second.describe(groups=False).topics
-        assert [len(topics[name]) for name in ("first.few", "first.many", "first.prices")] == [3, 5, 3]
-
-
-def test_missing_acl_on_the_target(first: Cluster, second: Cluster) -> None:
-    admin = AdminClient(second.client_config())
 
     def allow(kind: ResourceType, name: str, pattern: ResourcePatternType = ResourcePatternType.LITERAL) -> None:
         rule = AclBinding(kind, name, pattern, "User:mirror", "*", AclOperation.ALL, AclPermissionType.ALLOW)
@@ -124,7 +115,9 @@ def test_missing_acl_on_the_target(first: Cluster, second: Cluster) -> None:
         "second.sasl.mechanism": "PLAIN",
         "second.sasl.jaas.config": f'{JAAS} username="mirror" password="m-1";',
     }
-    with MirrorMaker({"first": first, "second": second}, {**FLOW, **as_user, "first->second.topics": "guarded"}) as mirror:
+    for topic in ("first.prices", "first.few", "first.many"):
+        allow(ResourceType.TOPIC, topic)
+    with MirrorMaker({"first": first, "second": second}, {**FLOW, **as_user}) as mirror:
         failures = wait_until(mirror.failures, 60, "the task to fail", last_seen=mirror.states)
         assert list(failures) == ["first->second MirrorSourceConnector task 0"]
         assert "TopicAuthorizationException: Not authorized to access topics: [first.guarded]" in failures.popitem()[1]
@@ -133,6 +126,10 @@ def test_missing_acl_on_the_target(first: Cluster, second: Cluster) -> None:
         mirror.kill()
         mirror.start()
         assert copied(second, "first.guarded") == [0, 1, 2]
+        # Records keep their partition: where there are too few MirrorMaker adds some, where there are more they stay empty.
+        assert copied(second, "first.few") == copied(second, "first.many") == [0, 1, 2]
+        topics = second.describe(groups=False).topics
+        assert [len(topics[name]) for name in ("first.few", "first.many", "first.prices")] == [3, 5, 3]
         assert mirror.failures() == {}
 
 
@@ -150,18 +147,18 @@ OWNER = """
     import sys
     from kafkalab import Cluster
     from kafkalab.services import MirrorMaker
-    first, second = (Cluster(1, backend="local").start() for _ in range(2))
+    first, second = (Cluster.attached(servers).start() for servers in sys.argv[1:])
     mirror = MirrorMaker({"first": first, "second": second}, {"first->second.enabled": True}).start()
     print(mirror._run.id, flush=True)
     sys.stdin.read()
 """
 
 
-def test_it_dies_with_its_owner(tmp_path: Path) -> None:
+def test_it_dies_with_its_owner(first: Cluster, second: Cluster, tmp_path: Path) -> None:
     errors = tmp_path / "stderr"
     with errors.open("w") as stderr:
         owner = subprocess.Popen(
-            [sys.executable, "-c", textwrap.dedent(OWNER)],
+            [sys.executable, "-c", textwrap.dedent(OWNER), first.bootstrap_servers, second.bootstrap_servers],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr, text=True, env=dict(os.environ),
         )  # fmt: skip
     run = owner.stdout.readline().strip()

@@ -155,7 +155,7 @@ class CheckContext:
         """Names of the segment files of each partition, in order, on one of the brokers that run."""
         view = self.cluster.describe(groups=False)
         broker = min(b.id for b in view.brokers.values() if b.state == "up" and b.address)
-        copy = self.cluster.copy_log_dir(broker)
+        copy = self.cluster.copy_log_dir(broker, topic)
         try:
             return {
                 p.partition: sorted(file.name for file in (copy / f"{topic}-{p.partition}").glob("*.log"))

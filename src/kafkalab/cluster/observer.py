@@ -208,14 +208,14 @@ class Observer:
         """What a broker (another than `but`) knows, or None while those that may know are slow to answer.
 
         A broker that is cut off, or back and not registered yet, answers with what it knew before. Its word counts only
-        if nobody listens who may know better.
+        if nobody listens who may know better; `but` itself may, so beside it nobody that is cut off is asked.
         """
         self._require_open()
         backend = self._backend
         states = {i: backend.state(i) for i, node in backend.nodes().items() if node.broker and i != but}
         outdated, slow = None, False
         for broker in sorted((i for i in states if states[i] in RUNNING), key=lambda i: states[i] == "isolated"):
-            if states[broker] == "isolated" and (outdated or slow):
+            if states[broker] == "isolated" and (outdated or slow or but is not None):
                 break
             try:
                 metadata, quorum = self._ask(broker, _metadata_and_quorum)

@@ -10,7 +10,7 @@ from kafkalab import Cluster
 from support import BACKEND, empty
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def _one_broker() -> Iterator[Cluster]:
     # Else the files of deleted topics would stay for a minute, and be copied whenever a check looks at files.
     with Cluster(brokers=1, backend=BACKEND, settings={"log.segment.delete.delay.ms": 0}) as cluster:

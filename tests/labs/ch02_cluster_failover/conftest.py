@@ -10,7 +10,7 @@ from kafkalab import Cluster
 from support import BACKEND, renew
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def _with_a_controller() -> Iterator[Cluster]:
     with Cluster(brokers=3, controllers=1, backend=BACKEND) as cluster:
         yield cluster

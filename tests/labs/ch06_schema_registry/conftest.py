@@ -16,9 +16,9 @@ from schema_support import Registered
 from support import BACKEND
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def registry() -> Iterator[tuple[Cluster, SchemaRegistry]]:
-    """One broker and its registry, the same for all tests of a worker."""
+    """One broker and its registry, the same for all tests of the chapter."""
     with Cluster(brokers=1, backend=BACKEND) as cluster, SchemaRegistry(cluster) as registry:
         yield cluster, registry
 

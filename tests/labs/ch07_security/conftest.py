@@ -25,7 +25,7 @@ USERS = ("stocks_producer", "stocks_consumer", "analyst", "visitor")
 ANY: Any = None
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def _ruled() -> Iterator[Cluster]:
     security = Security({name: name for name in USERS})
     with Cluster(1, backend=BACKEND, listeners=[Listener("SASL_SSL", "SASL_SSL")], security=security) as cluster:
@@ -34,7 +34,7 @@ def _ruled() -> Iterator[Cluster]:
 
 @pytest.fixture(scope="module")
 def ruled(_ruled: Cluster) -> Iterator[Cluster]:
-    """One broker with an authorizer and users, the same for all modules of a worker; a module finds it empty."""
+    """One broker with an authorizer and users, the same for all modules of the chapter; a module finds it empty."""
     yield _ruled
     set_rules_of(_ruled, {})
     empty(_ruled)

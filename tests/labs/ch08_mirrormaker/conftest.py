@@ -13,9 +13,9 @@ from support import BACKEND, empty
 SETTINGS = {"auto.create.topics.enable": False}
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def _three() -> Iterator[list[Cluster]]:
-    """Three clusters of one broker, the same for all modules of a worker."""
+    """Three clusters of one broker, the same for all modules of the chapter."""
     with (
         Cluster(1, backend=BACKEND, settings=SETTINGS) as a,
         Cluster(1, backend=BACKEND, settings=SETTINGS) as b,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -71,7 +71,7 @@ class AttachedBackend(Backend):
     def logs(self, node_id: int) -> str:
         raise BackendUnavailable("the logs of an attached cluster are where its brokers run")
 
-    def copy_log_dir(self, node_id: int, target: Path) -> None:
+    def copy_log_dir(self, node_id: int, target: Path, topics: Collection[str] = ()) -> None:
         raise BackendUnavailable("the data of an attached cluster is where its brokers run")
 
     def partition_data(self, node_id: int, name: str, mirrored: Path) -> Path:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import ClassVar
 
@@ -13,7 +13,13 @@ from kafkalab.errors import FaultsUnsupported
 from kafkalab.lifeline import Run
 from kafkalab.security.keyring import KeyRing
 
-__all__ = ["Backend"]
+__all__ = ["Backend", "holds_partition"]
+
+
+def holds_partition(folder: str, topics: Collection[str]) -> bool:
+    """Whether a folder of this name in a node's data folder holds a partition of one of these topics, which isn't deleted."""
+    topic, _, partition = folder.rpartition("-")
+    return topic in topics and partition.isdigit()
 
 
 class Backend(ABC):
@@ -142,8 +148,11 @@ class Backend(ABC):
         raise FaultsUnsupported("the certificates of this cluster are not ours: make it with security=Security(…)")
 
     @abstractmethod
-    def copy_log_dir(self, node_id: int, target: Path) -> None:
-        """Copy a node's data folder, as it is at this moment, to a folder of this machine that does not exist yet."""
+    def copy_log_dir(self, node_id: int, target: Path, topics: Collection[str] = ()) -> None:
+        """Copy a node's data folder, as it is at this moment, to a folder of this machine that does not exist yet.
+
+        Where topics are named, only the folders of their partitions are copied: see `holds_partition`.
+        """
 
     @abstractmethod
     def partition_data(self, node_id: int, name: str, mirrored: Path) -> Path:

@@ -16,7 +16,7 @@ import tarfile
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -30,7 +30,7 @@ from docker.models.networks import Network
 from docker.types import IPAMConfig, IPAMPool
 from testcontainers.core.docker_client import DockerClient
 
-from kafkalab.cluster.backends.base import Backend
+from kafkalab.cluster.backends.base import Backend, holds_partition
 from kafkalab.cluster.backends.docker_engine import ensure_image, image_of, require_resources, why_unusable
 from kafkalab.cluster.backends.failure import broker_failed, node_name
 from kafkalab.cluster.log_files import CHECKPOINTS
@@ -223,7 +223,7 @@ class DockerBackend(Backend):
         began = self._client.api.inspect_container(container.id)["State"]["StartedAt"]
         return str(container.logs(since=datetime.fromisoformat(began).timestamp()), errors="replace")
 
-    def copy_log_dir(self, node_id: int, target: Path) -> None:
+    def copy_log_dir(self, node_id: int, target: Path, topics: Collection[str] = ()) -> None:
         chunks, _ = self._container(node_id).get_archive(_DATA)
         with tempfile.TemporaryFile() as spool, tempfile.TemporaryDirectory(dir=self.run.directory) as draft:
             for chunk in chunks:
@@ -231,7 +231,14 @@ class DockerBackend(Backend):
             spool.seek(0)
             with tarfile.open(fileobj=spool) as archive:
                 unpack(archive, Path(draft))
-            Path(draft, Path(_DATA).name).rename(target)
+            whole = Path(draft, Path(_DATA).name)
+            if not topics:
+                whole.rename(target)
+                return
+            target.mkdir()
+            for folder in whole.iterdir():
+                if holds_partition(folder.name, topics):
+                    folder.rename(target / folder.name)
 
     def partition_data(self, node_id: int, name: str, mirrored: Path) -> Path:
         container, now = self._container(node_id), time.monotonic()

@@ -12,14 +12,14 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import psutil
 
-from kafkalab.cluster.backends.base import Backend
+from kafkalab.cluster.backends.base import Backend, holds_partition
 from kafkalab.cluster.backends.failure import broker_failed, node_name
 from kafkalab.cluster.ports import HOST
 from kafkalab.cluster.properties import Endpoint, node_properties
@@ -225,8 +225,14 @@ class LocalBackend(Backend):
     def logs(self, node_id: int) -> str:
         return _read(self._log(node_id))
 
-    def copy_log_dir(self, node_id: int, target: Path) -> None:
-        copy_changing_tree(self._log_dir(node_id), target)
+    def copy_log_dir(self, node_id: int, target: Path, topics: Collection[str] = ()) -> None:
+        if not topics:
+            copy_changing_tree(self._log_dir(node_id), target)
+            return
+        target.mkdir()
+        for folder in self._log_dir(node_id).iterdir():
+            if holds_partition(folder.name, topics):
+                copy_changing_tree(folder, target / folder.name)
 
     def partition_data(self, node_id: int, name: str, mirrored: Path) -> Path:
         return self._log_dir(node_id)

@@ -1,0 +1,206 @@
+"""How a cluster starts, grows, changes its version and stops, on every back end."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from confluent_kafka.admin import AdminClient
+
+import docker
+from contract_support import DOCKER_AT_LENGTH, configs, count_records, in_sync, make_topic, send
+from kafkalab import Cluster, wait_until
+from kafkalab.cluster import Listener
+from kafkalab.cluster.ports import HOST, reserve_port
+from kafkalab.cluster.wire import BrokerConnection
+from kafkalab.distribution import KAFKA_VERSION
+from kafkalab.errors import BrokerFailed, ClusterNotRunning, PortInUse
+
+RACK = "räck 🙂\nprocess.roles=nonsense\\"
+
+
+def outcomes_of(*acts: Callable[[], object]) -> list[object]:
+    """What each of some acts, carried out at the same time, returned or raised."""
+
+    def outcome(act: Callable[[], object]) -> object:
+        try:
+            return act()
+        except BaseException as error:
+            return error
+
+    with ThreadPoolExecutor(len(acts)) as pool:
+        return list(pool.map(outcome, acts))
+
+
+@pytest.fixture(scope="module")
+def neighbours(backend: str) -> Iterator[tuple[Cluster, Cluster]]:
+    """Two clusters of one broker, started at the same time; one of them has a port, a rack and settings of its own."""
+    with reserve_port() as free:
+        pass
+    one = Cluster(1, ports=[free.port], racks=[RACK], settings={"auto.create.topics.enable": False}, backend=backend)
+    other = Cluster(1, backend=backend)
+    try:
+        assert outcomes_of(one.start, other.start) == [one, other]
+        yield one, other
+    finally:
+        one.stop()
+        other.stop()
+
+
+def test_clusters_side_by_side(neighbours: tuple[Cluster, Cluster]) -> None:
+    one, other = neighbours
+    topic = make_topic(one, 1, 1)
+    assert send(one, topic, 5) == [None] * 5
+    assert topic not in other.describe().topics
+    assert one.describe().cluster_id != other.describe().cluster_id
+
+
+def test_a_setting_may_hold_any_text(neighbours: tuple[Cluster, Cluster]) -> None:
+    """One that is not ASCII, or has several lines, is not taken for other settings."""
+    told = configs(neighbours[0])
+    assert told["broker.rack"].value == RACK
+    assert told["process.roles"].value == "broker,controller"
+    assert told["auto.create.topics.enable"].value == "false"
+
+
+def test_fixed_ports(neighbours: tuple[Cluster, Cluster], make_cluster) -> None:
+    one, _ = neighbours
+    (port,) = one.spec.ports
+    assert one.bootstrap_servers == f"127.0.0.1:{port}"
+    with pytest.raises(PortInUse, match=str(port)):
+        make_cluster(1, ports=[port]).start()
+
+
+def test_a_stopped_cluster(neighbours: tuple[Cluster, Cluster], make_cluster) -> None:
+    with pytest.raises(ClusterNotRunning, match="call start"):
+        make_cluster(1).describe()
+    one, other = neighbours
+    make_topic(one, 1, 1)
+    ended: list[str] = []
+    one.on_stop(lambda: ended.append("first"))
+    directory, address = one.run.directory, one.bootstrap(0)
+    one.stop()
+    assert ended == ["first"]
+    assert not directory.exists()
+    with pytest.raises(OSError):
+        BrokerConnection(address).metadata()
+    with pytest.raises(ClusterNotRunning, match="call start"):
+        one.kill(0)
+    one.stop()  # again: nothing happens
+    assert "not running" in repr(one)
+    assert other.describe().brokers[0].state == "up"
+    one.start()  # and anew, with nothing in it
+    assert not one.describe().topics
+
+
+def test_add_broker(neighbours: tuple[Cluster, Cluster]) -> None:
+    _, cluster = neighbours
+    assert cluster.add_broker() == 1
+    view = cluster.describe(groups=False)
+    assert view.brokers[1].state == "up" and not view.brokers[1].voter
+    topic = make_topic(cluster, 4, 2)
+    assert {b for p in cluster.describe(groups=False).topics[topic] for b in p.replicas} == {0, 1}
+    cluster.stop_broker(1)
+    cluster.restart(1)
+    in_sync(cluster, topic)
+
+
+def neighbouring_ports() -> tuple[int, socket.socket]:
+    """A free port, and a server that listens on the next one."""
+    while True:
+        with reserve_port() as free:
+            pass
+        try:
+            return free.port, socket.create_server((HOST, free.port + 1))
+        except OSError:
+            continue
+
+
+def test_usual_ports_where_they_are_free(make_cluster) -> None:
+    """Of two neighbouring ports the first is free: broker 0 has it, and broker 1 another than the second, which is taken."""
+    first, taken = neighbouring_ports()
+    with taken:
+        cluster = make_cluster(2, listeners=[Listener(), Listener("MORE", port=first)]).start()
+        ports = [int(address.rpartition(":")[2]) for address in cluster.servers("MORE").split(",")]
+        assert f"broker 1 has MORE at port {ports[1]}, for {first + 1} was taken" in repr(cluster)
+    assert ports[0] == first and ports[1] != first + 1
+    AdminClient({"bootstrap.servers": f"127.0.0.1:{ports[1]}"}).list_topics(timeout=10)
+
+
+@DOCKER_AT_LENGTH
+def test_one_cluster_used_by_two_threads(make_cluster) -> None:
+    cluster = make_cluster(1)
+    assert outcomes_of(cluster.start, cluster.start) == [cluster, cluster]
+    assert len(cluster.describe(groups=False).brokers) == 1  # not started twice
+    assert sorted(outcomes_of(cluster.add_broker, cluster.add_broker)) == [1, 2]
+
+    seen = len(cluster.faults)
+
+    def stop_soon() -> None:
+        wait_until(lambda: len(cluster.faults) > seen, 20, "the restart to begin")
+        cluster.stop()
+
+    restarted, stopped = outcomes_of(lambda: cluster.restart(1), stop_soon)
+    assert isinstance(restarted, ClusterNotRunning) and stopped is None
+    assert "was stopped while the restart of broker 1 was under way" in str(restarted)
+
+
+@DOCKER_AT_LENGTH
+def test_stop_waits_for_a_start_that_is_under_way(make_cluster) -> None:
+    cluster = make_cluster(1)
+    with ThreadPoolExecutor(1) as pool:
+        starting = pool.submit(cluster.start)
+        wait_until(lambda: cluster._backend is not None, 60, "the start to be under way", interval=0.001)
+        with pytest.raises(ClusterNotRunning, match="is still starting, in another thread"):
+            cluster.describe()
+        cluster.stop()
+        assert starting.result() is cluster
+    assert not cluster.running
+
+
+@DOCKER_AT_LENGTH
+def test_a_setting_that_kafka_refuses(make_cluster) -> None:
+    with pytest.raises(BrokerFailed, match=r"(?s)log.retention.hours.*Its last lines"):
+        make_cluster(1, settings={"log.retention.hours": "three"}).start()
+
+
+@pytest.mark.network
+def test_a_rolling_upgrade() -> None:
+    with Cluster(2, backend="local", version="4.2.1") as cluster:
+        topic = make_topic(cluster, 2, 2)
+        assert send(cluster, topic, 20) == [None] * 20
+        for broker in (0, 1):
+            assert "Kafka version: 4.2.1" in cluster.logs(broker) and f"Kafka version: {KAFKA_VERSION}" not in cluster.logs(
+                broker
+            )
+            cluster.restart(broker, version=KAFKA_VERSION)
+            in_sync(cluster, topic)
+            assert f"Kafka version: {KAFKA_VERSION}" in cluster.logs(broker)
+        assert send(cluster, topic, 20) == [None] * 20
+        assert count_records(cluster, topic) == 40
+        cluster.restart(1)
+        assert cluster.logs(1).rstrip().count("Kafka version: 4.2.1") == 1  # it stays at the new version
+
+
+@pytest.mark.docker
+def test_another_version_on_docker_is_another_container_with_the_same_data() -> None:
+    client = docker.from_env()
+    client.images.get(f"apache/kafka:{KAFKA_VERSION}").tag("apache/kafka", "4.3.999")  # as good as another version
+    try:
+        with Cluster(1, backend="docker") as cluster:
+            topic, address = make_topic(cluster, 1, 1), cluster.bootstrap(0)
+            assert send(cluster, topic, 20) == [None] * 20
+            cluster.isolate(0)
+            cluster.restart(0, version="4.3.999")
+            label = {"label": f"kafkalab.run={cluster.run.id}"}
+            (container,) = client.containers.list(all=True, filters=label)
+            assert container.image.tags and container.attrs["Config"]["Image"] == "apache/kafka:4.3.999"
+            assert cluster.bootstrap(0) == address and count_records(cluster, topic) == 20
+            volumes = {mount["Name"] for mount in container.attrs["Mounts"]}
+            cluster.restart(0)
+        assert not volumes & {volume.name for volume in client.volumes.list()}
+    finally:
+        client.images.remove("apache/kafka:4.3.999")
+        client.close()
