@@ -1,4 +1,4 @@
 """Chapter 05: segments, retention, compaction, the high watermark, transactions, quotas and unclean elections."""
 
-NOTEBOOKS: tuple[str, ...] = ("transactions", "idempotence", "quotas", "unclean")
+NOTEBOOKS = ("compaction", "transactions", "idempotence", "quotas", "unclean")
 """Modules of this package, in the order in which the chapter names their notebooks."""
