@@ -1,0 +1,133 @@
+"""Retries that a leader recognizes, and those that it can't: producer ids, sequences and epochs in the log."""
+
+from __future__ import annotations
+
+from kafkalab.checks.brokers import faulted
+from kafkalab.checks.context import CheckContext, Unmet
+from kafkalab.checks.lab import Notebook
+from kafkalab.checks.records import BEGIN_AGAIN
+from kafkalab.checks.topics import filled
+from kafkalab.checks.transactions import log_of, text, transactions
+from kafkalab.checks.wording import counted
+from kafkalab.cluster.record_batches import RecordBatch
+
+__all__ = ["notebook"]
+
+PLAIN, NUMBERED = "plain", "numbered"
+JAVA, LIBRDKAFKA = "by-java", "by-librdkafka"
+RETRIED, RESENT = "order 2", "order 3"
+FEWEST = {JAVA: 2, LIBRDKAFKA: 3}  # how many transactions the tool needs for six records depends on the time they take
+
+notebook = Notebook("05_idempotence", difficulty="medium", minutes=40, needs="chapter 05, section 1")
+
+# -- producer ids and sequences ---------------------------------------------------------------------------------------
+
+retry = notebook.check(
+    "05_idempotence",
+    "Tell a retry from a new record",
+    hints=(
+        "send_orders passes keywords on to the producer, with underscores for dots. `enable.idempotence` is the setting.",
+        "The sequence counts records from 0, in each partition. The dump has the last one of a batch as lastSequence.",
+        "A producer gets its id when it starts. For part 2, make another one.",
+    ),
+)
+
+
+def written(ctx: CheckContext, topic: str) -> list[RecordBatch]:
+    """The batches of records of a topic that must hold some, without control batches."""
+    filled(ctx, topic)
+    return [batch for batch in log_of(ctx, topic) if not batch.control]
+
+
+def writers_of(batches: list[RecordBatch], value: str) -> list[int]:
+    """The producer id of each record with that value."""
+    return [batch.producer_id for batch in batches for record in batch.records or () if text(record.value) == value]
+
+
+@retry.requires(f"{PLAIN} holds {RETRIED} more than once, from a producer without an id")
+def plain_is_doubled(ctx: CheckContext) -> None:
+    batches = written(ctx, PLAIN)
+    if ids := {batch.producer_id for batch in batches} - {-1}:
+        raise Unmet(f"{PLAIN} has records of producer id {min(ids)}. Its producer should have no idempotence. {BEGIN_AGAIN}")
+    if (copies := len(writers_of(batches, RETRIED))) < 2:
+        held = "once" if copies else "not at all"
+        frozen = "A follower" if faulted(ctx, "pause") else "No follower"
+        raise Unmet(f"{PLAIN} holds {RETRIED} {held}. {frozen} was frozen so far. What makes a producer send it again?")
+
+
+@retry.requires(f"{NUMBERED} holds {RETRIED} once, from an idempotent producer")
+def numbered_is_not(ctx: CheckContext) -> None:
+    batches = written(ctx, NUMBERED)
+    if any(batch.producer_id < 0 for batch in batches):
+        raise Unmet(f"{NUMBERED} has records without a producer id. Which setting gives a producer one? {BEGIN_AGAIN}")
+    if (copies := len(writers_of(batches, RETRIED))) != 1:
+        raise Unmet(f"{NUMBERED} holds {RETRIED} {copies} times. How many producers sent it? {BEGIN_AGAIN}")
+
+
+@retry.requires("You know the sequence that comes next, and what stands in place of a producer id", after=numbered_is_not)
+def answers_are_right(ctx: CheckContext) -> None:
+    batches = written(ctx, NUMBERED)
+    [first] = writers_of(batches, RETRIED)
+    wanted = sum(batch.count for batch in batches if batch.producer_id == first)
+    if (given := ctx.answer("expected", int, "the next sequence of the first producer")) != wanted:
+        raise Unmet(f"The leader doesn't expect sequence {given} next. What is the last one that it has from that producer?")
+    if (given := ctx.answer("unknown", int, "what the dump shows for a producer without an id")) != -1:
+        raise Unmet(f"`unknown` is {given}. Which producerId does the dump of {PLAIN} show?")
+
+
+@retry.requires(f"{NUMBERED} holds {RESENT} twice, from two idempotent producers", after=numbered_is_not)
+def resent_is_doubled(ctx: CheckContext) -> None:
+    ids = writers_of(written(ctx, NUMBERED), RESENT)
+    if len(ids) < 2:
+        raise Unmet(f"{NUMBERED} holds {RESENT} {counted(len(ids), 'time')}. Has the restarted application sent it again?")
+    if len(set(ids)) < 2:
+        raise Unmet(f"All copies of {RESENT} are from producer id {ids[0]}. A restarted application makes a new producer.")
+
+
+# -- producer epochs --------------------------------------------------------------------------------------------------
+
+rising = notebook.check(
+    "05_epochs",
+    "See whose epoch rises",
+    hints=(
+        "Make one producer, call init_transactions() once, and begin and commit three times.",
+        "In dump(topic), a line of a batch has isControl and producerEpoch, both as text.",
+    ),
+)
+
+
+@rising.requires("Both topics have transactions, all of them committed")
+def both_are_committed(ctx: CheckContext) -> None:
+    for topic, fewest in FEWEST.items():
+        ends = [transaction.end for transaction in transactions(ctx, topic)]
+        if len(ends) < fewest:
+            raise Unmet(f"{topic} has {counted(len(ends), 'transaction')} so far, and should have {fewest} or more.")
+        if any(end != "commit" for end in ends):
+            raise Unmet(f"A transaction in {topic} is {'open' if '' in ends else 'aborted'}. Commit each of them.")
+
+
+@rising.requires("Each topic's transactions are the work of one producer", after=both_are_committed)
+def each_has_one_producer(ctx: CheckContext) -> None:
+    for topic in FEWEST:
+        if len(ids := {batch.producer_id for batch in written(ctx, topic)}) > 1:
+            raise Unmet(f"{topic} has records of {len(ids)} producer ids. Use one transactional id. {BEGIN_AGAIN}")
+    if len(epochs := {batch.producer_epoch for batch in written(ctx, LIBRDKAFKA)}) > 1:
+        raise Unmet(
+            f"{LIBRDKAFKA} has records of {len(epochs)} epochs. init_transactions() raises the epoch, too: how often did you "
+            f"call it? {BEGIN_AGAIN}"
+        )
+
+
+@rising.requires("You read the epochs from the log", after=each_has_one_producer)
+def epochs_are_right(ctx: CheckContext) -> None:
+    given = ctx.answer("epochs", dict[str, list[int]], "{topic: producer epochs of its batches of records}")
+    for topic in FEWEST:
+        if topic not in given:
+            raise Unmet(f"`epochs` has no {topic!r}.")
+        by_batch = [batch.producer_epoch for batch in written(ctx, topic)]
+        by_transaction = [transaction.epoch for transaction in transactions(ctx, topic)]
+        if given[topic] not in (by_batch, by_transaction):
+            raise Unmet(
+                f"`epochs[{topic!r}]` is {given[topic]}. That isn't what its log says. Did you leave the markers out, and keep "
+                "the order?"
+            )

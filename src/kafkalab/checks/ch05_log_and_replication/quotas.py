@@ -1,0 +1,116 @@
+"""Quotas: what the cluster knows of them, how fast a topic was written, and how long a client was held back."""
+
+from __future__ import annotations
+
+from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME
+
+from kafkalab.checks.context import CheckContext, Unmet
+from kafkalab.checks.lab import Notebook
+from kafkalab.checks.quotas import CLIENT_ID, USER, require_quota
+from kafkalab.checks.records import BEGIN_AGAIN
+from kafkalab.checks.topics import filled
+from kafkalab.checks.wording import counted
+
+__all__ = ["notebook"]
+
+TOPIC = "limited"
+LIMIT = 200_000.0  # bytes a second
+TOLERANCE = 1.3
+FEWEST = 800_000  # bytes: a burst of a second is free, and shall not decide
+PERCENTAGE = 5.0
+OF_USER = 400_000.0
+
+notebook = Notebook("05_quotas", difficulty="medium", minutes=45, needs="chapter 05, section 1")
+
+# -- bytes a second ---------------------------------------------------------------------------------------------------
+
+rates = notebook.check(
+    "05_quotas",
+    "Limit what a client may send and read",
+    hints=(
+        "kafka-configs.sh --alter --entity-type clients --entity-name … --add-config …=…",
+        "The settings are producer_byte_rate and consumer_byte_rate, in bytes per second.",
+        "json.loads(text)['brokers'] is a dictionary; each of its values has ['throttle']['max'], in milliseconds.",
+    ),
+)
+
+
+@rates.requires("loader may send 200 kB/s, and reader may read 200 kB/s")
+def both_are_limited(ctx: CheckContext) -> None:
+    require_quota(ctx, CLIENT_ID, "loader", "producer_byte_rate", LIMIT)
+    require_quota(ctx, CLIENT_ID, "reader", "consumer_byte_rate", LIMIT)
+
+
+@rates.requires(f"{TOPIC} was written no faster than that", after=both_are_limited)
+def log_grew_slowly(ctx: CheckContext) -> None:
+    records = filled(ctx, TOPIC)
+    if records[0].timestamp()[0] != TIMESTAMP_LOG_APPEND_TIME:
+        raise Unmet(f"The records of {TOPIC} have their producer's timestamps, not the broker's. {BEGIN_AGAIN}")
+    size = sum(len(record.value() or b"") for record in records)
+    if size < FEWEST:
+        raise Unmet(f"{TOPIC} holds {counted(size, 'byte')}. Load a megabyte, so that the first second doesn't decide.")
+    times = [record.timestamp()[1] for record in records]
+    rate = size / max(0.001, (max(times) - min(times)) / 1000)
+    if rate > LIMIT * TOLERANCE:
+        raise Unmet(
+            f"By the broker's timestamps, {TOPIC} was written at {rate / 1000:.0f} kB/s. Which client id did its producer "
+            f"have, and was the quota there before? {BEGIN_AGAIN}"
+        )
+
+
+@rates.requires("reader was no faster, either", after=both_are_limited)
+def reader_was_slow(ctx: CheckContext) -> None:
+    measured = ctx.answer("rates", dict[str, float], "{client id: bytes per second}")
+    for client in ("loader", "reader"):
+        if client not in measured:
+            raise Unmet(f"`rates` has no {client!r}.")
+        if not 0 < measured[client] <= LIMIT * TOLERANCE:
+            raise Unmet(
+                f"`rates` says that {client} made {measured[client] / 1000:.0f} kB/s. Did the quota have its client id?"
+            )
+
+
+@rates.requires("The clients' statistics say that both were held back", after=both_are_limited)
+def both_were_throttled(ctx: CheckContext) -> None:
+    throttled = ctx.answer("throttled", dict[str, float], "{client id: the longest throttle time in milliseconds}")
+    for client in ("loader", "reader"):
+        if client not in throttled:
+            raise Unmet(f"`throttled` has no {client!r}.")
+        if throttled[client] <= 0:
+            raise Unmet(
+                f"`throttled` says that {client} was never held back. Which part of the statistics do you look at, and do you "
+                "keep the largest of all values?"
+            )
+
+
+# -- requests, and users ----------------------------------------------------------------------------------------------
+
+shares = notebook.check(
+    "05_request_quota",
+    "Limit requests, and users",
+    hints=(
+        "request_percentage is the setting. 100 is one of the broker's threads for all of the time.",
+        "--entity-type users names a user. Without security, everybody is ANONYMOUS.",
+        "Compare what loader made before and now. Which limit did it come close to?",
+    ),
+)
+
+
+@shares.requires("chatty may use 5 % of a thread")
+def chatty_is_limited(ctx: CheckContext) -> None:
+    require_quota(ctx, CLIENT_ID, "chatty", "request_percentage", PERCENTAGE)
+
+
+@shares.requires("The user ANONYMOUS may send 400 kB/s")
+def user_is_limited(ctx: CheckContext) -> None:
+    require_quota(ctx, USER, "ANONYMOUS", "producer_byte_rate", OF_USER)
+
+
+@shares.requires("You know which of its two limits counts for loader", after=user_is_limited)
+def precedence_is_known(ctx: CheckContext) -> None:
+    given = ctx.answer("counts", float, "the limit that counts for loader, in bytes per second")
+    if given != OF_USER:
+        raise Unmet(
+            f"{given:g} isn't it. Kafka takes the first quota that fits, and doesn't add up or compare limits. Which one comes "
+            "first?"
+        )

@@ -1,0 +1,173 @@
+"""Payments that are booked in transactions: one commits, one aborts, a zombie is fenced, and a hanging one is aborted."""
+
+from __future__ import annotations
+
+from kafkalab.checks.context import CheckContext, Unmet
+from kafkalab.checks.groups import existing_group
+from kafkalab.checks.lab import Notebook
+from kafkalab.checks.topics import existing
+from kafkalab.checks.transactions import Transaction, log_of, text, transaction_with, transactions
+from kafkalab.cluster.offsets import watermarks
+
+__all__ = ["notebook"]
+
+BOOKS = ("debits", "credits")
+FEES = "fees"
+GROUP, PAYMENTS = "bank", "payments"
+COMMITTED, ABORTED = "100", "500"
+OFFSETS = "__consumer_offsets"
+FENCED = ("_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH")
+
+notebook = Notebook("05_transactions", difficulty="hard", minutes=60, needs="chapter 05, section 1")
+
+# -- commit and abort -------------------------------------------------------------------------------------------------
+
+booking = notebook.check(
+    "05_transactions",
+    "Book two payments, or neither half of one",
+    hints=(
+        "begin_transaction() comes first, then produce() for both topics, then the offset, then commit or abort.",
+        "send_offsets_to_transaction(positions, group) takes a list of TopicPartition and consumer.consumer_group_metadata().",
+        "The offset to commit is that of the next record to read: one more than the payment's.",
+    ),
+)
+
+
+def both_halves(ctx: CheckContext, amount: str) -> tuple[Transaction, Transaction]:
+    """The debit and the credit of an amount, which one producer wrote."""
+    debit, credit = (transaction_with(ctx, topic, amount) for topic in BOOKS)
+    if debit.producer_id != credit.producer_id:
+        raise Unmet(
+            f"The debit and the credit of {amount} have different producer ids, so no transaction spans both. How many "
+            "producers did you make?"
+        )
+    return debit, credit
+
+
+def ended(ctx: CheckContext, amount: str, wanted: str) -> None:
+    """Both halves of an amount must have ended in the same way."""
+    for topic, half in zip(BOOKS, both_halves(ctx, amount), strict=True):
+        if not half.end:
+            raise Unmet(f"The transaction with {amount} in {topic} is still open: no marker follows it. Which call ends one?")
+        if half.end != wanted:
+            raise Unmet(f"In {topic}, the marker after {amount} says {half.end}. What does the text ask for?")
+
+
+@booking.requires("The payment of 100 is committed in both topics")
+def first_is_committed(ctx: CheckContext) -> None:
+    ended(ctx, COMMITTED, "commit")
+
+
+@booking.requires("The payment of 500 was written to both topics, and aborted")
+def second_is_aborted(ctx: CheckContext) -> None:
+    ended(ctx, ABORTED, "abort")
+
+
+@booking.requires("The offset of the first payment was committed in the same transaction", after=first_is_committed)
+def offset_is_committed(ctx: CheckContext) -> None:
+    debit, _ = both_halves(ctx, COMMITTED)
+    lag = existing_group(ctx, GROUP).lag.get((PAYMENTS, 0))
+    if lag is None:
+        raise Unmet(f"The group {GROUP} has committed no offset of {PAYMENTS}. The transaction should have done that, too.")
+    found = ctx.end_offsets(PAYMENTS)[0] - lag
+    if found != 1:
+        raise Unmet(
+            f"The group {GROUP} has committed offset {found} of {PAYMENTS}. Which payment is the first that isn't booked yet?"
+        )
+    partitions = (p.partition for p in ctx.cluster.describe(groups=False, internal=True).topics[OFFSETS])
+    if not any(b.control and b.producer_id == debit.producer_id for p in partitions for b in log_of(ctx, OFFSETS, p)):
+        raise Unmet(
+            "The offset is committed, but not by the producer's transaction: a crash between the two would book the payment "
+            "twice. Which call of the *producer* takes offsets?"
+        )
+
+
+@booking.requires(
+    "You counted what each isolation level shows, as the logs have it", after=(first_is_committed, second_is_aborted)
+)
+def counts_are_right(ctx: CheckContext) -> None:
+    counts = ctx.answer("counts", dict[str, dict[str, int]], "{isolation level: {topic: records}}")
+    for level in ("read_committed", "read_uncommitted"):
+        if level not in counts:
+            raise Unmet(f"`counts` has no {level!r}.")
+        for topic in BOOKS:
+            wanted = sum(len(t.records) for t in transactions(ctx, topic) if t.end == "commit" or level == "read_uncommitted")
+            if (given := counts[level].get(topic)) != wanted:
+                raise Unmet(
+                    f"`counts` says that {level} shows {given} records of {topic}. That isn't what its log says. Did the "
+                    "consumer have that isolation.level, and does a marker count as a record?"
+                )
+
+
+# -- a zombie ---------------------------------------------------------------------------------------------------------
+
+zombie = notebook.check(
+    "05_zombie",
+    "Fence a zombie",
+    hints=(
+        "A successor has the same transactional.id. init_transactions() tells the coordinator.",
+        "commit_transaction() of the old instance raises KafkaException; error.args[0].name() is its name.",
+    ),
+)
+
+
+@zombie.requires("The successor's fee is committed")
+def successor_commits(ctx: CheckContext) -> None:
+    if not (end := transaction_with(ctx, FEES, "2").end):
+        raise Unmet("The transaction with fee 2 is still open. The successor should commit it.")
+    if end != "commit":
+        raise Unmet("The transaction with fee 2 was aborted. The successor should commit it.")
+
+
+@zombie.requires("The zombie's fee is aborted, by its successor's start", after=successor_commits)
+def zombie_is_fenced(ctx: CheckContext) -> None:
+    old, new = (transaction_with(ctx, FEES, fee) for fee in ("1", "2"))
+    if new.producer_id != old.producer_id:
+        raise Unmet(
+            f"Fee 1 is from producer id {old.producer_id}, and fee 2 from {new.producer_id}: the coordinator takes them for "
+            "different applications. What tells it that one replaces the other?"
+        )
+    if not old.end:
+        raise Unmet("The transaction with fee 1 is still open. What does the successor have to call first?")
+    if old.end == "commit":
+        raise Unmet("Fee 1 is committed: its producer came first. It should try only when its successor has started.")
+    if old.epoch >= new.epoch:
+        raise Unmet("The same instance wrote both fees: they have the same producer epoch. Start a second one.")
+
+
+@zombie.requires("You know the error that the zombie gets", after=zombie_is_fenced)
+def error_is_known(ctx: CheckContext) -> None:
+    given = ctx.answer("fenced", str, "the name of the error that the zombie's commit raised")
+    if given.upper() not in FENCED:
+        raise Unmet(f"A producer whose epoch is too old doesn't get {given!r}. What did error.args[0].name() say?")
+
+
+# -- a hanging transaction --------------------------------------------------------------------------------------------
+
+hanging = notebook.check(
+    "05_hanging",
+    "Find a hanging transaction, and abort it",
+    hints=(
+        "kafka-transactions.sh --bootstrap-server … find-hanging --broker-id 0 --max-transaction-timeout 0",
+        "kafka-transactions.sh … abort wants the topic, the partition and the start offset. find-hanging prints all three.",
+    ),
+)
+
+
+@hanging.requires("The transaction with fee 4 is aborted, and its record is still in the log")
+def hanging_is_aborted(ctx: CheckContext) -> None:
+    existing(ctx, FEES)
+    if start := watermarks(ctx.cluster, FEES)[0][0]:
+        raise Unmet(
+            f"The log of {FEES} begins at offset {start} now: you deleted records. Abort the transaction instead: restart the "
+            "kernel and start over."
+        )
+    if not transaction_with(ctx, FEES, "4").end:
+        raise Unmet("The transaction with fee 4 is still open. Its producer and its coordinator are gone. Who else can end it?")
+
+
+@hanging.requires("A reader of committed records gets to the end of fees", after=hanging_is_aborted)
+def nobody_waits(ctx: CheckContext) -> None:
+    if unfinished := [t for t in transactions(ctx, FEES) if not t.end]:
+        fees = ", ".join(text(record.value) for record in unfinished[0].records)
+        raise Unmet(f"The transaction with fee {fees} is open, and committed readers wait in front of it. Who should end it?")

@@ -1,0 +1,76 @@
+"""What checks ask of transactions: which records belong to one, and how it ended, as a partition's log has it."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import dataclass, field
+
+from kafkalab.checks.context import CheckContext, Unmet
+from kafkalab.checks.records import BEGIN_AGAIN
+from kafkalab.checks.topics import existing
+from kafkalab.checks.wording import quoted
+from kafkalab.cluster.record_batches import Record, RecordBatch
+
+__all__ = ["Transaction", "log_of", "text", "transaction_with", "transactions"]
+
+
+@dataclass
+class Transaction:
+    """A transaction in one partition.
+
+    Attributes
+    ----------
+    producer_id, epoch
+        Who wrote its records.
+    records
+        What it wrote there.
+    end
+        Its marker: ``commit`` or ``abort``; empty while it is open.
+    """
+
+    producer_id: int
+    epoch: int
+    records: list[Record] = field(default_factory=list)
+    end: str = ""
+
+
+def text(data: bytes | None) -> str:
+    """A key or a value as text; empty if there is none."""
+    return (data or b"").decode(errors="replace")
+
+
+def log_of(ctx: CheckContext, topic: str, partition: int = 0) -> list[RecordBatch]:
+    """The batches of a partition with their records, control batches included, from the log of its leader."""
+    with closing(ctx.cluster.log_reader(topic, partition)) as reader:
+        return [batch for segment in reader.read().segments for batch in segment.batches]
+
+
+def transactions(ctx: CheckContext, topic: str) -> list[Transaction]:
+    """The transactions in partition 0 of a topic that must be there, in the order in which they began."""
+    existing(ctx, topic)
+    found: list[Transaction] = []
+    under_way: dict[int, Transaction] = {}
+    for batch in log_of(ctx, topic):
+        if not batch.transactional:
+            continue
+        if batch.control:
+            if ended := under_way.pop(batch.producer_id, None):
+                ended.end = next((record.marker for record in batch.records or ()), "")
+            continue
+        if batch.producer_id not in under_way:
+            under_way[batch.producer_id] = Transaction(batch.producer_id, batch.producer_epoch)
+            found.append(under_way[batch.producer_id])
+        under_way[batch.producer_id].records += batch.records or ()
+    return found
+
+
+def transaction_with(ctx: CheckContext, topic: str, value: str) -> Transaction:
+    """The transaction that wrote this value, which must be there once."""
+    holding = [t for t in transactions(ctx, topic) if value in (text(record.value) for record in t.records)]
+    if not holding:
+        if value in (text(r.value) for batch in log_of(ctx, topic) for r in batch.records or ()):
+            raise Unmet(f"{quoted(value)} is in {topic}, but no transaction wrote it. Which call comes before produce()?")
+        raise Unmet(f"No transaction wrote {quoted(value)} to {topic} yet.")
+    if len(holding) > 1:
+        raise Unmet(f"{len(holding)} transactions wrote {quoted(value)} to {topic}. Did you run a cell twice? {BEGIN_AGAIN}")
+    return holding[0]

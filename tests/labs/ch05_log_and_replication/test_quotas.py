@@ -1,0 +1,90 @@
+"""Quotas: each wrong answer gets its sentence, and right ones pass."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+
+from kafkalab import Cluster
+from support import BACKEND, Verdict, create, delete, put
+
+pytestmark = pytest.mark.cluster
+
+RATES, SHARES = "05_quotas", "05_request_quota"
+RIGHT: dict[str, dict[str, float]] = {
+    "rates": {"other": 3e6, "loader": 199_000.0, "reader": 150_000},
+    "throttled": {"loader": 1160, "reader": 1000},
+}
+
+
+def quota(cluster: Cluster, kind: str, name: str, change: str) -> None:
+    tool = ["kafka-configs.sh", "--bootstrap-server", cluster.bootstrap_servers, "--alter", "--entity-type", kind]
+    option = "--add-config" if "=" in change else "--delete-config"
+    subprocess.run([*tool, "--entity-name", name, option, change], check=True)
+
+
+@pytest.fixture
+def impatient() -> Iterator[Cluster]:
+    """One broker whose quotas judge by two seconds, without any quota."""
+    with Cluster(brokers=1, settings={"quota.window.num": 2}, backend=BACKEND) as cluster:
+        yield cluster
+
+
+def test_quotas(impatient: Cluster, verdict: Verdict) -> None:
+    cluster = impatient
+    verdict.says("The cluster knows no producer_byte_rate for the client id loader", RATES, cluster, **RIGHT)
+    quota(cluster, "clients", "loader", "consumer_byte_rate=200000")
+    verdict.says("loader. It has consumer_byte_rate", RATES, cluster, **RIGHT)
+    quota(cluster, "clients", "loader", "consumer_byte_rate")
+    quota(cluster, "users", "loader", "producer_byte_rate=200000")
+    verdict.says("The cluster knows no producer_byte_rate for the client id loader", RATES, cluster, **RIGHT)
+    quota(cluster, "users", "loader", "producer_byte_rate")
+    quota(cluster, "clients", "loader", "producer_byte_rate=200")
+    verdict.says("The producer_byte_rate of the client id loader is 200.", RATES, cluster, **RIGHT)
+    quota(cluster, "clients", "loader", "producer_byte_rate=200000")
+    verdict.says("The cluster knows no consumer_byte_rate for the client id reader", RATES, cluster, **RIGHT)
+    quota(cluster, "clients", "reader", "consumer_byte_rate=200000")
+    verdict.says("There is no topic 'limited' yet", RATES, cluster, **RIGHT)
+
+    create(cluster, "limited", 1, 1)
+    put(cluster, "limited", [(None, bytes(1000), 0)])
+    verdict.says("have their producer's timestamps", RATES, cluster, **RIGHT)
+    delete(cluster, "limited")
+    create(cluster, "limited", 1, 1, message_timestamp_type="LogAppendTime")
+    put(cluster, "limited", [(None, bytes(1000), 0)])
+    verdict.says("limited holds 1000 bytes. Load a megabyte", RATES, cluster, **RIGHT)
+    put(cluster, "limited", [(None, bytes(1000), 0)] * 900, client_id="somebody")
+    verdict.says("Which client id did its producer have", RATES, cluster, **RIGHT)
+    delete(cluster, "limited")
+    create(cluster, "limited", 1, 1, message_timestamp_type="LogAppendTime")
+    for _ in range(2):  # two producers share the quota of their client id
+        put(cluster, "limited", [(None, bytes(1000), 0)] * 500, client_id="loader", batch_size=16_384)
+    verdict.passes(RATES, cluster, **RIGHT)
+    in_whole_numbers = {"rates": {"loader": 198_000, "reader": 1}, "throttled": {"loader": 0.5, "reader": 7.0}}
+    verdict.passes(RATES, cluster, **in_whole_numbers)
+
+    def refused(sentence: str, name: str, **wrong: object) -> None:
+        verdict.says(sentence, RATES, cluster, **(RIGHT | {name: RIGHT[name] | wrong}))
+
+    refused("`rates` says that reader made 2000 kB/s", "rates", reader=2_000_000)
+    refused("`throttled` says that loader was never held back", "throttled", loader=0)
+    verdict.says("`rates` has no 'reader'", RATES, cluster, **(RIGHT | {"rates": {"loader": 1.0}}))
+    verdict.says("`throttled` has no 'loader'", RATES, cluster, **(RIGHT | {"throttled": {"reader": 1.0}}))
+
+
+def test_request_quota(impatient: Cluster, verdict: Verdict) -> None:
+    cluster = impatient
+    verdict.says("knows no request_percentage for the client id chatty", SHARES, cluster)
+    quota(cluster, "clients", "chatty", "request_percentage=50")
+    verdict.says("The request_percentage of the client id chatty is 50", SHARES, cluster)
+    quota(cluster, "clients", "chatty", "request_percentage=5")
+    quota(cluster, "clients", "ANONYMOUS", "producer_byte_rate=400000")
+    verdict.says("knows no producer_byte_rate for the user ANONYMOUS", SHARES, cluster)
+    quota(cluster, "users", "ANONYMOUS", "producer_byte_rate=400000")
+    verdict.says("Give check() your answer as counts=", SHARES, cluster)
+    verdict.says("200000 isn't it", SHARES, cluster, counts=200_000)
+    verdict.says("600000 isn't it", SHARES, cluster, counts=600_000.0)
+    verdict.passes(SHARES, cluster, counts=400_000)
+    verdict.passes(SHARES, cluster, counts=4e5)

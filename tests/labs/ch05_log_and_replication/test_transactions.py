@@ -1,0 +1,182 @@
+"""Payments in transactions, a zombie, a hanging transaction: each wrong answer gets its sentence, right ones pass."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+from collections.abc import Iterator, Sequence
+
+import kafka
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from kafka.admin import AbortTransactionSpec, KafkaAdminClient
+
+from kafkalab import Cluster, wait_until
+from support import Verdict, create, delete, put
+
+pytestmark = pytest.mark.cluster
+
+BOOKING, ZOMBIE, HANGING = "05_transactions", "05_zombie", "05_hanging"
+COUNTS = {"read_committed": {"debits": 1, "credits": 1}, "read_uncommitted": {"debits": 2, "credits": 2}}
+STATE = "__transaction_state"
+
+quiet = logging.getLogger("tests.quiet")
+quiet.addHandler(logging.NullHandler())
+quiet.propagate = False
+
+
+def instance(cluster: Cluster, transactional_id: str) -> Producer:
+    producer = Producer(cluster.client_config(transactional_id=transactional_id), logger=quiet)
+    producer.init_transactions(60)
+    return producer
+
+
+def write(
+    producer: Producer, records: Sequence[tuple[str, str]], end: str = "commit", *, reader: Consumer | None = None
+) -> None:
+    """Send values to topics in a transaction, with the position 1 of `reader` if there is one, and end it so."""
+    producer.begin_transaction()
+    for topic, value in records:
+        producer.produce(topic, value, key="anna")
+    if reader is not None:
+        producer.send_offsets_to_transaction([TopicPartition("payments", 0, 1)], reader.consumer_group_metadata())
+    assert producer.flush(30) == 0
+    {"commit": producer.commit_transaction, "abort": producer.abort_transaction, "": lambda: None}[end]()
+
+
+def both(amount: str) -> list[tuple[str, str]]:
+    return [("debits", amount), ("credits", amount)]
+
+
+@pytest.fixture
+def reader(clean: Cluster) -> Iterator[Consumer]:
+    with Consumer(clean.client_config(group_id="bank", enable_auto_commit=False)) as consumer:
+        yield consumer
+
+
+def books(cluster: Cluster) -> None:
+    """Empty topics."""
+    for topic in ("debits", "credits"):
+        create(cluster, topic, 1)
+
+
+def test_transactions(clean: Cluster, reader: Consumer, verdict: Verdict) -> None:
+    cluster = clean
+    verdict.says("There is no topic 'debits' yet", BOOKING, cluster)
+    create(cluster, "payments", 1)
+    put(cluster, "payments", [(None, "anna bert 100", 0), (None, "bert carl 500", 0)])
+    books(cluster)
+    verdict.says("No transaction wrote '100' to debits yet", BOOKING, cluster)
+    put(cluster, "debits", [("anna", "100", 0)])
+    verdict.says("'100' is in debits, but no transaction wrote it", BOOKING, cluster)
+    delete(cluster, "debits")
+    create(cluster, "debits", 1)
+
+    bank = instance(cluster, "bank")
+    write(bank, both("100"), "")
+    verdict.says("The transaction with 100 in debits is still open", BOOKING, cluster)
+    bank.commit_transaction()
+    verdict.says("There is no consumer group 'bank' yet", BOOKING, cluster)
+    put(cluster, "payments", [(None, "not booked", 0)])
+    reader.commit(offsets=[TopicPartition("payments", 0, 2)], asynchronous=False)
+    verdict.says("has committed offset 2 of payments", BOOKING, cluster)
+    reader.commit(offsets=[TopicPartition("payments", 0, 1)], asynchronous=False)
+    verdict.says("not by the producer's transaction", BOOKING, cluster)
+    write(bank, both("500"))
+    verdict.says("In debits, the marker after 500 says commit", BOOKING, cluster)
+
+    for topic in ("debits", "credits"):
+        delete(cluster, topic)
+    books(cluster)
+    write(bank, [("debits", "100")])
+    verdict.says("No transaction wrote '100' to credits yet", BOOKING, cluster)
+    write(instance(cluster, "another"), [("credits", "100")])
+    verdict.says("so no transaction spans both", BOOKING, cluster)
+
+    for topic in ("debits", "credits"):
+        delete(cluster, topic)
+    books(cluster)
+    write(bank, both("500"), "abort", reader=reader)  # the other order is right, too
+    write(bank, both("100"), reader=reader)
+    verdict.passes(BOOKING, cluster, counts=COUNTS)
+    verdict.says("Give check() your answer as counts=", BOOKING, cluster)
+    verdict.says("`counts` has no 'read_uncommitted'", BOOKING, cluster, counts={"read_committed": {"debits": 1, "credits": 1}})
+    markers = COUNTS | {"read_uncommitted": {"debits": 4, "credits": 4}}
+    verdict.says("does a marker count as a record?", BOOKING, cluster, counts=markers)
+    write(bank, both("100"))
+    verdict.says("2 transactions wrote '100' to debits", BOOKING, cluster, counts=COUNTS)
+
+
+def test_zombie(clean: Cluster, verdict: Verdict) -> None:
+    cluster = clean
+    create(cluster, "fees", 1)
+    old = instance(cluster, "old")
+    write(old, [("fees", "1")], "")
+    verdict.says("No transaction wrote '2' to fees yet", ZOMBIE, cluster, fenced="_FENCED")
+    stranger = instance(cluster, "stranger")
+    write(stranger, [("fees", "2")], "")
+    verdict.says("The transaction with fee 2 is still open", ZOMBIE, cluster, fenced="_FENCED")
+    stranger.commit_transaction()
+    verdict.says("the coordinator takes them for different applications", ZOMBIE, cluster, fenced="_FENCED")
+    old.commit_transaction()
+
+    delete(cluster, "fees")
+    create(cluster, "fees", 1)
+    write(old, [("fees", "1")])
+    write(instance(cluster, "old"), [("fees", "2")])
+    verdict.says("Fee 1 is committed: its producer came first", ZOMBIE, cluster, fenced="_FENCED")
+
+    delete(cluster, "fees")
+    create(cluster, "fees", 1)
+    same = instance(cluster, "old")
+    write(same, [("fees", "1")], "abort")
+    write(same, [("fees", "2")])
+    verdict.says("The same instance wrote both fees", ZOMBIE, cluster, fenced="_FENCED")
+
+    delete(cluster, "fees")
+    create(cluster, "fees", 1)
+    write(same, [("fees", "1")], "")
+    write(instance(cluster, "old"), [("fees", "2")])
+    verdict.passes(ZOMBIE, cluster, fenced="_FENCED")
+    verdict.passes(ZOMBIE, cluster, fenced="INVALID_PRODUCER_EPOCH")
+    verdict.says("`fenced` is still None", ZOMBIE, cluster, fenced=None)
+    verdict.says("doesn't get '_STATE'", ZOMBIE, cluster, fenced="_STATE")
+
+
+def test_hanging(clean: Cluster, verdict: Verdict) -> None:
+    cluster = clean
+    admin = AdminClient(cluster.client_config())
+
+    def hang() -> None:
+        """Leave fee 4 in a transaction that its coordinator doesn't know."""
+        create(cluster, "fees", 1)
+        write(instance(cluster, "lost"), [("fees", "4")], "")
+        admin.delete_topics([STATE])[STATE].result()
+        wait_until(lambda: STATE not in cluster.describe(groups=False, internal=True).topics, 60, "the state to be gone")
+        put(cluster, "fees", [(None, "5", 0)])
+
+    hang()
+    verdict.says("The transaction with fee 4 is still open", HANGING, cluster)
+    write(instance(cluster, "lost"), [("fees", "6")])  # a successor gets another producer id, and can't end it
+    verdict.says("The transaction with fee 4 is still open", HANGING, cluster)
+    end = TopicPartition("fees", 0, 1)
+    admin.delete_records([end])[end].result()
+    verdict.says("begins at offset 1 now: you deleted records", HANGING, cluster)
+    delete(cluster, "fees")
+
+    hang()
+    tool = ["kafka-transactions.sh", "--bootstrap-server", cluster.bootstrap_servers]
+    subprocess.run([*tool, "abort", "--topic", "fees", "--partition", "0", "--start-offset", "0"], check=True)
+    verdict.passes(HANGING, cluster)
+    delete(cluster, "fees")
+
+    hang()
+    partition = kafka.TopicPartition("fees", 0)
+    client = KafkaAdminClient(bootstrap_servers=cluster.bootstrap_servers)
+    [lost] = client.describe_producers([partition])[partition].active_producers
+    client.abort_transaction(AbortTransactionSpec(partition, lost.producer_id, lost.producer_epoch, -1))
+    client.close()
+    verdict.passes(HANGING, cluster)
+    write(instance(cluster, "another"), [("fees", "7")], "")
+    verdict.says("The transaction with fee 7 is open", HANGING, cluster)

@@ -1,0 +1,110 @@
+"""A leader elected out of sync: each wrong answer gets its sentence, and right ones pass."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import ElectionType, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from kafkalab import Cluster
+from support import BACKEND, Told, Verdict, create, put, renew
+
+pytestmark = pytest.mark.cluster
+
+ELECTION, LOSS = "05_unclean", "05_unclean_lost"
+TOPICS = ("careful", "daring", "by-hand")
+UNCLEAN = "unclean.leader.election.enable"
+Values = dict[str, list[str]]
+
+
+@pytest.fixture(scope="module")
+def governed_pair() -> Iterator[Cluster]:
+    with Cluster(brokers=2, controllers=1, backend=BACKEND) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def pair(governed_pair: Cluster) -> Iterator[Cluster]:
+    """Two brokers and a dedicated controller; a test may end brokers."""
+    governed_pair.faults.clear()
+    yield governed_pair
+    renew(governed_pair)
+
+
+def make_topics(cluster: Cluster, daring: str = "true") -> None:
+    for topic in TOPICS:
+        allowed = daring if topic == "daring" else "false"
+        create(cluster, topic, 1, placed=[(0, 1)], min_insync_replicas="1", unclean_leader_election_enable=allowed)
+
+
+def send_fifteen(cluster: Cluster) -> Values:
+    """Five records on both replicas, ten on broker 0 alone, which leads."""
+    ledger: Values = {topic: [f"on both {n}" for n in range(1, 6)] for topic in TOPICS}
+    for topic, values in ledger.items():
+        put(cluster, topic, [(None, value, 0) for value in values], acks="all")
+    cluster.kill(1)
+    cluster.wait_for(lambda view: all(view.topics[topic][0].isr == (0,) for topic in TOPICS), "broker 0 alone")
+    for topic, values in ledger.items():
+        alone = [f"alone {n}" for n in range(1, 11)]
+        put(cluster, topic, [(None, value, 0) for value in alone], acks=1)
+        values += alone
+    return ledger
+
+
+def swap(cluster: Cluster) -> None:
+    """Let the replica that lacks records be the only one."""
+    cluster.kill(0)
+    cluster.restart(1)
+    cluster.wait_for(lambda view: view.topics["daring"][0].leader == 1, "a leader of daring")
+
+
+def test_unclean(pair: Cluster, verdict: Verdict) -> None:
+    cluster = pair
+    verdict.says("There is no topic 'careful' yet", ELECTION, cluster)
+    make_topics(cluster)
+    verdict.says("No broker has been down so far", ELECTION, cluster)
+    verdict.says("Broker 0 went down first", ELECTION, Told(cluster, ("kill", 0)))  # type: ignore[arg-type]
+    ledger = send_fifteen(cluster)
+    verdict.says("Broker 0 is up. It should be down", ELECTION, cluster)
+    swap(cluster)
+    verdict.says("by-hand has no leader", ELECTION, cluster)
+    admin = AdminClient({**cluster.client_config(), "bootstrap.servers": cluster.bootstrap(1)})
+    admin.elect_leaders(ElectionType.UNCLEAN, [TopicPartition("by-hand", 0)]).result()
+    verdict.passes(ELECTION, cluster)
+
+    verdict.says("Not every node is up: 0 is dead", LOSS, cluster, ledger=ledger)
+    cluster.restart(0)
+    cluster.wait_for(lambda view: all(view.in_sync(topic) for topic in TOPICS), "both replicas in sync", 60)
+    lost = {"careful": 0, "daring": 10, "by-hand": 10}
+    verdict.passes(LOSS, cluster, ledger=ledger, lost=lost)
+    verdict.says("`lost['daring']` is 0", LOSS, cluster, ledger=ledger, lost=lost | {"daring": 0})
+    verdict.says("`ledger` has 5 records of careful", LOSS, cluster, ledger={t: v[:5] for t, v in ledger.items()}, lost=lost)
+    verdict.says("careful lacks 1 acknowledged record", LOSS, cluster, ledger=ledger | {"careful": [*ledger["careful"], "x"]})
+    complete = ledger | {"daring": [*ledger["careful"][:5] * 3]}
+    verdict.says("daring lost nothing", LOSS, cluster, ledger=complete, lost=lost)
+
+
+def test_all_may_be_unclean_and_nothing_was_sent_to_one_replica(pair: Cluster, verdict: Verdict) -> None:
+    cluster = pair
+    make_topics(cluster, daring="false")
+    verdict.says("unclean.leader.election.enable of daring is false", ELECTION, cluster)
+    configs = ["kafka-configs.sh", "--bootstrap-server", cluster.bootstrap_servers, "--alter", "--entity-type", "topics"]
+    for topic in TOPICS:
+        subprocess.run([*configs, "--entity-name", topic, "--add-config", f"{UNCLEAN}=true"], check=True)
+    verdict.says("unclean.leader.election.enable of careful is true", ELECTION, cluster)
+    for topic in ("careful", "by-hand"):  # another way to have it false: take it off
+        subprocess.run([*configs, "--entity-name", topic, "--delete-config", UNCLEAN], check=True)
+
+    for topic in TOPICS:  # all fifteen on both replicas
+        put(cluster, topic, [(None, f"on both {n}", 0) for n in range(15)], acks="all")
+    cluster.stop_broker(1)
+    cluster.wait_for(lambda view: all(view.topics[topic][0].isr == (0,) for topic in TOPICS), "broker 0 alone")
+    swap(cluster)
+    tool = ["kafka-leader-election.sh", "--bootstrap-server", cluster.bootstrap(1), "--election-type", "unclean"]
+    subprocess.run([*tool, "--topic", "by-hand", "--partition", "0"], check=True)
+    verdict.says("The log of daring ends at 15, so broker 1 lacks nothing", ELECTION, cluster)
+    subprocess.run([*tool, "--topic", "careful", "--partition", "0"], check=True)
+    verdict.says("Broker 1 leads careful, though it lacks records", ELECTION, cluster)
