@@ -16,7 +16,7 @@ OFTEN = {
 }
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def _cleaning() -> Iterator[Cluster]:
     with Cluster(brokers=3, settings=OFTEN, backend=BACKEND) as cluster:
         yield cluster

@@ -16,7 +16,7 @@ IMPATIENT = {"heartbeat.interval.ms": 500, "min.heartbeat.interval.ms": 500, "mi
 GROUPS = ("share-workers", "shop", "couriers")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def _impatient() -> Iterator[Cluster]:
     settings = {f"group.share.{name}": value for name, value in IMPATIENT.items()}
     with Cluster(brokers=1, settings=settings, backend=BACKEND) as cluster:

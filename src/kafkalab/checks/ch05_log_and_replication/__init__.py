@@ -1,8 +1,4 @@
 """Chapter 05: segments, retention, compaction, the high watermark, transactions, quotas and unclean elections."""
 
-<<<<<<< HEAD
-NOTEBOOKS = ("compaction", "retention", "high_watermark")
-=======
-NOTEBOOKS = ("compaction", "transactions", "idempotence", "quotas", "unclean")
->>>>>>> ch05b
+NOTEBOOKS = ("compaction", "retention", "high_watermark", "transactions", "idempotence", "quotas", "unclean")
 """Modules of this package, in the order in which the chapter names their notebooks."""

@@ -18,7 +18,7 @@ JAVA, LIBRDKAFKA = "by-java", "by-librdkafka"
 RETRIED, RESENT = "order 2", "order 3"
 FEWEST = {JAVA: 2, LIBRDKAFKA: 3}  # how many transactions the tool needs for six records depends on the time they take
 
-notebook = Notebook("05_idempotence", difficulty="medium", minutes=40, needs="chapter 05, section 1")
+notebook = Notebook("05_idempotence", difficulty="medium", minutes=40, needs="chapter 05, sections 1 and 14")
 
 # -- producer ids and sequences ---------------------------------------------------------------------------------------
 

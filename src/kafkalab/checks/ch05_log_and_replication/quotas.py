@@ -20,7 +20,7 @@ FEWEST = 800_000  # bytes: a burst of a second is free, and shall not decide
 PERCENTAGE = 5.0
 OF_USER = 400_000.0
 
-notebook = Notebook("05_quotas", difficulty="medium", minutes=45, needs="chapter 05, section 1")
+notebook = Notebook("05_quotas", difficulty="medium", minutes=45, needs="chapter 05, sections 1 and 15")
 
 # -- bytes a second ---------------------------------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ COMMITTED, ABORTED = "100", "500"
 OFFSETS = "__consumer_offsets"
 FENCED = ("_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH")
 
-notebook = Notebook("05_transactions", difficulty="hard", minutes=60, needs="chapter 05, section 1")
+notebook = Notebook("05_transactions", difficulty="hard", minutes=60, needs="chapter 05, sections 1 and 13")
 
 # -- commit and abort -------------------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ CAREFUL, DARING, BY_HAND = TOPICS = ("careful", "daring", "by-hand")
 SETTING = "unclean.leader.election.enable"
 ALONE, ON_BOTH = 10, 5
 
-notebook = Notebook("05_unclean", difficulty="medium", minutes=40, needs="chapter 05, section 1")
+notebook = Notebook("05_unclean", difficulty="medium", minutes=40, needs="chapter 05, sections 1 and 16")
 
 # -- one waits, one goes on -------------------------------------------------------------------------------------------
 
