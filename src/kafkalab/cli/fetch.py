@@ -28,6 +28,7 @@ With --all also what single chapters need, which else is fetched when it is firs
   schema registry             chapter 6 (159 MB)
   Kerberos                    one of chapter 7's labs
   MirrorMaker                 chapter 8
+  an older Kafka              chapter 12, which upgrades it
 
 What is there already is verified and kept: a second call takes a moment. It can be interrupted at any time;
 call it again and it goes on. All clones of the course on this machine share it; what none of them has used for
@@ -63,6 +64,19 @@ def _jars(title: str, group: str) -> Step:
     return Step(title, "MB", lambda: not faulty_jars(group), lambda report: ensure_jars(group, report))
 
 
+def _older_kafka(version: str) -> Step:
+    from kafkalab.distribution import archive_options, ensure_jars, faulty_jars, kafka_archive
+
+    def is_done() -> bool:
+        return not faulty_jars("kafka", version) and kafka_archive(version).is_whole(thoroughly=True)
+
+    def make(report: Report) -> None:
+        ensure_jars("kafka", report, version)
+        archive_options(version)  # makes the archive
+
+    return Step(f"Kafka {version}", "MB", is_done, make)
+
+
 def steps() -> list[Step]:
     """All steps, in the order in which they build on each other."""
     from kafkalab.distribution import install_tools, kafka_archive
@@ -94,6 +108,7 @@ def steps() -> list[Step]:
 
 def more_steps() -> list[Step]:
     """Steps for what single chapters need."""
+    from kafkalab.distribution import KAFKA_VERSION, KAFKA_VERSIONS
     from kafkalab.services.apicurio import is_prepared, prepare
 
     return [
@@ -101,6 +116,7 @@ def more_steps() -> list[Step]:
         _jars("Kerberos: a key distribution centre", "kdc"),
         _jars("Kerberos: Java's part", "gssapi"),
         _jars("MirrorMaker", "mirror"),
+        *(_older_kafka(version) for version in KAFKA_VERSIONS if version != KAFKA_VERSION),
     ]
 
 
@@ -129,7 +145,7 @@ def add_parser(commands: Subparsers) -> None:
         description=DESCRIPTION,
         interrupted="Interrupted. What was fetched is kept; `kafkalab fetch` goes on from there.",
     )
-    parser.add_argument("--all", action="store_true", help="also what single chapters need (about 175 MB more)")
+    parser.add_argument("--all", action="store_true", help="also what single chapters need (about 200 MB more)")
 
 
 def _command(args: argparse.Namespace) -> int:
