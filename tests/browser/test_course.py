@@ -17,7 +17,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from playwright.sync_api import Error, Locator, Page, expect, sync_playwright
+from playwright.sync_api import Error, Locator, Page, Request, expect, sync_playwright
 
 from kafkalab import wait_until
 from kafkalab.checks import notebooks
@@ -122,25 +122,46 @@ def kernels(page: Page, course: Course) -> list[str]:
 
 
 def open_notebook(page: Page, address: str) -> None:
-    """Open a notebook and wait until its kernel is ready."""
+    """Open a notebook and wait until its kernel is ready.
+
+    Chromium cuts requests off when a network interface comes or goes, Docker's say, also those to this machine itself. What
+    is opened just then lacks a style sheet or a module: it's opened anew.
+    """
+    cut_off: list[str] = []
+
+    def note(request: Request) -> None:
+        if "ERR_NETWORK_CHANGED" in (request.failure or ""):
+            cut_off.append(request.url)
 
     def opened() -> bool:
+        cut_off.clear()
         try:
             page.goto(address)
         except Error as error:
-            if "ERR_NETWORK_CHANGED" in error.message:  # Chromium's word for an interface that came or went: Docker's, say
-                return False
-            raise
-        return True
+            if "ERR_NETWORK_CHANGED" not in error.message:
+                raise
+            return False
+        wait_until(lambda: cut_off or is_ready(page), 90, "the kernel", last_seen=lambda: status(page))
+        return not cut_off
 
-    wait_until(opened, 30, "the page to load")
-    wait_until_ready(page)
+    page.on("requestfailed", note)
+    wait_until(opened, 180, "the page to load", last_seen=lambda: cut_off)
+    page.remove_listener("requestfailed", note)
+
+
+def status(page: Page) -> str:
+    """What stands in JupyterLab's status bar."""
+    return page.locator("#jp-main-statusbar").text_content() or ""
+
+
+def is_ready(page: Page) -> bool:
+    # Not the indicator beside the kernel's name, which says so before there is a kernel: JupyterLab would start a second
+    # one for a cell that is run then, or ask which, and forget the cell.
+    return "| Idle" in status(page)
 
 
 def wait_until_ready(page: Page) -> None:
-    # Not the indicator beside the kernel's name, which says so before there is a kernel: JupyterLab would start a second
-    # one for a cell that is run then, or ask which, and forget the cell.
-    expect(page.locator("#jp-main-statusbar")).to_contain_text("| Idle", timeout=90_000)
+    wait_until(lambda: is_ready(page), 90, "the kernel", last_seen=lambda: status(page))
 
 
 def run_cell(page: Page, number: int, *, fails: bool = False) -> Locator:
