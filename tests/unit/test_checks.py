@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+from confluent_kafka import KafkaError, KafkaException
 
 from kafkalab.checks import CheckContext, Lab, Unmet, evaluate, find_lab, notebooks
 from kafkalab.checks.answers import WrongType, convert
@@ -114,3 +118,28 @@ def test_the_notebook_of_one_check_may_be_named_instead() -> None:
         elif stem not in [lab.id for lab in notebook.labs]:
             with pytest.raises(KafkaLabError, match=f"{stem} is a notebook with {len(notebook.labs)} checks"):
                 find_lab(stem)
+
+
+class Brokers:
+    """An AdminClient of brokers of which the first that is asked hasn't heard of the topic yet."""
+
+    def __init__(self, config: object) -> None:
+        self.asked = 0
+
+    def describe_configs(self, resources: list[object], **_: object) -> dict[object, Future[dict[str, object]]]:
+        answer: Future[dict[str, object]] = Future()
+        self.asked += 1
+        if self.asked == 1:
+            answer.set_exception(KafkaException(KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART)))
+        else:
+            answer.set_result({"cleanup.policy": SimpleNamespace(value="compact")})
+        return dict.fromkeys(resources, answer)
+
+
+def test_a_broker_may_hear_of_a_topic_after_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kafkalab.checks.context.AdminClient", Brokers)
+    cluster = SimpleNamespace(client_config=dict, describe=lambda groups: SimpleNamespace(topics={"customers": ()}))
+    ctx = CheckContext(cluster)  # type: ignore[arg-type]
+    assert ctx.topic_config("customers") == {"cleanup.policy": "compact"}
+    with pytest.raises(KafkaLabError, match="settings of orders could not be read"):
+        ctx.topic_config("orders")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
 from kafkalab.checks.answers import WrongType, convert
@@ -145,11 +145,21 @@ class CheckContext:
         """
         resource = ConfigResource(ResourceType.TOPIC, topic)
         admin = AdminClient(self.cluster.client_config())
-        try:
-            entries = admin.describe_configs([resource], request_timeout=_TIMEOUT)[resource].result()
-        except KafkaException as error:
-            raise KafkaLabError(f"the settings of {topic} could not be read: {error.args[0].str()}") from error
-        return {name: entry.value for name, entry in entries.items()}
+
+        def read() -> dict[str, str]:
+            try:
+                entries = admin.describe_configs([resource], request_timeout=_TIMEOUT)[resource].result()
+            except KafkaException as error:
+                # Any broker is asked, and the one that is may hear of a new topic after the others.
+                if (
+                    error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART
+                    and topic in self.cluster.describe(groups=False).topics
+                ):
+                    return {}
+                raise KafkaLabError(f"the settings of {topic} could not be read: {error.args[0].str()}") from error
+            return {name: entry.value for name, entry in entries.items()}
+
+        return wait_until(read, _TIMEOUT, f"every broker to know {topic}")
 
     def log_files(self, topic: str) -> dict[int, list[str]]:
         """Names of the segment files of each partition, in order, on one of the brokers that run."""
