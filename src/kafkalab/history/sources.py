@@ -140,7 +140,7 @@ def _field(item: Any, name: str) -> Any:
 
 
 def _text(item: Any) -> str | None:
-    value = item if isinstance(item, str | bytes) else _field(item, "value")
+    value = _field(item, "value") if hasattr(item, "value") else item
     if isinstance(value, bytes | bytearray):
         return value.decode("utf-8", "backslashreplace")
     return None if value is None else str(value)

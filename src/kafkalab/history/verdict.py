@@ -26,7 +26,7 @@ TERMS: Mapping[Kind, str] = {
     "lost write": "Kafka acknowledged the record, and it isn't in the log.",
     "aborted read": "A reader got a record that was aborted or refused.",
     "duplicate": "The record was sent once, and it's in the log more than once.",
-    "inconsistent offset": "Two different records were told to be at one offset.",
+    "inconsistent offset": "Two different records were said to be at one offset.",
     "non-monotonic send": "The producer's next record got a lower offset than the one before.",
     "non-monotonic poll": "The consumer got an offset again, or went back to a lower one.",
     "poll skip": "The consumer jumped over records that are in the log.",
@@ -89,20 +89,25 @@ class Anomaly:
         return f"in {' and '.join(copy.where for copy in self.others)}"
 
     def _inconsistent(self) -> str:
-        others = ", ".join(f"{other.value} by {_who(other)}" for other in self.others)
-        return f"told to {_who(self.record)} to be in {self.record.where}, where {others} is"
+        return f"{self._there()}, like {' and '.join(str(other.value) for other in self.others)}"
 
     def _back(self) -> str:
         [before] = self.others
-        return f"{self.record.where} for {_who(self.record)}, after offset {before.offset}{self._call()}"
+        return f"{self._there()}, after offset {before.offset}{self._call()}"
 
     def _skip(self) -> str:
         count, first = len(self.others), self.others[0].offset
-        skipped = f"offset {first}" if count == 1 else f"{count} records from offset {first} on"
-        return f"{self.record.where} for {_who(self.record)}, over {skipped}{self._call()}"
+        jump = f"{count:,} record{'s' if count > 1 else ''} from offset {first} on"
+        return f"{self._there()}, after a jump over {jump}{self._call()}"
+
+    def _there(self) -> str:
+        done = (
+            "acknowledged to" if isinstance(self.record, Send) else "polled by" if isinstance(self.record, Poll) else "read by"
+        )
+        return f"{done} {_who(self.record)} in {self.record.where}"
 
     def _call(self) -> str:
-        return "" if self.internal is None else " in one poll (internal)" if self.internal else ""
+        return " in the same poll" if self.internal else ""
 
 
 @dataclass(frozen=True, repr=False)
