@@ -18,10 +18,12 @@ _EXPORTS = {
     "Progress": "kafkalab.widgets",
     "Quiz": "kafkalab.widgets",
     "SchemaRegistry": "kafkalab.services",
+    "SpaceTime": "kafkalab.widgets",
     "Terminals": "kafkalab.widgets",
     "Timeline": "kafkalab.widgets",
     "check": "kafkalab.checks",
     "hint": "kafkalab.checks",
+    "judge": "kafkalab.history",
     "spark_session": "kafkalab.spark",
     "wait_until": "kafkalab.waiting",
 }

@@ -1,4 +1,4 @@
-"""What a learner sees and presses in a notebook: cluster map, log microscope, timeline, terminals, predictions, quizzes."""
+"""What a learner sees and presses: cluster map, log microscope, diagrams over time, terminals, predictions, quizzes."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ _EXPORTS = {
     "Predict": "kafkalab.widgets.predict",
     "Progress": "kafkalab.widgets.progress_table",
     "Quiz": "kafkalab.widgets.quiz",
+    "SpaceTime": "kafkalab.widgets.space_time",
     "Terminals": "kafkalab.widgets.terminals",
     "Timeline": "kafkalab.widgets.timeline",
 }

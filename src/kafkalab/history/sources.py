@@ -1,0 +1,167 @@
+"""From what a notebook has (a ledger, delivery reports, messages, Spark's rows, values) to a history."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from confluent_kafka import KafkaError
+
+from kafkalab.history.records import History, Outcome, Poll, Record, Send
+
+__all__ = ["Sources", "history_of"]
+
+Sources = Any
+"""A `LedgerProducer`, or an iterable of its entries, of messages, of rows or of values; or a dict of such things by name."""
+
+# With these somebody refused the record before it was written. Any other error leaves open whether it was.
+_REFUSED = {
+    KafkaError.INVALID_MSG,
+    KafkaError.INVALID_RECORD,
+    KafkaError.INVALID_REQUIRED_ACKS,
+    KafkaError.MSG_SIZE_TOO_LARGE,
+    KafkaError.NOT_ENOUGH_REPLICAS,
+    KafkaError.POLICY_VIOLATION,
+    KafkaError.TOPIC_AUTHORIZATION_FAILED,
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+}
+
+
+def history_of(
+    sent: Sources = (), aborted: Sources = (), log: Sources | None = None, polled: Sources = (), topic: str | None = None
+) -> History:
+    """Make one history of these sources; the parameters are those of `judge`.
+
+    Raises
+    ------
+    ValueError
+        When a source doesn't name its topic and there are several, or when two records that were sent have one value.
+    """
+    produced, withdrawn, consumed = _named(sent, "producer"), _named(aborted, "producer"), _named(polled, "consumer")
+    read = [] if log is None else _named({"": log}, "")
+    every = [source for given in (produced, withdrawn, consumed, read) for source in given]
+    topic = _only_topic(topic, every)
+    sends = [send for source in produced for send in source.sends(topic)]
+    sends += [send for source in withdrawn for send in source.sends(topic, "aborted")]
+    _require_different(sends)
+    return History(
+        tuple(sends),
+        None if log is None else tuple(record for source in read for record in source.records(topic)),
+        tuple(poll for source in consumed for poll in source.polls(topic)),
+    )
+
+
+def _named(given: Sources, who: str) -> list[_Source]:
+    if isinstance(given, Mapping):
+        return [_Source.of(source, name) for name, source in given.items()]
+    source = _Source.of(given, who)
+    return [source] if source.items else []
+
+
+def _only_topic(topic: str | None, sources: list[_Source]) -> str:
+    """The topic of whatever doesn't name one."""
+    if topic is not None:
+        return topic
+    named = {name for source in sources for name in source.topics}
+    known = sorted(name for name in named if name is not None)
+    if len(known) > 1 and None in named:
+        raise ValueError(f"some records don't say which topic they belong to: {' or '.join(known)}? Say it with topic=…")
+    return known[0] if known else "the topic"
+
+
+def _require_different(sends: list[Send]) -> None:
+    seen: set[tuple[str, str | None]] = set()
+    for send in sends:
+        name = send.topic, send.value
+        if name in seen and send.value is not None:
+            raise ValueError(
+                f"{send.value!r} was sent to {send.topic} twice, so nobody can say which copy is which: "
+                "give each record a value of its own"
+            )
+        seen.add(name)
+
+
+@dataclass(frozen=True)
+class _Source:
+    """One list of things, and whom and which topic it belongs to."""
+
+    who: str
+    topic: str | None
+    items: list[Any]
+
+    @classmethod
+    def of(cls, given: Any, who: str) -> _Source:
+        if hasattr(given, "entries"):  # a ledger
+            ordered = sorted(given.entries, key=lambda entry: entry.seq)  # as sent; it's written as acknowledged
+            return cls(given.name if who == "producer" else who, given.topic, ordered)
+        return cls(who, None, list(given))
+
+    @property
+    def topics(self) -> set[str | None]:
+        """What the items name, None among them if one names nothing."""
+        if self.topic is not None:
+            return {self.topic}
+        return {_field(item, "topic") for batch in self._batches() for item in batch}
+
+    def records(self, topic: str) -> Iterator[Record]:
+        for batch in self._batches():
+            for item in batch:
+                yield Record(*self._place(item, topic), _text(item))
+
+    def polls(self, topic: str) -> Iterator[Poll]:
+        for call, batch in enumerate(self._batches()):
+            for item in batch:
+                yield Poll(*self._place(item, topic), _text(item), self.who, call)
+
+    def sends(self, topic: str, outcome: Outcome | None = None) -> Iterator[Send]:
+        for batch in self._batches():
+            for item in batch:
+                yield Send(*self._place(item, topic), _text(item), self.who, outcome or _outcome(item), *_times(item))
+
+    def _batches(self) -> Iterator[list[Any]]:
+        """What came in one call: a list within the list, or a single thing."""
+        for item in self.items:
+            yield item if isinstance(item, list) else [item]
+
+    def _place(self, item: Any, topic: str) -> tuple[str, int | None, int | None]:
+        offset = _field(item, "offset")
+        known = offset is not None and offset >= 0  # acks=0 says -1, an error -1001
+        return _field(item, "topic") or self.topic or topic, _field(item, "partition"), offset if known else None
+
+
+def _field(item: Any, name: str) -> Any:
+    """A field of a row or an entry, or what a message's method of that name returns; None where there is none."""
+    if isinstance(item, str | bytes):
+        return None
+    found = getattr(item, name, None)
+    return found() if callable(found) else found
+
+
+def _text(item: Any) -> str | None:
+    value = _field(item, "value") if hasattr(item, "value") else item
+    if isinstance(value, bytes | bytearray):
+        return value.decode("utf-8", "backslashreplace")
+    return None if value is None else str(value)
+
+
+def _outcome(item: Any) -> Outcome:
+    error = _field(item, "error")
+    if error is None:
+        return "acknowledged"
+    return "failed" if error.code() in _REFUSED else "unknown"
+
+
+def _times(item: Any) -> tuple[float | None, float | None]:
+    """When the record was sent and when its outcome was known."""
+    ended = _field(item, "at")
+    if ended is not None:  # the line of a ledger
+        return ended - item.ms / 1000, ended
+    stamp = _field(item, "timestamp")
+    if isinstance(stamp, datetime):  # a row of Spark's
+        return stamp.timestamp(), None
+    if stamp is None or stamp[1] <= 0:
+        return None, None
+    began, latency = stamp[1] / 1000, _field(item, "latency")
+    return began, None if latency is None else began + latency

@@ -1,0 +1,51 @@
+"""The space-time diagram: who sent what, where it is in the log, who got it, and what is wrong with that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import ipywidgets
+
+from kafkalab.cluster.view import Fault
+from kafkalab.history.verdict import Verdict
+from kafkalab.widgets.live import Live
+from kafkalab.widgets.palette import THEMED
+from kafkalab.widgets.space_time_drawing import draw_space_time
+from kafkalab.widgets.space_time_layout import lay_out
+from kafkalab.widgets.svg import Picture, document
+
+__all__ = ["SpaceTime"]
+
+
+class SpaceTime(Live):
+    """A verdict as a picture. Time runs to the right, and each producer, partition and consumer has a line.
+
+    A record is an arrow from its send to its place in the log, and on to each poll that brought it. Offending records are
+    coloured and named; the right ones are pale. Of many records alike the first and the last are drawn, with a band between
+    them. So the axis isn't to scale: it has room for what matters.
+
+    Parameters
+    ----------
+    verdict
+        What `kafkalab.judge` found.
+    faults
+        Faults to be marked, such as ``cluster.faults``.
+
+    Examples
+    --------
+    >>> SpaceTime(judge(sent=ledger, log=records), faults=cluster.faults)  # doctest: +SKIP
+    """
+
+    def __init__(self, verdict: Verdict, faults: Iterable[Fault] = ()) -> None:
+        self._words = repr(verdict)
+        self._layout, self._faults = lay_out(verdict), tuple(faults)
+        themed = document(draw_space_time(self._layout, self._faults, THEMED), self._words, palette=THEMED, live=True)
+        html = ipywidgets.HTML(themed, layout=ipywidgets.Layout(width="100%"))
+        super().__init__(ipywidgets.VBox([html], layout=ipywidgets.Layout(width="100%", max_width="1100px")))
+
+    def snapshot(self) -> Picture:
+        """The same as a still picture."""
+        return Picture(document(draw_space_time(self._layout, self._faults), self._words), self._words)
+
+    def _still(self) -> dict[str, str]:
+        return self.snapshot().bundle()

@@ -1,0 +1,279 @@
+"""Drawing of a space-time diagram: a verdict in, SVG out."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import cast
+
+from kafkalab.cluster.view import Fault
+from kafkalab.history.records import Send
+from kafkalab.history.verdict import Kind, Verdict, counted
+from kafkalab.widgets.palette import LAG, LEADER, LIGHT, STATE_COLOURS, Palette
+from kafkalab.widgets.space_time_layout import Arrow, Lane, Run, SpaceTimeLayout, Status
+from kafkalab.widgets.svg import WIDTH, Drawing, fit, line, path, phrases, rect, stack, text, text_width
+
+__all__ = ["draw_space_time"]
+
+_COLOURS: dict[Status, str] = {
+    "lost write": STATE_COLOURS["dead"],
+    "aborted read": "#bf3989",
+    "duplicate": LAG,
+    "inconsistent offset": STATE_COLOURS["isolated"],
+    "non-monotonic send": "#0b7f8c",
+    "non-monotonic poll": "#bc4c00",
+    "poll skip": STATE_COLOURS["isolated"],
+    "unseen": STATE_COLOURS["stopped"],
+    "not acknowledged": STATE_COLOURS["stopped"],
+    "folded": LEADER,
+    "right": LEADER,
+}
+
+
+_LEFT, _RIGHT = 140, 18
+_TOP = 34  # for the names of faults, and of values below them
+_APART = {("producer", "partition"): 92, ("partition", "consumer"): 92, ("producer", "consumer"): 92}
+_BESIDE = 40  # between two lines of one kind
+_STEP = 44.0  # at most, between two events
+_FOLD = 4.0  # steps that a fold takes
+
+
+def draw_space_time(layout: SpaceTimeLayout, faults: Iterable[Fault] = (), palette: Palette = LIGHT) -> Drawing:
+    """A line per producer, partition and consumer, and an arrow per record: from its send to the log, and on to its polls.
+
+    Parameters
+    ----------
+    layout
+        What is drawn. The offending records are coloured; the right ones are pale.
+    faults
+        Faults of the cluster, marked where the time is known.
+    palette
+        Colours.
+    """
+    title = Drawing(phrases(0, 14, _title(layout.verdict, palette), size=13), 22)
+    if not layout.runs:
+        return title
+    return stack(title, _Diagram(layout, palette).draw(faults), gap=4)
+
+
+def _title(verdict: Verdict, palette: Palette) -> list[tuple[str, str]]:
+    found = [(counted(count, kind), _COLOURS[kind]) for kind, count in verdict.counts.items()]
+    return [(verdict.told, palette.text), *(found or [("no anomaly", STATE_COLOURS["up"])])]
+
+
+class _Diagram:
+    """A layout with places on the page."""
+
+    def __init__(self, layout: SpaceTimeLayout, palette: Palette) -> None:
+        self._layout = layout
+        self._palette = palette
+        self._y: dict[Lane, float] = {}
+        y, before = float(_TOP), None
+        for lane in layout.lanes:
+            if before is not None:
+                y += _BESIDE if before[0] == lane[0] else _APART[before[0], lane[0]]
+            self._y[lane], before = y, lane
+        self._bottom = y
+        self._columns = _columns(layout.runs)
+        self._places = [place for place, _ in self._columns]
+        self._lanes = Counter(kind for kind, _ in layout.lanes)
+        self._taken: list[tuple[float, float, float]] = []  # left, right and baseline of words that are there already
+
+    def draw(self, faults: Iterable[Fault]) -> Drawing:
+        pale = [run for run in self._layout.runs if not run.offending]
+        offending = [run for run in self._layout.runs if run.offending]
+        body = self._lines() + self._faults(faults)
+        body += "".join(map(self._run, pale)) + "".join(map(self._run, offending))  # what is wrong is drawn last, on top
+        body += "".join(map(self._label, offending)) + "".join(map(self._label, pale))  # and has its words first
+        body += "".join(self._offsets(run) for run in (*offending, *pale))
+        return Drawing(body + self._seconds(), self._bottom + 44)
+
+    def _x(self, place: float) -> float:
+        """Where an event is; between two that are shown, in proportion."""
+        after = bisect_right(self._places, place)
+        if after == 0 or after == len(self._places):
+            return self._columns[max(after - 1, 0)][1]
+        (a, left), (b, right) = self._columns[after - 1], self._columns[after]
+        return round(left + (place - a) / (b - a) * (right - left), 1)
+
+    def _ends(self, arrow: Arrow) -> tuple[float, float, float, float]:
+        return self._x(arrow.start), self._y[arrow.source], self._x(arrow.end), self._y[arrow.target]
+
+    def _lines(self) -> str:
+        body = ""
+        for lane, y in self._y.items():
+            kind, name = lane
+            log = kind == "partition"
+            body += line(
+                _LEFT,
+                y,
+                WIDTH - _RIGHT + 8,
+                y,
+                stroke=self._palette.muted if log else self._palette.border,
+                width=2 if log else 1,
+            )
+            body += text(0, y + 1, fit(name, _LEFT - 12, 12), fill=self._palette.text, size=12, weight="600")
+            body += text(0, y + 14, kind, fill=self._palette.muted, size=10)
+        return body
+
+    def _run(self, run: Run) -> str:
+        band = self._band(run.arrows[0], run.arrows[-1], run) if run.folded else ""
+        return band + "".join(self._arrow(arrow) for arrow in run.shown)
+
+    def _band(self, first: Arrow, last: Arrow, run: Run) -> str:
+        (x1, y1, x2, y2), (x3, _, x4, _) = self._ends(first), self._ends(last)
+        colour, strength = _COLOURS[run.status], 0.24 if run.offending else 0.14
+        if first.source == first.target:
+            return rect(x1, y1 - 4, x3 - x1, 8, fill=colour, opacity=strength, radius=4)
+        return path(f"M{x1:g} {y1:g} L{x3:g} {y1:g} L{x4:g} {y2:g} L{x2:g} {y2:g} Z", fill=colour, opacity=strength)
+
+    def _arrow(self, arrow: Arrow) -> str:
+        x1, y1, x2, y2 = self._ends(arrow)
+        colour, wrong = _COLOURS[arrow.status], arrow.status != "right"
+        opacity = None if wrong else 0.7
+        title = f"{arrow.record.value}: {arrow.record.where}"
+        body = ""
+        if arrow.source != arrow.target:
+            body += line(
+                x1,
+                y1,
+                x2,
+                y2,
+                stroke=colour,
+                width=1.8 if wrong else 1.2,
+                dash=None if arrow.arrives else "5 3",
+                opacity=opacity,
+            )
+            if arrow.arrives:
+                body += _head(x1, y1, x2, y2, colour, opacity)
+        if not arrow.arrives:
+            return body + _cross(x2, y2, colour)
+        return body + rect(x2 - 3, y2 - 3, 6, 6, fill=colour, radius=3, title=title)
+
+    def _label(self, run: Run) -> str:
+        """What a run is: in its middle, or where many arrows cross, at the line that it has for itself."""
+        words = _words_for(run)
+        if not words:
+            return ""
+        (x1, y1, x2, y2), (x3, _, x4, _) = self._ends(run.arrows[0]), self._ends(run.arrows[-1])
+        source, target = run.arrows[0].source[0], run.arrows[0].target[0]
+        if source == "partition" != target and self._lanes[source] > 1 and not run.offending:
+            return ""  # the bands of several partitions cross
+        if source == target:
+            x, y = (x1 + x3) / 2, y1 - 10
+        elif self._lanes[target] > 1:
+            x, y = (x2 + x4) / 2, y2 - 10
+        elif self._lanes[source] > 1:
+            x, y = (x1 + x3) / 2, y1 + 30
+        else:
+            x, y = (x1 + x2 + x3 + x4) / 4, (y1 + y2) / 2 + 4
+        colour = _COLOURS[run.status] if run.offending else self._palette.muted
+        return self._words(x, y, words, colour, bold=run.offending)
+
+    def _offsets(self, run: Run) -> str:
+        """What is drawn one by one: its value at the producer's line, its offset below the others."""
+        body, colour = "", _COLOURS[run.status] if run.offending else self._palette.muted
+        for arrow in run.shown:
+            x1, y1, x2, y2 = self._ends(arrow)
+            offset, value = arrow.record.offset, arrow.record.value
+            if isinstance(arrow.record, Send):
+                body += self._words(x1, y1 - 7, str(value), colour, moves=False)
+            if arrow.target[0] == "partition" or arrow.arrives:
+                again = "" if isinstance(arrow.record, Send) else str(value)
+                body += self._words(x2, y2 + 15, again if offset is None else str(offset), colour, moves=False)
+        return body
+
+    def _words(self, x: float, y: float, words: str, colour: str, *, bold: bool = False, moves: bool = True) -> str:
+        """Words around a place, or a line or two lower if there are some; left out where there is no room."""
+        size = 12 if bold else 10
+        half = text_width(words, size) / 2
+        x = min(max(x, _LEFT + half), WIDTH - half)
+        for lower in (0, 15, -15, 30, -30) if moves else (0,):
+            if not any(
+                x - half < right + 4 and left < x + half + 4 and abs(y + lower - at) < 12 for left, right, at in self._taken
+            ):
+                self._taken.append((x - half, x + half, y + lower))
+                return text(
+                    round(x, 1), round(y + lower, 1), words, fill=colour, size=size, anchor="middle",
+                    weight="600" if bold else None, halo=self._palette.background,
+                )  # fmt: skip
+        return ""
+
+    def _faults(self, faults: Iterable[Fault]) -> str:
+        body, colour = "", STATE_COLOURS["dead"]
+        for fault in faults:
+            place = self._layout.order_at(fault.at)
+            if place is not None:
+                x = self._x(place)
+                body += line(x, 12, x, self._bottom + 8, stroke=colour, dash="2 3")
+                body += self._words(x, 9, f"{fault.verb} {fault.broker}", colour, moves=False)
+        return body
+
+    def _seconds(self) -> str:
+        """Seconds since the first send, at some of the events."""
+        if not self._layout.clock:
+            return text(
+                WIDTH - _RIGHT + 8, self._bottom + 40, "in order of time →", fill=self._palette.muted, size=10, anchor="end"
+            )
+        body, free, before, began = "", 0.0, "", self._layout.clock[0][1]
+        y = self._bottom + 40
+        times = dict(self._layout.clock)
+        for place, x in self._columns:
+            words = f"{times[place] - began:.2f}" if place in times else ""
+            if words and words != before and x >= free:
+                body += text(x, y, words, fill=self._palette.muted, size=10, anchor="middle")
+                free, before = x + 40, words
+        return body + text(0, y, "seconds", fill=self._palette.muted, size=10)
+
+
+def _columns(runs: Sequence[Run]) -> list[tuple[float, float]]:
+    """A column for each event that is shown: its place in the order, and x."""
+    width: dict[float, float] = {}
+    for run in runs:
+        for arrow in run.shown:
+            width.setdefault(arrow.start, 1.0)
+            width.setdefault(arrow.end, 1.0)
+        if run.folded:
+            width[run.arrows[-1].start] = _FOLD
+            width[run.arrows[-1].end] = max(width[run.arrows[-1].end], 2.0)
+    places = sorted(width)
+    whole = sum(width[place] for place in places[1:]) or 1.0
+    step = min((WIDTH - _RIGHT - _LEFT - 20) / whole, _STEP)
+    columns: list[tuple[float, float]] = []
+    x = _LEFT + 12.0
+    for place in places:
+        x += width[place] * step if columns else 0.0
+        columns.append((place, round(x, 1)))
+    return columns
+
+
+def _words_for(run: Run) -> str:
+    count, first = len(run.arrows), run.arrows[0]
+    if run.status == "folded":
+        return f"{count:,} records, some of them offending"
+    if run.status == "poll skip":
+        return f"poll skip: {count:,} record{'s' if count > 1 else ''}"
+    if run.status == "aborted read" and isinstance(first.record, Send):
+        return first.record.outcome
+    if run.offending:
+        return run.status if count == 1 else counted(count, cast(Kind, run.status))
+    return f"{count:,} records" if run.folded else ""
+
+
+def _head(x1: float, y1: float, x2: float, y2: float, colour: str, opacity: float | None) -> str:
+    """The head of an arrow, just before its end."""
+    length = math.hypot(x2 - x1, y2 - y1) or 1.0
+    dx, dy = (x2 - x1) / length, (y2 - y1) / length
+    tip, back = (x2 - 3 * dx, y2 - 3 * dy), (x2 - 11 * dx, y2 - 11 * dy)
+    a, b = (back[0] - 3.5 * dy, back[1] + 3.5 * dx), (back[0] + 3.5 * dy, back[1] - 3.5 * dx)
+    return path(
+        " ".join(f"{move}{x:.1f} {y:.1f}" for move, (x, y) in zip("MLL", (tip, a, b), strict=True)) + " Z",
+        fill=colour,
+        opacity=opacity,
+    )
+
+
+def _cross(x: float, y: float, colour: str) -> str:
+    return "".join(line(x - 4.5, y - 4.5 * way, x + 4.5, y + 4.5 * way, stroke=colour, width=2.2) for way in (1, -1))
