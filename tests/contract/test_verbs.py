@@ -302,4 +302,8 @@ def test_attached(shared: Cluster) -> None:
                 verb(0)
         with pytest.raises(FaultsUnsupported):
             attached.add_broker()
+        with pytest.raises(FaultsUnsupported):
+            attached.add_controller()
+        with pytest.raises(BackendUnavailable, match="settings of an attached cluster"):
+            attached.controller_config(0)
     assert shared.describe().brokers[0].state == "up"
