@@ -14,7 +14,7 @@ __all__ = ["notebook"]
 SAFE, PLAIN = "safe", "plain"
 FEATURE = "eligible.leader.replicas.version"
 
-notebook = Notebook("12_elr", difficulty="hard", minutes=25, needs="chapter 02, sections 1 to 12; chapter 12, section 5")
+notebook = Notebook("12_elr", difficulty="hard", minutes=25, needs="chapter 02, sections 1 to 12; chapter 12, section 7")
 
 
 def was_lost(ctx: CheckContext) -> None:

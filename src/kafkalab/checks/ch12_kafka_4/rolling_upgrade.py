@@ -16,7 +16,7 @@ LEVEL = 30
 """The level of `FEATURE` that came with Kafka 4.3."""
 
 notebook = Notebook(
-    "12_rolling_upgrade", difficulty="medium", minutes=30, needs="chapter 02, sections 1 to 12; chapter 12, section 4"
+    "12_rolling_upgrade", difficulty="medium", minutes=30, needs="chapter 02, sections 1 to 12; chapter 12, section 6"
 )
 
 # -- new software -----------------------------------------------------------------------------------------------------
