@@ -171,19 +171,15 @@ class Cluster:
                 if taken is not None:
                     self._open(taken)
                 else:
-                    self.launch_on(self._make_backend(self.spec, Run.create("cluster")))
+                    self._backend = self._make_backend(self.spec, Run.create("cluster"))
+                    self._backend.launch()
+                    self._open(self._backend)
             except BaseException:
                 self._discard()
                 raise
             atexit.register(self._stop_quietly)
         running.announce(self)
         return self
-
-    def launch_on(self, backend: Backend) -> None:
-        """Start the cluster on a back end that was made for its spec; `start` is what learners call."""
-        self._backend = backend
-        backend.launch()
-        self._open(backend)
 
     def _open(self, backend: Backend) -> None:
         """Go on with a back end whose nodes were started."""

@@ -80,21 +80,12 @@ class _Process:
 
 
 class LocalBackend(Backend):
-    """Runs each node as a JVM of its own, with its listeners on loopback and its data in the run's folder.
-
-    Parameters
-    ----------
-    spec, run
-        As for every back end.
-    java_options
-        More options for each node's JVM.
-    """
+    """Runs each node as a JVM of its own, with its listeners on loopback and its data in the run's folder."""
 
     name = "local"
 
-    def __init__(self, spec: ClusterSpec, run: Run, java_options: tuple[str, ...] | None = None) -> None:
+    def __init__(self, spec: ClusterSpec, run: Run) -> None:
         super().__init__(spec, run)
-        self._java_options = java_options
         self._processes: dict[int, _Process] = {}
         self._identities: dict[int, Identity] = {}
         self._changed: dict[int, dict[str, str]] = {}  # settings that a restart was given, by node
@@ -350,17 +341,15 @@ class LocalBackend(Backend):
         if self._destroyed:
             raise ClusterNotRunning(f"the cluster was stopped before {node_name(process.node)} could start")
         folder, log, version = self._folder(process.node.id), self._log(process.node.id), process.version
-        options: tuple[str, ...] | None = self._java_options
-        if options is None:
-            options = (f"-Xmx{self.spec.heap}", *JVM_OPTIONS, *archive_options(version))
-        options, classes = (*options, *self.spec.java_options), classpath(version)
+        options = (f"-Xmx{self.spec.heap}", *JVM_OPTIONS, *archive_options(version), *self.spec.java_options)
+        classes = classpath(version)
         if "GSSAPI" in (folder / "server.properties").read_text():
             jars, more = gssapi_support()
             classes, options = os.pathsep.join([classes, *map(str, jars)]), (*options, *more)
         process.logged = log.stat().st_size if log.exists() else 0
         with open_private(folder / "output.log") as output:
             process.child = subprocess.Popen(
-                [str(java_command()), *(o.replace("{node}", str(process.node.id)) for o in options),
+                [str(java_command()), *options,
                  f"-Dlog4j2.configurationFile={NODE_LOG_SETTINGS}", f"-Dkafkalab.log={log}",
                  # Libraries unpack native code there, and leave it behind when they are killed.
                  f"-Djava.io.tmpdir={self._temporary(process.node.id)}",
