@@ -116,7 +116,7 @@ class LocalBackend(Backend):
             process.handle()  # takes leave of ended children
 
     def add(self, node: Node) -> None:
-        require_memory(_MEMORY_OF_A_NODE, "one more broker")
+        require_memory(_MEMORY_OF_A_NODE, f"one more {'broker' if node.broker else 'controller'}")
         with self._lock:
             self._prepare(node)
             self._write_properties(self._processes[node.id])
@@ -215,6 +215,9 @@ class LocalBackend(Backend):
 
     def logs(self, node_id: int) -> str:
         return _read(self._log(node_id))
+
+    def settings_file(self, node_id: int) -> Path:
+        return self._folder(node_id) / "server.properties"
 
     def copy_log_dir(self, node_id: int, target: Path, topics: Collection[str] = ()) -> None:
         if not topics:
@@ -326,13 +329,13 @@ class LocalBackend(Backend):
         endpoints = [
             Endpoint(name, f"{HOST}:{port}", f"{HOST}:{process.advertised[name]}") for name, port in process.bound.items()
         ]
-        voters = {i: self.address(i, CONTROLLER) for i, p in self._processes.items() if p.node.controller}
+        voters = {n.id: self.address(n.id, CONTROLLER) for n in self.spec.nodes() if n.controller}
         node = process.node
         secured = (self.keyring, self._identities[node.id]) if self.keyring else None
         settings = node_properties(
             self.spec, node, endpoints, voters, str(self._log_dir(node.id)), secured, self._changed.get(node.id)
         )
-        write_private(self._folder(node.id) / "server.properties", format_properties(settings))
+        write_private(self.settings_file(node.id), format_properties(settings))
 
     def _spawn(self, process: _Process) -> None:
         if self._destroyed:
