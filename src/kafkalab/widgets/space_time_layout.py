@@ -246,8 +246,8 @@ def _sent(verdict: Verdict, log: _Log, order: _Order, statuses: dict[Record, Sta
     for record in log.records:
         if record not in sent:
             lane, at = _lane(record), order.came(record)
-            copied = record is not log.copies[record.topic, record.value][0]
-            alone[lane].append(Arrow(lane, lane, at, at, record, statuses.get(record, "duplicate" if copied else "right")))
+            is_copy = record is not log.copies[record.topic, record.value][0]
+            alone[lane].append(Arrow(lane, lane, at, at, record, statuses.get(record, "duplicate" if is_copy else "right")))
     yield from alone.values()
 
 
