@@ -179,7 +179,7 @@ back = notebook.check(
     "12_tiered_back",
     "Find every acknowledged record",
     hints=(
-        "cluster.remote_tier.reconnect() undoes cut_off().",
+        "cluster.remote_tier.reconnect() lets brokers reach the tier again.",
         "The brokers try again by themselves. Wait as in part 1, for another offset.",
     ),
 )
