@@ -14,6 +14,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,18 +25,17 @@ from typing import TypeVar
 from urllib.request import urlopen
 
 import psutil
-from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka import AcknowledgeType, Consumer, Producer, ShareConsumer, TopicPartition
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic, ResourceType
 from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.table import Table
 
 from kafkalab import Cluster, ConsoleConsumer, LogMicroscope, SchemaRegistry, wait_until
 from kafkalab.cluster import Listener
-from kafkalab.cluster.backends.local import LocalBackend
 from kafkalab.distribution import TOOLS, classpath, java_command, tools_dir
 from kafkalab.errors import BackendUnavailable
-from kafkalab.lifeline import Run, marked_processes
+from kafkalab.lifeline import marked_processes
 from kafkalab.security import Security
 from kafkalab.spark import kafka_options
 from kafkalab.spark.session import start_session
@@ -46,7 +46,8 @@ ROOT = Path(__file__).parent.parent
 
 T = TypeVar("T")
 TOPIC = "bench"
-PLAIN = ("-Xmx256m",)  # a JVM as it comes, for comparison
+# A JVM as it comes, for comparison.
+PLAIN = ("-Xmx256m", "-Xss1m", "-XX:-UseSerialGC", "-XX:+UseG1GC", "-XX:TieredStopAtLevel=4", "-XX:+UsePerfData", "-Xshare:off")
 
 
 @dataclass
@@ -98,17 +99,12 @@ def in_sync(cluster: Cluster) -> None:
 
 
 @contextmanager
-def started(java_options: tuple[str, ...] | None = None) -> Iterator[tuple[Cluster, float]]:
+def started(java_options: tuple[str, ...] = ()) -> Iterator[tuple[Cluster, float]]:
     """A cluster with the topic, and the seconds that both took."""
-    cluster = Cluster(3, backend="local")
     began = time.perf_counter()
-    backend = LocalBackend(cluster.spec, Run.create("bench"), java_options)
-    try:
-        cluster.launch_on(backend)
+    with Cluster(3, backend="local", java_options=java_options) as cluster:
         make_topic(cluster)
         yield cluster, time.perf_counter() - began
-    finally:
-        cluster.stop()
 
 
 def bench_start() -> list[Figure]:
@@ -201,7 +197,9 @@ def bench_reading() -> list[Figure]:
     }
     with Cluster(1, backend="local") as cluster, tempfile.TemporaryDirectory() as folder:
         fill_for_reading(cluster)
-        spark = start_session("bench", LONG_RUNNING)
+        os.environ["_JAVA_OPTIONS"] = " ".join(LONG_RUNNING)  # what Java reads last
+        spark = start_session("bench")
+        del os.environ["_JAVA_OPTIONS"]
         spark.conf.set("spark.sql.sources.useV1SourceList", "")  # else a batch goes the old way, with an object per row
         readers = {
             "Kafka's tool": lambda: read_with_tool(cluster),
@@ -519,6 +517,112 @@ def bench_microscope() -> list[Figure]:
     return [figure]
 
 
+PER_TRANSACTION = (1, 10, 100, 1000)
+
+
+def bench_transactions() -> list[Figure]:
+    """Records a second without transactions, and in transactions of several sizes, by turns."""
+    plain = Figure("producer without transactions", None, "records/s")
+    figures = [Figure(f"the same, {size:,} records per transaction", None, "records/s") for size in PER_TRANSACTION]
+    with Cluster(3, backend="local") as cluster:
+        make_topic(cluster)
+        producers = {size: Producer(cluster.client_config(transactional_id=f"bench-{size}")) for size in PER_TRANSACTION}
+        without = Producer(cluster.client_config(enable_idempotence=True))
+        for producer in producers.values():
+            producer.init_transactions()
+        send(without, b"x" * RECORD_BYTES, 20_000)  # warm-up
+        for _ in range(5):
+            plain.values.append(20_000 / timed(lambda: send(without, b"x" * RECORD_BYTES, 20_000)))
+            for (size, producer), figure in zip(producers.items(), figures, strict=True):
+                transactions = max(20_000 // size // 100, 10)
+                took = timed(partial(send_in_transactions, producer, size, transactions))
+                figure.values.append(size * transactions / took)
+    return [plain, *figures]
+
+
+def send_in_transactions(producer: Producer, size: int, transactions: int) -> None:
+    """Commit so many transactions of so many records each."""
+    for _ in range(transactions):
+        producer.begin_transaction()
+        for _ in range(size):
+            producer.produce(TOPIC, b"x" * RECORD_BYTES)
+        producer.commit_transaction()
+
+
+JOBS, WORKERS, JOB_SECONDS = 20, 4, 0.5
+
+
+def bench_share() -> list[Figure]:
+    """Twenty jobs of half a second on one partition, four workers: a classic consumer group and a share group by turns."""
+    figure = Figure("share group, faster than a classic group: 20 jobs of 0.5 s, 4 workers", 3, "×", at_least=True)
+    impatient = {"heartbeat.interval.ms": 500, "min.heartbeat.interval.ms": 500}
+    settings = {f"group.share.{name}": value for name, value in impatient.items()}
+    with Cluster(1, backend="local", settings=settings) as cluster:
+        for number in range(5):
+            took = {kind: timed_jobs(cluster, kind, f"{kind}-{number}") for kind in ("classic", "share")}
+            figure.values.append(took["classic"] / took["share"])
+    return [figure]
+
+
+def timed_jobs(cluster: Cluster, kind: str, group: str) -> float:
+    """Seconds from the first job sent to the last one done; the workers are members before."""
+    admin = AdminClient(cluster.client_config())
+    admin.create_topics([NewTopic(group, 1, 1)])[group].result()
+    if kind == "share":
+        begin = ConfigEntry("share.auto.offset.reset", "earliest", incremental_operation=AlterConfigOpType.SET)
+        resource = ConfigResource(ResourceType.GROUP, group, incremental_configs=[begin])
+        admin.incremental_alter_configs([resource])[resource].result()
+    done: set[str] = set()
+    ending = threading.Event()
+    work = {"classic": work_classic, "share": work_shared}[kind]
+    threads = [threading.Thread(target=work, args=(cluster, group, done, ending)) for _ in range(WORKERS)]
+    for thread in threads:
+        thread.start()
+    look = {"classic": lambda: cluster.describe().groups.get(group), "share": lambda: cluster.share_group(group)}[kind]
+
+    def all_there() -> bool:
+        found = look()
+        return found is not None and found.state == "Stable" and len(found.members) == WORKERS
+
+    wait_until(all_there, 60, "the members", last_seen=look)
+    producer = Producer(cluster.client_config())
+    began = time.perf_counter()
+    for number in range(JOBS):
+        producer.produce(group, f"job {number}")
+        producer.flush()  # a batch each: a broker hands out whole batches
+    wait_until(lambda: len(done) == JOBS, 120, "all jobs", last_seen=lambda: done, interval=0.01)
+    took = time.perf_counter() - began
+    ending.set()
+    for thread in threads:
+        thread.join()
+    return took
+
+
+def work_classic(cluster: Cluster, group: str, done: set[str], ending: threading.Event) -> None:
+    """A member of a consumer group."""
+    consumer = Consumer(cluster.client_config(group_id=group, auto_offset_reset="earliest", enable_auto_commit=False))
+    consumer.subscribe([group])
+    while not ending.is_set():
+        if (record := consumer.poll(0.1)) is not None and record.error() is None:
+            ending.wait(JOB_SECONDS)
+            done.add(record.value().decode())
+            consumer.commit(record, asynchronous=False)
+    consumer.close()
+
+
+def work_shared(cluster: Cluster, group: str, done: set[str], ending: threading.Event) -> None:
+    """A member of a share group."""
+    consumer = ShareConsumer(cluster.client_config(group_id=group, share_acknowledgement_mode="explicit", max_poll_records=1))
+    consumer.subscribe([group])
+    while not ending.is_set():
+        for record in consumer.poll(0.1):
+            ending.wait(JOB_SECONDS)
+            done.add(record.value().decode())
+            consumer.acknowledge(record, AcknowledgeType.ACCEPT)
+        consumer.commit_sync(10)
+    consumer.close()
+
+
 ROWS = {
     "start": bench_start,
     "tool": bench_tool,
@@ -529,6 +633,8 @@ ROWS = {
     "tls": bench_tls,
     "registry": bench_registry,
     "microscope": bench_microscope,
+    "transactions": bench_transactions,
+    "share": bench_share,
     "docker": bench_docker,
     "notebooks": bench_notebooks,
     "setup": bench_setup,

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from contract_support import configs, count_records, in_sync, make_topic, send
 from kafkalab import Cluster, wait_until
 from kafkalab.cluster.wire import BrokerConnection, Metadata
-from kafkalab.errors import UnknownBroker
+from kafkalab.errors import BrokerNotRunning, UnknownBroker
 
 # Who is cut off gives up its connection after each second, not each other one.
 SETTINGS = {"num.partitions": 5, "num.io.threads": 3, "controller.quorum.request.timeout.ms": 1000}
@@ -89,3 +91,34 @@ def test_two_of_three_fail_at_once(dedicated: Cluster, first: str, second: str) 
     getattr(dedicated, MEND[second])(1)
     in_sync(dedicated, topic)
     assert count_records(dedicated, topic) == 10
+
+
+def properties(path: Path) -> dict[str, str]:
+    pairs = (line.partition("=") for line in path.read_text().splitlines() if line and not line.startswith("#"))
+    return {name: value for name, _, value in pairs}
+
+
+def test_a_controller_is_added_and_comes_back(make_cluster: Callable[..., Cluster]) -> None:
+    """First it follows the log, and once it was added it votes: it comes back with its log, and with its vote."""
+    cluster = make_cluster(1, controllers=1).start()
+    assert cluster.add_controller() == 101
+    seen = cluster.describe(groups=False).brokers[101]
+    assert (seen.state, seen.address, seen.voter) == ("up", "", False)
+    settings = properties(cluster.controller_config(101))
+    own = properties(Path(settings["log.dirs"], "meta.properties"))
+    assert (settings["node.id"], own["node.id"]) == ("101", "101")
+
+    tools = ["--bootstrap-server", cluster.bootstrap_servers]
+    subprocess.run(["kafka-features.sh", *tools, "upgrade", "--feature", "kraft.version=1"], check=True)
+    config = str(cluster.controller_config(101))
+    subprocess.run(["kafka-metadata-quorum.sh", *tools, "--command-config", config, "add-controller"], check=True)
+    both = cluster.wait_for(lambda view: all(view.brokers[i].voter for i in (100, 101)) and view, "two voters")
+    assert both.controller == 100
+    cluster.kill(101)
+    with pytest.raises(BrokerNotRunning):
+        cluster.kill(101)
+    cluster.wait_for(lambda view: view.controller is None, "no majority: one of two is none")
+    cluster.restart(101)
+    view = cluster.describe(groups=False)
+    assert view.controller in (100, 101) and view.brokers[101].voter
+    assert cluster.add_broker() == 1  # somebody registers it

@@ -248,13 +248,15 @@ def test_describe_shows_groups_and_goes_on_when_their_coordinator_dies(shared: C
             lambda v: v if all(v.groups[group].state == "Stable" for group in consumers) else None, "stable groups", groups=True
         )
         assert [m.partitions for group in consumers for m in view.groups[group].members] == [((topic, 0),)] * 2
+        described = [(view.groups[group].protocol, view.groups[group].assignor) for group in consumers]
+        assert described == [("classic", "range"), ("consumer", "uniform")]
         assert lags(view) == [0, 0]
         assert send(shared, topic, 5) == [None] * 5
         shared.wait_for(lambda v: lags(v) == [5, 5], "a lag of 5", groups=True)
 
         admin = AdminClient(shared.client_config())
-        described = admin.describe_consumer_groups([*consumers])
-        (coordinator,) = {described[group].result().coordinator.id for group in consumers}
+        futures = admin.describe_consumer_groups([*consumers])
+        (coordinator,) = {futures[group].result().coordinator.id for group in consumers}
         shared.kill(coordinator)
         shared.wait_for(
             lambda v: not v.silent and v.brokers[coordinator].state == "dead" and consumers.keys() <= v.groups.keys(),
@@ -300,4 +302,8 @@ def test_attached(shared: Cluster) -> None:
                 verb(0)
         with pytest.raises(FaultsUnsupported):
             attached.add_broker()
+        with pytest.raises(FaultsUnsupported):
+            attached.add_controller()
+        with pytest.raises(BackendUnavailable, match="settings of an attached cluster"):
+            attached.controller_config(0)
     assert shared.describe().brokers[0].state == "up"

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from kafkalab import Cluster
+from kafkalab.cluster.spec import Node
 from kafkalab.errors import BrokerFailed, WaitTimeout
 
 
@@ -35,6 +36,7 @@ def noted(cluster: Cluster) -> list[tuple[str, int]]:
         ("terminate", lambda cluster: cluster.stop_broker(0)),
         ("revive", lambda cluster: cluster.restart(0)),
         ("add", lambda cluster: cluster.add_broker()),
+        ("add", lambda cluster: cluster.add_controller()),
     ],
 )
 def test_a_verb_that_fails_is_no_fault(cluster: Cluster, part: str, verb: Callable[[Cluster], None]) -> None:
@@ -50,6 +52,13 @@ def test_a_verb_that_fails_is_no_fault(cluster: Cluster, part: str, verb: Callab
         verb(cluster)
     assert seen == [2]  # while it was under way it was noted
     assert noted(cluster) == [("kill", 1)]
+
+
+def test_a_controller_that_is_added_gets_the_next_id(cluster: Cluster) -> None:
+    added: list[Node] = []
+    cluster._backend.add = added.append  # type: ignore[union-attr,method-assign]
+    assert cluster.add_controller() == 100
+    assert added == [Node(100, broker=False, controller=True)]
 
 
 def test_a_verb_that_ran_out_of_time_is_one(cluster: Cluster) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import shutil
 import subprocess
@@ -23,7 +24,7 @@ from kafkalab.distribution import (
 from kafkalab.distribution import archive as archive_module
 from kafkalab.distribution.jars import ensure_jars, locked_jars
 from kafkalab.distribution.shared import PREPARING_VARIABLE, made_by_one, mark_used, sweep
-from kafkalab.errors import KafkaLabError
+from kafkalab.errors import JavaError, KafkaLabError
 from kafkalab.waiting import wait_until
 
 LONG_AGO = time.time() - 90 * 86_400
@@ -195,11 +196,13 @@ def test_jars_of_another_version() -> None:
 
 
 @pytest.fixture
-def small(cache: Path) -> ClassDataArchive:
+def small(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ClassDataArchive:
     """An archive of a few of Java's own classes."""
-    archive = ClassDataArchive("small", "content")
-    (cache / "some.txt").write_text("java/lang/Object id: 0\njava/lang/String id: 1\n")
-    archive.write("", [cache / "some.txt"])
+    recorded = tmp_path / "small.txt.gz"
+    recorded.write_bytes(gzip.compress(b"java/lang/Object\njava/lang/String\n"))
+    monkeypatch.setattr(ClassDataArchive, "_list", recorded)
+    archive = ClassDataArchive("small", "content", "small")
+    archive.make("")
     return archive
 
 
@@ -224,12 +227,44 @@ def test_a_damaged_archive_is_noticed_and_made_anew(small: ClassDataArchive, cap
     assert done.returncode == 0, done.stderr
 
 
-def test_one_that_cannot_be_made_anew_is_removed(small: ClassDataArchive, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_that_cannot_be_made_anew_is_removed(
+    small: ClassDataArchive, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise JavaError("out of memory")
+
     flip_bits(small.path)
-    small.class_list.write_text("nonsense")
+    monkeypatch.setattr(ClassDataArchive, "_write", fail)
     assert small.options("") == []
     assert not small.exists()
-    assert "`kafkalab fetch` makes it" in capsys.readouterr().err
+    assert "JVMs start slowly without it: out of memory" in capsys.readouterr().err
+
+
+def test_what_another_java_recorded_of_lambdas_is_left_out(small: ClassDataArchive, monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[list[str]] = []
+
+    def write(_: ClassDataArchive, classes: str, lines: list[str]) -> None:
+        written.append(lines)
+        if any(line.startswith("@") for line in lines):
+            raise JavaError("crashed")
+
+    content = gzip.compress(b"java/lang/Object\n@lambda-proxy java/lang/Object x\n")
+    small._list.write_bytes(content)
+    monkeypatch.setattr(ClassDataArchive, "_write", write)
+    small.make("")
+    assert written == [["java/lang/Object", "@lambda-proxy java/lang/Object x"], ["java/lang/Object"]]
+    written.clear()
+    ClassDataArchive("older", "content", "small", with_lambdas=False).make("")
+    assert written == [["java/lang/Object"]]
+
+
+@pytest.mark.parametrize("name", ["kafka", "spark", "registry"])
+def test_lists_of_classes_name_no_place_of_a_machine(name: str) -> None:
+    lines = (
+        gzip.decompress((Path(archive_module.__file__).parent / f"recorded/{name}.txt.gz").read_bytes()).decode().splitlines()
+    )
+    assert len(lines) > 5000
+    assert not [line for line in lines if " source: " in line or line.startswith("/")]
 
 
 def test_damage_that_left_no_trace_is_noticed_by_a_thorough_look(

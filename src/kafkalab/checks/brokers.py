@@ -1,4 +1,4 @@
-"""What checks ask of nodes: whether they run, and what was done to them."""
+"""What checks ask of nodes: whether they run, on which feature levels they agree, and what was done to them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.wording import listed_brokers
 from kafkalab.cluster.view import BrokerView, ClusterView
 
-__all__ = ["DOWN", "all_up", "are_up", "faulted", "is_down", "isolated", "nodes"]
+__all__ = ["DOWN", "all_up", "are_up", "faulted", "has_level", "is_down", "isolated", "nodes"]
 
 DOWN = ("dead", "stopped")
 """States of a node whose process has ended."""
@@ -61,5 +61,16 @@ def is_down(broker: int) -> Callable[[CheckContext], None]:
         if others := [i for i, node in found.items() if node.state in DOWN]:
             raise Unmet(f"{listed_brokers(others).capitalize()} is down, but broker {broker} is {found[broker].state}.")
         raise Unmet(f"Broker {broker} is {found[broker].state}.")
+
+    return probe
+
+
+def has_level(feature: str, level: int) -> Callable[[CheckContext], None]:
+    """Asks whether every broker says that this level of a feature is finalized; 0 is off."""
+
+    def probe(ctx: CheckContext) -> None:
+        for broker, features in ctx.cluster.features().items():
+            if (found := features.finalized.get(feature, 0)) != level:
+                raise Unmet(f"Broker {broker} says that {feature} is finalized at level {found}, not {level}.")
 
     return probe

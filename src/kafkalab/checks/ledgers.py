@@ -1,13 +1,16 @@
-"""What checks ask of ledgers: which records a producer was told are written, and whether they are."""
+"""What checks ask of ledgers: which records a producer was told are written, when, and whether they are."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, cast
 
 from kafkalab.checks.context import CheckContext, Unmet
+from kafkalab.checks.topics import existing
+from kafkalab.checks.wording import counted
 
-__all__ = ["Entry", "Ledger", "ledger_of"]
+__all__ = ["Entry", "Ledger", "is_complete", "ledger_of", "wrote_throughout"]
 
 
 class Entry(Protocol):
@@ -58,3 +61,42 @@ def ledger_of(ctx: CheckContext, topic: str) -> Ledger:
     if not hasattr(ledgers[topic], "entries"):
         raise Unmet(f"`ledgers[{topic!r}]` should be a LedgerProducer, not {type(ledgers[topic]).__name__}.")
     return cast(Ledger, ledgers[topic])
+
+
+def wrote_throughout(topic: str, *verbs: str) -> Callable[[CheckContext], None]:
+    """Asks whether a ledger has records from before the first time that one of these verbs was used, and from after the last.
+
+    They were used, as another requirement asks.
+    """
+
+    def probe(ctx: CheckContext) -> None:
+        used = [fault for fault in ctx.cluster.faults if fault.verb in verbs]
+        acknowledged = [entry.at for entry in ledger_of(ctx, topic).entries]
+        if not acknowledged or min(acknowledged) > used[0].at:
+            raise Unmet(f"The ledger has no record from before the first {used[0].verb}. Start the producer first.")
+        if max(acknowledged) < used[-1].at:
+            raise Unmet(f"The ledger ends before the last {used[-1].verb}. Let the producer go on until all nodes are back.")
+
+    return probe
+
+
+def is_complete(topic: str) -> Callable[[CheckContext], None]:
+    """Asks whether a topic has each record of its ledger once, and its producer gave none up."""
+
+    def probe(ctx: CheckContext) -> None:
+        existing(ctx, topic)
+        ledger, there = ledger_of(ctx, topic), Counter(ctx.values(topic))
+        if missing := sum(entry.value not in there for entry in ledger.entries):
+            raise Unmet(
+                f"{counted(missing, 'acknowledged record')} can't be found in {topic}. Did the producer ask for acks='all'?"
+            )
+        if twice := sum(number > 1 for number in there.values()):
+            raise Unmet(
+                f"{counted(twice, 'record')} can be found more than once. Which setting prevents that when a producer retries?"
+            )
+        if ledger.failed:
+            raise Unmet(
+                f"The producer gave {counted(ledger.failed, 'record')} up. How many replicas were in sync at that time?"
+            )
+
+    return probe

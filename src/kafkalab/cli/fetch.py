@@ -66,44 +66,42 @@ def _jars(title: str, group: str) -> Step:
 
 
 def _older_kafka(version: str) -> Step:
-    from kafkalab.distribution import archive_options, ensure_jars, faulty_jars, kafka_archive
+    from kafkalab.distribution import classpath, ensure_jars, faulty_jars, kafka_archive
 
     def is_done() -> bool:
         return not faulty_jars("kafka", version) and kafka_archive(version).is_whole(thoroughly=True)
 
     def make(report: Report) -> None:
         ensure_jars("kafka", report, version)
-        archive_options(version)  # makes the archive
+        kafka_archive(version).make(classpath(version))
 
     return Step(f"Kafka {version}", "MB", is_done, make)
 
 
 def steps() -> list[Step]:
     """All steps, in the order in which they build on each other."""
-    from kafkalab.distribution import install_tools, kafka_archive
+    from kafkalab.distribution import classpath, install_tools, kafka_archive
 
     def spark_is_archived() -> bool:
         from kafkalab.spark.archive import spark_archive
 
         return spark_archive().is_whole(thoroughly=True)
 
-    def train_spark(report: Report) -> None:
-        from kafkalab.spark.training import train_archive
+    def archive_spark(report: Report) -> None:
+        from kafkalab.spark import archive
 
-        train_archive(report)
+        archive.spark_archive().make(archive.classpath(), report)
 
-    def train(report: Report) -> None:
-        from kafkalab.cluster.training import train_archive  # only when there is something to train
-
-        train_archive(report)
+    def archive_kafka(report: Report) -> None:
+        kafka_archive().make(classpath(), report)
 
     return [
         _jars("Kafka's jars", "kafka"),
         _jars("Spark's Kafka connector", "spark"),
-        Step("Kafka's class-data archive", "steps", lambda: kafka_archive().is_whole(thoroughly=True), train),
+        Step("Kafka's class-data archive", "steps", lambda: kafka_archive().is_whole(thoroughly=True), archive_kafka),
         # A few small scripts; those that are right already are left alone.
         Step("command-line tools", "steps", lambda: False, lambda report: install_tools()),
-        Step("Spark's class-data archive", "steps", spark_is_archived, train_spark),
+        Step("Spark's class-data archive", "steps", spark_is_archived, archive_spark),
     ]
 
 

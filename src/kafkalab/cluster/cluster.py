@@ -18,7 +18,7 @@ from kafkalab.cluster.log_reader import LogReader
 from kafkalab.cluster.observer import RUNNING, Observer
 from kafkalab.cluster.remote_tier import RemoteTier
 from kafkalab.cluster.secured import ClusterSecurity
-from kafkalab.cluster.spec import ClusterSpec, Listener, require_version
+from kafkalab.cluster.spec import FIRST_CONTROLLER_ID, ClusterSpec, Listener, Node, require_version
 from kafkalab.cluster.view import BrokerState, ClusterView, Fault, PartitionView, ShareGroupView
 from kafkalab.cluster.wire import Features
 from kafkalab.distribution import KAFKA_VERSION, keep_all_output, put_tools_on_path
@@ -177,19 +177,15 @@ class Cluster:
                 if taken is not None:
                     self._open(taken)
                 else:
-                    self.launch_on(self._make_backend(self.spec, Run.create("cluster")))
+                    self._backend = self._make_backend(self.spec, Run.create("cluster"))
+                    self._backend.launch()
+                    self._open(self._backend)
             except BaseException:
                 self._discard()
                 raise
             atexit.register(self._stop_quietly)
         running.announce(self)
         return self
-
-    def launch_on(self, backend: Backend) -> None:
-        """Start the cluster on a back end that was made for its spec; `start` is what learners call."""
-        self._backend = backend
-        backend.launch()
-        self._open(backend)
 
     def _open(self, backend: Backend) -> None:
         """Go on with a back end whose nodes were started."""
@@ -347,15 +343,28 @@ class Cluster:
 
     def add_broker(self) -> int:
         """Start one more broker and return its id. On return it is registered and unfenced, and leads nothing yet."""
+        return self._add(self.spec.broker, lambda node: node.broker)
+
+    def add_controller(self) -> int:
+        """Start one more dedicated controller and return its id. On return it has the metadata log, and doesn't vote.
+
+        ``kafka-metadata-quorum.sh add-controller`` makes it a voter, where the cluster's ``kraft.version`` is 1: see
+        `controller_config`.
+        """
+        return self._add(self.spec.controller, lambda node: not node.broker)
+
+    def _add(self, make: Callable[[int], Node], is_like: Callable[[Node], bool]) -> int:
+        """Start one more node, with the id that follows those of the nodes like it."""
         backend, observer = self._running()
         self._require_faults(backend)
-        with self._unless_stopped(backend, "a broker was added"):
-            with self._life:  # else two threads would give two brokers the same id
-                broker = max(i for i, node in backend.nodes().items() if node.broker) + 1
-                with self._noted("add", broker):
-                    backend.add(self.spec.broker(broker))
-            observer.wait_until_back(broker, START_TIMEOUT)
-        return broker
+        with self._unless_stopped(backend, "a node was added"):
+            with self._life:  # else two threads would give two nodes the same id
+                like = [i for i, node in backend.nodes().items() if is_like(node)]
+                added = max(like, default=FIRST_CONTROLLER_ID - 1) + 1  # there is always a broker
+                with self._noted("add", added):
+                    backend.add(make(added))
+            observer.wait_until_back(added, START_TIMEOUT)
+        return added
 
     def isolate(self, broker: int) -> None:
         """Cut a node off from its peers, in both directions. Clients still reach it.
@@ -482,6 +491,18 @@ class Cluster:
         settings = self.java_config(user, listener, mechanism)
         folder = private_folder(self.run.directory / "secrets" / "clients")
         return write_private(folder / f"{user}-{listener}-{mechanism}.properties", format_properties(settings))
+
+    def controller_config(self, controller: int) -> Path:
+        """A controller's own settings as a file, for ``kafka-metadata-quorum.sh --command-config … add-controller``.
+
+        The tool reads from it who the controller is: its id, its listener, and, in its data folder, the folder's id.
+
+        Raises
+        ------
+        UnknownBroker
+            When there is no node of that id.
+        """
+        return self._known(controller).settings_file(controller)
 
     @property
     def security(self) -> ClusterSecurity:

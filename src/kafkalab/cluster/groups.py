@@ -10,6 +10,7 @@ import contextlib
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 
 from kafka.protocol.admin import DescribeGroupsRequest, DescribeGroupsResponse, ListGroupsRequest, ListGroupsResponse
 from kafka.protocol.api_message import ApiMessage
@@ -91,10 +92,7 @@ class GroupReader:
             for leader, led in leaders.items():
                 with contextlib.suppress(OSError):
                     ends |= _ends(self._connection(brokers[leader]), led)
-        with_lag = {
-            id_: GroupView(id_, group.state, group.members, _lag(committed.get(id_, {}), ends))
-            for id_, group in sorted(groups.items())
-        }
+        with_lag = {id_: replace(group, lag=_lag(committed.get(id_, {}), ends)) for id_, group in sorted(groups.items())}
         return with_lag, frozenset(silent)
 
     def close(self) -> None:
@@ -135,7 +133,10 @@ def _classic(connection: BrokerConnection, ids: list[str]) -> dict[str, GroupVie
     )
     return {
         g.group_id: GroupView(
-            g.group_id, g.group_state, _members((m.member_id, m.client_id, _assigned(m.member_assignment)) for m in g.members)
+            g.group_id,
+            g.group_state,
+            _members((m.member_id, m.client_id, _assigned(m.member_assignment)) for m in g.members),
+            assignor=g.protocol_data,
         )
         for g in answer.groups
         if not g.error_code  # a group that was deleted in between
@@ -164,6 +165,8 @@ def _of_new_protocol(connection: BrokerConnection, ids: list[str]) -> dict[str, 
                 (m.member_id, m.client_id, [(t.topic_name, p) for t in m.assignment.topic_partitions for p in t.partitions])
                 for m in g.members
             ),
+            protocol="consumer",
+            assignor=g.assignor_name,
         )
         for g in answer.groups
         if not g.error_code

@@ -99,7 +99,8 @@ def node_properties(
     endpoints
         The node's listeners: those of the spec and `INTERNAL` for a broker, `CONTROLLER` for a controller.
     voters
-        ``host:port`` of the controller listener of each voter, as this node reaches it.
+        ``host:port`` of the controller listener of each voter that the cluster begins with, as this node reaches it. A
+        controller that isn't one of them finds the quorum there, and follows it as an observer.
     log_dir
         The node's data folder.
     secured
@@ -121,7 +122,6 @@ def node_properties(
     needed = {
         "process.roles": ",".join(roles),
         "node.id": str(node.id),
-        "controller.quorum.voters": ",".join(f"{i}@{address}" for i, address in voters.items()),
         "controller.listener.names": CONTROLLER,
         "listeners": ",".join(f"{e.listener}://{e.bind}" for e in endpoints),
         "advertised.listeners": ",".join(f"{e.listener}://{e.advertised}" for e in endpoints),
@@ -134,6 +134,10 @@ def node_properties(
         "share.coordinator.state.topic.replication.factor": copies,
         "share.coordinator.state.topic.min.isr": in_sync,
     }
+    if node.controller and node.id not in voters:
+        needed["controller.quorum.bootstrap.servers"] = ",".join(voters.values())
+    else:
+        needed["controller.quorum.voters"] = ",".join(f"{i}@{address}" for i, address in voters.items())
     if node.rack is not None:
         needed["broker.rack"] = node.rack
     if secured is not None:

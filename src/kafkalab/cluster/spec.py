@@ -13,11 +13,22 @@ from kafkalab.errors import NoSuperUser, UnknownListener
 from kafkalab.security.config import OBSERVER, Security
 from kafkalab.settings import as_text
 
-__all__ = ["CONTROLLER", "INTERNAL", "OBSERVER_LISTENER", "ClusterSpec", "Listener", "Node", "require_port", "require_version"]
+__all__ = [
+    "CONTROLLER",
+    "FIRST_CONTROLLER_ID",
+    "INTERNAL",
+    "OBSERVER_LISTENER",
+    "ClusterSpec",
+    "Listener",
+    "Node",
+    "require_port",
+    "require_version",
+]
 
 Protocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
 
 FIRST_CONTROLLER_ID = 100
+"""Id of the first dedicated controller; the next ones count on from it."""
 
 INTERNAL = "INTERNAL"
 """Listener that brokers use among themselves."""
@@ -212,7 +223,7 @@ class ClusterSpec:
         """All nodes: brokers first, then dedicated controllers."""
         voters = 0 if self.controllers else (3 if self.brokers >= 3 else 1)
         brokers = tuple(self.broker(i, controller=i < voters) for i in range(self.brokers))
-        return brokers + tuple(Node(FIRST_CONTROLLER_ID + i, broker=False, controller=True) for i in range(self.controllers))
+        return brokers + tuple(self.controller(FIRST_CONTROLLER_ID + i) for i in range(self.controllers))
 
     def listener(self, name: str) -> Listener:
         """The listener for clients of that name.
@@ -242,3 +253,7 @@ class ClusterSpec:
         """The broker with that id, which may be one that is added later."""
         rack = self.racks[node_id % len(self.racks)] if self.racks else None
         return Node(node_id, broker=True, controller=controller, rack=rack)
+
+    def controller(self, node_id: int) -> Node:
+        """The dedicated controller with that id, which may be one that is added later."""
+        return Node(node_id, broker=False, controller=True)

@@ -71,12 +71,18 @@ class GroupView:
         As Kafka reports them: ``Stable``, ``Empty``, ``PreparingRebalance`` …
     lag
         Per (topic, partition) with a committed offset: records between it and the end of the log.
+    protocol
+        How its members agree: ``classic``, or ``consumer`` (KIP-848).
+    assignor
+        Who shares the partitions out: ``range``, ``cooperative-sticky``, ``uniform`` … Empty while nobody does.
     """
 
     id: str
     state: str
     members: tuple[MemberView, ...]
     lag: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    protocol: Literal["classic", "consumer"] = "classic"
+    assignor: str = ""
 
 
 @dataclass(frozen=True)

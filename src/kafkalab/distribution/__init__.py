@@ -9,10 +9,8 @@ from kafkalab.distribution.archive import (
     ClassDataArchive,
     archive_options,
     archive_path,
-    build_archive,
     classpath,
     kafka_archive,
-    record_classes_option,
 )
 from kafkalab.distribution.commands import keep_all_output
 from kafkalab.distribution.gssapi import gssapi_support
@@ -35,7 +33,6 @@ __all__ = [
     "announce",
     "archive_options",
     "archive_path",
-    "build_archive",
     "classpath",
     "ensure_jars",
     "environment_dir",
@@ -54,7 +51,6 @@ __all__ = [
     "mirror_classpath",
     "put_tools_on_path",
     "random_uuid",
-    "record_classes_option",
     "spark_jars",
     "spark_java_command",
     "sweep",

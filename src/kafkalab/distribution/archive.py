@@ -11,52 +11,56 @@ whose jars have the same content, and every copy of the same Java.
 from __future__ import annotations
 
 import contextlib
+import gzip
 import hashlib
 import json
 import os
-import re
 import subprocess
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from kafkalab.distribution.jars import KAFKA_VERSION, ensure_jars, file_digest, lock_digest
 from kafkalab.distribution.java import java_command, java_identity
-from kafkalab.distribution.shared import announce, cache_folder, made_by_one, mark_used
-from kafkalab.errors import JavaError
+from kafkalab.distribution.shared import Report, announce, cache_folder, made_by_one, mark_used
+from kafkalab.errors import JavaError, KafkaLabError
 from kafkalab.paths import cache_dir
 
 __all__ = [
     "ClassDataArchive",
     "archive_options",
     "archive_path",
-    "build_archive",
     "classpath",
     "kafka_archive",
-    "record_classes_option",
 ]
 
 
 @dataclass(frozen=True)
 class ClassDataArchive:
-    """One archive in the cache, with its checksum and with the list of classes that it was made from.
+    """One archive in the cache, with its checksum.
 
     Attributes
     ----------
     name
         What its classes are from.
     content
-        All that it depends on beside the Java: another content, another archive.
+        All that it depends on beside the Java and the list of classes: another content, another archive.
+    recorded
+        The list of its classes, ``recorded/<this>.txt.gz`` beside this module; ``tools/class_lists.py`` records it.
+    with_lambdas
+        Whether the list was recorded with this very program. Which lambda became which class is that program's alone: Java
+        crashes over one that another version doesn't have.
     """
 
     name: str
     content: str
+    recorded: str
+    with_lambdas: bool = True
 
     @property
     def folder(self) -> Path:
         """Its place in the cache."""
-        key = hashlib.sha256(f"{self.content}{java_identity(java_command())}".encode()).hexdigest()[:12]
-        return cache_dir() / "archives" / f"{self.name}-{key}"
+        key = f"{self.content}{java_identity(java_command())}{self.with_lambdas}".encode() + self._list.read_bytes()
+        return cache_dir() / "archives" / f"{self.name}-{hashlib.sha256(key).hexdigest()[:12]}"
 
     @property
     def path(self) -> Path:
@@ -64,13 +68,12 @@ class ClassDataArchive:
         return self.folder / "classes.jsa"
 
     @property
-    def class_list(self) -> Path:
-        """Names of the classes in it."""
-        return self.folder / "classes.txt"
+    def _list(self) -> Path:
+        return Path(__file__).with_name("recorded") / f"{self.recorded}.txt.gz"
 
     @property
-    def _checksums(self) -> Path:
-        return self.folder / "checksums.json"
+    def _checksum(self) -> Path:
+        return self.folder / "checksum.json"
 
     def exists(self) -> bool:
         """Whether it was made; perhaps it was damaged since."""
@@ -85,7 +88,7 @@ class ClassDataArchive:
             Compute its SHA-256 again, even if nobody touched the file since that was last done.
         """
         try:
-            record = json.loads(self._checksums.read_text())
+            record = json.loads(self._checksum.read_text())
             status = self.path.stat()
             touched = [status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns]
             if record["touched"] == touched and not thoroughly:
@@ -110,51 +113,58 @@ class ClassDataArchive:
             The class path that it was made with.
         """
         mark_used(self.folder)
-        if self.exists() and not self.is_whole():
-            with made_by_one(self.folder, f"the class-data archive of {self.name}"):
-                if not self.is_whole():
-                    self._repair(classes)
         if not self.exists():
             return []
+        if not self.is_whole():
+            announce(f"the class-data archive of {self.name} is damaged; making it anew", 0, 1)
+            try:
+                self.make(classes)
+            except KafkaLabError as error:
+                announce(f"JVMs start slowly without it: {error}", 1, 1)
+                return []
         # Silent about an archive that does not fit: the JVM then goes on without it.
         return [f"-XX:SharedArchiveFile={self.path}", "-Xshare:auto", "-Xlog:disable", "-Xlog:all=error:stderr"]
 
-    def _repair(self, classes: str) -> None:
-        announce(f"the class-data archive of {self.name} is damaged; making it anew", 0, 1)
-        try:
-            lines = self.class_list.read_text()
-            intact = json.loads(self._checksums.read_text())["classes"] == hashlib.sha256(lines.encode()).hexdigest()
-        except (OSError, ValueError, KeyError):
-            intact = False
-        if intact:
-            self.write(classes, [self.class_list])
-        else:
-            self.path.unlink()
-            announce("it can't be made from here, and JVMs start slowly without it; `kafkalab fetch` makes it", 1, 1)
+    def make(self, classes: str, report: Report | None = None) -> None:
+        """Make it, unless it is whole (looked at thoroughly). On return it is in place.
 
-    def write(self, classes: str, class_lists: Iterable[Path]) -> Path:
-        """Write it, from the classes that trial runs recorded. On return it is in place, whole; an older one is replaced.
-
-        Call it within `made_by_one`.
+        If another process makes it just now, this one waits for that.
 
         Parameters
         ----------
         classes
             A class path.
-        class_lists
-            Files that `record_classes_option` had JVMs write.
+        report
+            Told when it is made, and of the wait.
 
         Raises
         ------
         JavaError
             When Java cannot write it; the message holds its reason.
         """
-        lines = dict.fromkeys(line for path in class_lists for line in _portable_lines(path.read_text()))
-        text = "\n".join(lines) + "\n"
+        with made_by_one(self.folder, f"the class-data archive of {self.name}", report):
+            if self.is_whole(thoroughly=True):
+                return
+            if report:
+                report("laying out its classes for quick starts", 0, 1)
+            self.path.unlink(missing_ok=True)  # none is better than a damaged one
+            lines = gzip.decompress(self._list.read_bytes()).decode().splitlines()
+            without_lambdas = [line for line in lines if not line.startswith("@")]
+            if not self.with_lambdas:
+                self._write(classes, without_lambdas)
+            else:
+                try:
+                    self._write(classes, lines)
+                except JavaError:  # another Java than the one that recorded them
+                    self._write(classes, without_lambdas)
+            if report:
+                report("laid out", 1, 1)
+
+    def _write(self, classes: str, lines: list[str]) -> None:
         cache_folder("archives", self.folder.name)
         mark_used(self.folder)
         draft, names, crash = (self.folder / f"draft-{os.getpid()}.{kind}" for kind in ("jsa", "txt", "crash"))
-        names.write_text(text)
+        names.write_text("\n".join(lines) + "\n")
         try:
             done = subprocess.run(
                 [java_command(), "-Xshare:dump", f"-XX:SharedClassListFile={names}", f"-XX:SharedArchiveFile={draft}",
@@ -165,31 +175,16 @@ class ClassDataArchive:
                 reason = done.stderr[-500:] or done.stdout[-500:]
                 raise JavaError(f"the class-data archive of {self.name} could not be written: {reason}")
             # First what tells whether it is whole: a crash in between leaves an archive that is made anew.
-            self._note({"archive": file_digest(draft), "classes": hashlib.sha256(text.encode()).hexdigest(), "touched": []})
-            names.replace(self.class_list)
+            self._note({"archive": file_digest(draft), "touched": []})
             draft.replace(self.path)
         finally:
             for file in (draft, names, crash):
                 file.unlink(missing_ok=True)
-        return self.path
 
     def _note(self, record: dict[str, object]) -> None:
-        draft = self._checksums.with_suffix(f".{os.getpid()}")
+        draft = self._checksum.with_suffix(f".{os.getpid()}")
         draft.write_text(json.dumps(record))
-        draft.replace(self._checksums)
-
-
-def _portable_lines(class_list: str) -> Iterable[str]:
-    # Class ids count per JVM, so lists of several JVMs can only be merged without them; classes of other loaders, which
-    # only ids can name, are left out.
-    for line in class_list.splitlines():
-        if " source: " not in line:
-            yield re.sub(r" id: \d+$", "", line)
-
-
-def record_classes_option(path: Path) -> str:
-    """JVM option that writes the names of all loaded classes to a file when the JVM ends."""
-    return f"-XX:DumpLoadedClassList={path}"
+        draft.replace(self._checksum)
 
 
 def classpath(version: str | None = None) -> str:
@@ -199,7 +194,8 @@ def classpath(version: str | None = None) -> str:
 
 def kafka_archive(version: str | None = None) -> ClassDataArchive:
     """The archive of brokers and tools of a version; without one, of the course's own."""
-    return ClassDataArchive(f"kafka-{version or KAFKA_VERSION}", lock_digest("kafka", version))
+    version = version or KAFKA_VERSION
+    return ClassDataArchive(f"kafka-{version}", lock_digest("kafka", version), "kafka", with_lambdas=version == KAFKA_VERSION)
 
 
 def archive_path(version: str | None = None) -> Path:
@@ -208,43 +204,15 @@ def archive_path(version: str | None = None) -> Path:
 
 
 def archive_options(version: str | None = None) -> list[str]:
-    """JVM options that use the archive; none if it was not built (yet): everything works, but starts slower.
+    """JVM options that use the archive; none if it was not made (yet): everything works, but starts slower.
 
-    Of another version than the course's own it is built on first use, from the classes that the own one has: most are the same.
+    That of another version than the course's own is made on first use.
     """
     archive = kafka_archive(version)
-    if version not in (None, KAFKA_VERSION) and not archive.exists():
-        _derive(archive, classpath(version))
+    if not archive.with_lambdas and not archive.exists():
+        announce(f"preparing {archive.name} for quick starts", 0, 1)
+        try:
+            archive.make(classpath(version))
+        except JavaError as error:
+            announce(f"{archive.name} will start slowly: {error}", 0, 1)
     return archive.options(classpath(version))
-
-
-def _derive(archive: ClassDataArchive, classes: str) -> None:
-    own = kafka_archive()
-    if not own.is_whole():
-        return
-    with made_by_one(archive.folder, f"the class-data archive of {archive.name}"):
-        if not archive.exists():
-            announce(f"preparing {archive.name} for quick starts", 0, 1)
-            # Which lambda became which class is the own version's: Java crashes over one that the other doesn't have.
-            lines = (line for line in own.class_list.read_text().splitlines() if not line.startswith("@"))
-            names = cache_folder("archives", archive.folder.name) / "from-the-own-version.txt"
-            names.write_text("\n".join(lines))
-            try:
-                archive.write(classes, [names])
-            except JavaError as error:
-                announce(f"{archive.name} will start slowly: {error}", 0, 1)
-            finally:
-                names.unlink()
-
-
-def build_archive(class_lists: Iterable[Path]) -> Path:
-    """Build the archive of the course's own version from the classes that trial runs recorded.
-
-    On return the archive is in place, whole; an older one for the same Java and jars is replaced.
-
-    Raises
-    ------
-    JavaError
-        When Java cannot write it; the message holds its reason.
-    """
-    return kafka_archive().write(classpath(), class_lists)

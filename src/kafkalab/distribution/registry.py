@@ -111,4 +111,4 @@ def registry_classpath(folder: Path) -> str:
 
 def registry_archive() -> ClassDataArchive:
     """The class-data archive of this registry."""
-    return ClassDataArchive("registry", _folder().name)
+    return ClassDataArchive("registry", _folder().name, "registry")

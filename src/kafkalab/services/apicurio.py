@@ -12,7 +12,7 @@ import psutil
 from kafkalab.cluster import Cluster
 from kafkalab.cluster.ports import HOST, reserve_port
 from kafkalab.cluster.resources import require_memory
-from kafkalab.distribution import JVM_OPTIONS, Report, java_command, made_by_one, record_classes_option
+from kafkalab.distribution import JVM_OPTIONS, Report, java_command
 from kafkalab.distribution.registry import REGISTRY_MAIN, ensure_registry, has_registry, registry_archive, registry_classpath
 from kafkalab.errors import RegistryFailed
 from kafkalab.services.answers import answers_well
@@ -65,9 +65,7 @@ class ApicurioServer:
         self._home = ensure_registry(self._report)
         archive = registry_archive()
         if not archive.exists():
-            with made_by_one(archive.folder, "the schema registry", self._report):
-                if not archive.exists():
-                    self._prepare()
+            archive.make(registry_classpath(self._home), self._report)
         self.revive()
 
     def revive(self) -> None:
@@ -101,17 +99,6 @@ class ApicurioServer:
         return int(psutil.Process(self._process.pid).memory_info().rss)
 
     # -- parts --------------------------------------------------------------------------------------------------
-
-    def _prepare(self) -> None:
-        """Run it once, note the classes that it loads, and lay them out in an archive: later starts take a third."""
-        classes = self._folder / "classes"
-        self._report("preparing the schema registry for quick starts", 0, 2)
-        self._spawn([record_classes_option(classes)])
-        self._await_ready()
-        self.terminate()
-        self._report("preparing the schema registry for quick starts", 1, 2)
-        registry_archive().write(registry_classpath(self._home), [classes])
-        self._report("preparing the schema registry for quick starts", 2, 2)
 
     def _spawn(self, options: list[str]) -> None:
         self._folder.mkdir(mode=0o700, exist_ok=True)
@@ -165,20 +152,12 @@ def is_prepared() -> bool:
 
 
 def prepare(report: Report) -> None:
-    """Download it and have it start quickly from now on, beside a cluster of one broker that is there for that alone.
+    """Download it and have it start quickly from now on.
 
     Raises
     ------
-    DownloadError, HashMismatch, RegistryFailed
-        Why it could not be had, or does not start.
+    DownloadError, HashMismatch, JavaError
+        Why it could not be had.
     """
-    ensure_registry(report)
-    archive = registry_archive()
-    if archive.exists() and not archive.is_whole(thoroughly=True):
-        archive.path.unlink()  # damage that left no trace in the file's times
-    with Cluster(1, backend="local") as cluster:
-        server = ApicurioServer(cluster, 0, cluster.run.directory / "registry", report)
-        try:
-            server.launch()
-        finally:
-            server.destroy()
+    home = ensure_registry(report)
+    registry_archive().make(registry_classpath(home))

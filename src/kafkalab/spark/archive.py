@@ -20,7 +20,7 @@ import pyspark
 from kafkalab.distribution import ClassDataArchive, environment_dir, spark_jars, spark_java_command
 from kafkalab.distribution.jars import FIXED_TIME
 
-__all__ = ["archive_options", "build_archive", "classpath", "spark_archive"]
+__all__ = ["archive_options", "classpath", "spark_archive"]
 
 
 def classpath() -> str:
@@ -41,23 +41,12 @@ def spark_archive() -> ClassDataArchive:
     jars = "".join(f"{jar.name} {jar.stat().st_size} {jar.stat().st_mtime_ns}\n" for jar in _jars())
     record = metadata.distribution("pyspark").read_text("RECORD") or ""  # each file's SHA-256, as pip installed it
     content = "\n".join(sorted(line for line in record.splitlines() if line.startswith("pyspark/jars/")))
-    return ClassDataArchive("spark", hashlib.sha256(f"{jars}{content}".encode()).hexdigest())
+    return ClassDataArchive("spark", hashlib.sha256(f"{jars}{content}".encode()).hexdigest(), "spark")
 
 
 def archive_options() -> list[str]:
     """JVM options that use the archive; none if it was not built."""
     return spark_archive().options(classpath())
-
-
-def build_archive(class_list: Path) -> Path:
-    """Build the archive from the classes that a trial run recorded; on return it is in place, whole.
-
-    Raises
-    ------
-    JavaError
-        When Java cannot write it; the message holds its reason.
-    """
-    return spark_archive().write(classpath(), [class_list])
 
 
 def _jars() -> list[Path]:

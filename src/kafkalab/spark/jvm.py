@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
@@ -44,7 +43,7 @@ _OPENED = (
 )
 
 
-def start_jvm(run: Run, memory: str, more_options: Sequence[str] = ()) -> ClientServer:
+def start_jvm(run: Run, memory: str) -> ClientServer:
     """Start Spark's JVM and connect to it.
 
     ``spark-submit`` would run a shell script and a second JVM first, and load the connector into a class loader of its
@@ -56,8 +55,6 @@ def start_jvm(run: Run, memory: str, more_options: Sequence[str] = ()) -> Client
         The JVM belongs to it, writes ``spark.log`` into its folder, and has its temporary files there.
     memory
         Java heap, as in ``-Xmx``.
-    more_options
-        Further options for the JVM.
 
     Raises
     ------
@@ -70,7 +67,7 @@ def start_jvm(run: Run, memory: str, more_options: Sequence[str] = ()) -> Client
     temporary = run.directory / "tmp"
     temporary.mkdir()
     address, log_file = run.directory / "gateway", run.directory / "spark.log"
-    command = [str(java), *_options(memory, temporary), *more_options, "-cp", classpath(), _MAIN]
+    command = [str(java), *_options(memory, temporary), "-cp", classpath(), _MAIN]
     with open(log_file, "wb") as log:
         process = _launch(command, run, address, log)
     try:

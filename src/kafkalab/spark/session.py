@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import weakref
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -100,22 +99,22 @@ def kafka_source_options(bootstrap_servers: str) -> dict[str, str]:
     }
 
 
-def start_session(name: str, jvm_options: Sequence[str] = ()) -> SparkSession:
-    """The session of this process; if there is none, start one, with these further options for its JVM."""
+def start_session(name: str) -> SparkSession:
+    """The session of this process; if there is none, start one."""
     _forget_dead_jvm()
     if SparkContext._active_spark_context is None:
-        _start(name, jvm_options)
+        _start(name)
     return SparkSession.builder.getOrCreate()
 
 
-def _start(name: str, jvm_options: Sequence[str]) -> None:
+def _start(name: str) -> None:
     global _run
     # Python functions in a query run on this Python: another one has other packages, or none.
     os.environ["PYSPARK_PYTHON"] = sys.executable
     gateway = None
     if SparkContext._gateway is None:
         _run = Run.create("spark")
-        gateway = start_jvm(_run, _MEMORY, jvm_options)
+        gateway = start_jvm(_run, _MEMORY)
     SparkContext(conf=_configuration(name), gateway=gateway)
     _remove_artifacts_folder(SparkSession.builder.getOrCreate())
 

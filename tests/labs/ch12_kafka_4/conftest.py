@@ -10,7 +10,13 @@ from confluent_kafka.admin import AdminClient
 from kafkalab import Cluster
 from support import BACKEND, empty
 
-IMPATIENT = {"heartbeat.interval.ms": 500, "min.heartbeat.interval.ms": 500, "min.record.lock.duration.ms": 1000}
+IMPATIENT = {
+    "group.share.heartbeat.interval.ms": 500,
+    "group.share.min.heartbeat.interval.ms": 500,
+    "group.share.min.record.lock.duration.ms": 1000,
+    "group.consumer.heartbeat.interval.ms": 300,
+    "group.consumer.min.heartbeat.interval.ms": 300,
+}
 
 
 GROUPS = ("share-workers", "shop", "couriers")
@@ -18,14 +24,13 @@ GROUPS = ("share-workers", "shop", "couriers")
 
 @pytest.fixture(scope="module")
 def _impatient() -> Iterator[Cluster]:
-    settings = {f"group.share.{name}": value for name, value in IMPATIENT.items()}
-    with Cluster(brokers=1, settings=settings, backend=BACKEND) as cluster:
+    with Cluster(brokers=1, settings=IMPATIENT, backend=BACKEND) as cluster:
         yield cluster
 
 
 @pytest.fixture
-def shared_out(_impatient: Cluster) -> Iterator[Cluster]:
-    """A broker whose share groups are as impatient as the lab's, without topics and groups of earlier tests."""
+def impatient(_impatient: Cluster) -> Iterator[Cluster]:
+    """A broker whose groups are as impatient as the labs', without topics and groups of earlier tests."""
     yield _impatient
     left = [group for group in GROUPS if _impatient.share_group(group)]
     admin = AdminClient(_impatient.client_config())

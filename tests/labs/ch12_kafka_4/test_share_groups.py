@@ -48,8 +48,8 @@ def settle(cluster: Cluster, topic: str, group: str, records: int) -> None:
         worker.wait_for(records)
 
 
-def test_four_workers(shared_out: Cluster, verdict: Verdict) -> None:
-    cluster = shared_out
+def test_four_workers(impatient: Cluster, verdict: Verdict) -> None:
+    cluster = impatient
     _, said = verdict(WORKERS, cluster)
     assert "There is no topic 'classic-jobs'" in said and "0 of 5" in said
     create(cluster, "reports", 1, 1)
@@ -78,8 +78,8 @@ def test_four_workers(shared_out: Cluster, verdict: Verdict) -> None:
         verdict.says("share-workers still has a lag of 1 in share-jobs", WORKERS, cluster)
 
 
-def test_three_workers_at_once_will_do(shared_out: Cluster, verdict: Verdict) -> None:
-    cluster = shared_out
+def test_three_workers_at_once_will_do(impatient: Cluster, verdict: Verdict) -> None:
+    cluster = impatient
     create(cluster, "reports", 1, 1)
     for topic in ("classic-jobs", "share-jobs"):
         create(cluster, topic, 1, 1)
@@ -106,8 +106,8 @@ def shop(order: str, *said: str) -> list[dict[str, object]]:
 
 
 @pytest.mark.parametrize("at_a_time", [1, 500])
-def test_a_shop_that_judges_well_passes(shared_out: Cluster, verdict: Verdict, at_a_time: int) -> None:
-    cluster = shared_out
+def test_a_shop_that_judges_well_passes(impatient: Cluster, verdict: Verdict, at_a_time: int) -> None:
+    cluster = impatient
     for topic in ("reports", "orders"):
         create(cluster, topic, 1, 1)
     set_group(cluster, "shop", share_delivery_count_limit="5")
@@ -133,8 +133,8 @@ def test_a_shop_that_judges_well_passes(shared_out: Cluster, verdict: Verdict, a
     verdict.passes(POISON, cluster)
 
 
-def test_a_shop_that_judges_badly(shared_out: Cluster, verdict: Verdict) -> None:
-    cluster = shared_out
+def test_a_shop_that_judges_badly(impatient: Cluster, verdict: Verdict) -> None:
+    cluster = impatient
     for topic in ("reports", "orders"):
         create(cluster, topic, 1, 1)
     set_group(cluster, "shop", share_delivery_count_limit="3")
@@ -148,8 +148,8 @@ def test_a_shop_that_judges_badly(shared_out: Cluster, verdict: Verdict) -> None
     verdict.says("order-5 was accepted, but nobody could charge it", POISON, cluster)
 
 
-def test_a_lock_that_times_out(shared_out: Cluster, verdict: Verdict) -> None:
-    cluster = shared_out
+def test_a_lock_that_times_out(impatient: Cluster, verdict: Verdict) -> None:
+    cluster = impatient
     _, said = verdict(LOCKS, cluster)
     assert "There is no topic 'parcels'" in said and "0 of 3" in said
     verdict.says("The share.record.lock.duration.ms of couriers is 30000", LOCKS, cluster)

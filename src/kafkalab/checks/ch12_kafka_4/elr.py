@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from kafkalab.checks.brokers import all_up, faulted, is_down
+from kafkalab.checks.brokers import all_up, faulted, has_level, is_down
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.lab import Notebook
 from kafkalab.checks.ledgers import ledger_of
@@ -16,7 +14,7 @@ __all__ = ["notebook"]
 SAFE, PLAIN = "safe", "plain"
 FEATURE = "eligible.leader.replicas.version"
 
-notebook = Notebook("12_elr", difficulty="hard", minutes=25, needs="chapter 02, sections 1 to 12; chapter 12, section 5")
+notebook = Notebook("12_elr", difficulty="hard", minutes=25, needs="chapter 02, sections 1 to 12; chapter 12, section 7")
 
 
 def was_lost(ctx: CheckContext) -> None:
@@ -25,17 +23,6 @@ def was_lost(ctx: CheckContext) -> None:
         raise Unmet("Broker 1 wasn't shut down in order yet. A broker that is killed can't say that its log is complete.")
     if 0 not in faulted(ctx, "kill"):
         raise Unmet("Broker 0 wasn't killed yet.")
-
-
-def level_is(level: int) -> Callable[[CheckContext], None]:
-    """Asks whether the cluster uses ELR (1), or doesn't (0)."""
-
-    def probe(ctx: CheckContext) -> None:
-        for broker, features in ctx.cluster.features().items():
-            if (found := features.finalized.get(FEATURE, 0)) != level:
-                raise Unmet(f"Broker {broker} says that {FEATURE} is finalized at level {found}, not {level}.")
-
-    return probe
 
 
 # -- with -------------------------------------------------------------------------------------------------------------
@@ -49,7 +36,7 @@ with_elr = notebook.check(
         "Only broker 1 comes back in this part.",
     ),
 )
-with_elr.requires("The cluster uses eligible leader replicas")(level_is(1))
+with_elr.requires("The cluster uses eligible leader replicas")(has_level(FEATURE, 1))
 lost = with_elr.requires("Broker 1 was stopped, and broker 0 killed")(was_lost)
 still_down = with_elr.requires("Broker 0 is still down", after=lost)(is_down(0))
 
@@ -74,7 +61,7 @@ without_elr = notebook.check(
         "When both brokers are lost, restart the one that you stopped, and look who leads.",
     ),
 )
-is_off = without_elr.requires("The cluster doesn't use eligible leader replicas")(level_is(0))
+is_off = without_elr.requires("The cluster doesn't use eligible leader replicas")(has_level(FEATURE, 0))
 was_lost_again = without_elr.requires("Broker 0 is down", after=is_off)(is_down(0))
 
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 from kafkalab.checks.brokers import all_up, are_up, faulted
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.lab import Notebook
-from kafkalab.checks.ledgers import ledger_of
-from kafkalab.checks.topics import existing, in_sync
-from kafkalab.checks.wording import counted
+from kafkalab.checks.ledgers import is_complete, wrote_throughout
+from kafkalab.checks.topics import in_sync
 
 __all__ = ["notebook"]
 
@@ -19,7 +16,7 @@ LEVEL = 30
 """The level of `FEATURE` that came with Kafka 4.3."""
 
 notebook = Notebook(
-    "12_rolling_upgrade", difficulty="medium", minutes=30, needs="chapter 02, sections 1 to 12; chapter 12, section 4"
+    "12_rolling_upgrade", difficulty="medium", minutes=30, needs="chapter 02, sections 1 to 12; chapter 12, section 6"
 )
 
 # -- new software -----------------------------------------------------------------------------------------------------
@@ -56,31 +53,12 @@ def all_are_new(ctx: CheckContext) -> None:
 brokers.requires("All replicas of payments are in sync", after=all_are_new)(in_sync(TOPIC))
 
 
-@brokers.requires("The producer wrote before the first restart, and after the last", after=all_were_restarted)
-def load_went_on(ctx: CheckContext) -> None:
-    restarts = [fault.at for fault in ctx.cluster.faults if fault.verb == "restart"]
-    acknowledged = [entry.at for entry in ledger_of(ctx, TOPIC).entries]
-    if not acknowledged or min(acknowledged) > restarts[0]:
-        raise Unmet("The ledger has no record from before the first restart. Start the producer first.")
-    if max(acknowledged) < restarts[-1]:
-        raise Unmet("The ledger ends before the last restart. Let the producer go on until all brokers are back.")
-
-
-@brokers.requires("No acknowledged record is missing, none is there twice, and none failed", after=load_went_on)
-def ledger_is_complete(ctx: CheckContext) -> None:
-    existing(ctx, TOPIC)
-    ledger, there = ledger_of(ctx, TOPIC), Counter(ctx.values(TOPIC))
-    if missing := sum(entry.value not in there for entry in ledger.entries):
-        raise Unmet(
-            f"{counted(missing, 'acknowledged record')} can't be found in {TOPIC}. Did the producer ask for acks='all'?"
-        )
-    if twice := sum(number > 1 for number in there.values()):
-        raise Unmet(
-            f"{counted(twice, 'record')} can be found more than once. Which setting prevents that when a producer retries?"
-        )
-    if ledger.failed:
-        raise Unmet(f"The producer gave {counted(ledger.failed, 'record')} up. How many replicas were in sync at that time?")
-
+load_went_on = brokers.requires("The producer wrote before the first restart, and after the last", after=all_were_restarted)(
+    wrote_throughout(TOPIC, "restart")
+)
+brokers.requires("No acknowledged record is missing, none is there twice, and none failed", after=load_went_on)(
+    is_complete(TOPIC)
+)
 
 # -- new levels -------------------------------------------------------------------------------------------------------
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from typing import Any
 
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
-from kafkalab.checks.context import CheckContext, Unmet, text_of
+from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.groups import read_everything
 from kafkalab.checks.lab import Notebook
+from kafkalab.checks.reports import reports_of
 from kafkalab.checks.topics import existing
 from kafkalab.checks.wording import counted
 from kafkalab.cluster import ShareGroupView
@@ -26,20 +26,6 @@ LIMIT, LOCK = "share.delivery.count.limit", "share.record.lock.duration.ms"
 notebook = Notebook(
     "12_share_groups", difficulty="medium", minutes=45, needs="chapter 04, sections 1 to 5; chapter 12, sections 1 to 3"
 )
-
-
-def reports(ctx: CheckContext, group: str) -> list[dict[str, Any]]:
-    """What the workers of a group reported, in order."""
-    existing(ctx, "reports")
-    found = []
-    for value in map(text_of, ctx.records("reports")):
-        try:
-            facts = json.loads(value)
-        except ValueError:
-            continue
-        if isinstance(facts, dict) and facts.get("group") == group:
-            found.append(facts)
-    return found
 
 
 def existing_share_group(ctx: CheckContext, group: str) -> ShareGroupView:
@@ -94,7 +80,7 @@ def one_partition_each(ctx: CheckContext) -> None:
 
 def done_once(ctx: CheckContext, group: str) -> list[dict[str, Any]]:
     """Reports of a group that must have done each of the twenty jobs, and none twice."""
-    found = [facts for facts in reports(ctx, group) if facts.get("job") in JOBS]
+    found = [facts for facts in reports_of(ctx, group) if facts.get("job") in JOBS]
     times = Counter(facts["job"] for facts in found)
     if missing := sorted(JOBS - times.keys()):
         raise Unmet(f"`reports` shows {counted(len(times), 'job')} of {group}, not 20. Nobody did {missing[0]}.")
@@ -154,7 +140,7 @@ def limit_is_set(ctx: CheckContext) -> None:
 
 def verdicts(ctx: CheckContext, order: str) -> list[str]:
     """How the learner's loop acknowledged a record each time that it was delivered."""
-    found = [str(facts.get("verdict")) for facts in reports(ctx, SHOP) if facts.get("order") == order]
+    found = [str(facts.get("verdict")) for facts in reports_of(ctx, SHOP) if facts.get("order") == order]
     if not found:
         raise Unmet(f"{SHOP} hasn't reported {order!r} yet. Did you send the orders and run the shop?")
     return found

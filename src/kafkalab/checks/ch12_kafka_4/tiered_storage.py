@@ -18,7 +18,7 @@ FIRST, ALL = 10, 20
 A_MINUTE = 60_000
 
 notebook = Notebook(
-    "12_tiered_storage", difficulty="medium", minutes=40, needs="chapter 05, sections 1 to 4; chapter 12, section 6"
+    "12_tiered_storage", difficulty="medium", minutes=40, needs="chapter 05, sections 1 to 4; chapter 12, section 8"
 )
 
 

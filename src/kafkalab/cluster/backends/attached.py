@@ -71,6 +71,9 @@ class AttachedBackend(Backend):
     def logs(self, node_id: int) -> str:
         raise BackendUnavailable("the logs of an attached cluster are where its brokers run")
 
+    def settings_file(self, node_id: int) -> Path:
+        raise BackendUnavailable("the settings of an attached cluster are where its brokers run")
+
     def copy_log_dir(self, node_id: int, target: Path, topics: Collection[str] = ()) -> None:
         raise BackendUnavailable("the data of an attached cluster is where its brokers run")
 

@@ -111,7 +111,7 @@ class Backend(ABC):
 
     @abstractmethod
     def add(self, node: Node) -> None:
-        """Start one more broker."""
+        """Start one more broker, or one more dedicated controller."""
 
     @abstractmethod
     def isolate(self, node_id: int) -> None:
@@ -167,6 +167,10 @@ class Backend(ABC):
     def renew_certificate(self, node_id: int) -> Path:
         """Put a new certificate where a node's key store is, and return that store's path as the node knows it."""
         raise FaultsUnsupported("the certificates of this cluster are not ours: make it with security=Security(…)")
+
+    @abstractmethod
+    def settings_file(self, node_id: int) -> Path:
+        """A node's settings as a file of this machine. The ``log.dirs`` in it has the node's ``meta.properties``."""
 
     @abstractmethod
     def copy_log_dir(self, node_id: int, target: Path, topics: Collection[str] = ()) -> None:

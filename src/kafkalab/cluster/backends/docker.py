@@ -44,6 +44,7 @@ from kafkalab.distribution import JVM_OPTIONS, KAFKA_VERSION, ensure_jars, forma
 from kafkalab.errors import BackendUnavailable, PortInUse
 from kafkalab.lifeline import RUN_LABEL, Run, reap
 from kafkalab.security.authority import Identity
+from kafkalab.security.files import private_folder, write_private
 from kafkalab.settings import format_properties
 from kafkalab.tar import mirror, unpack
 from kafkalab.waiting import wait_until
@@ -64,6 +65,7 @@ _FIRST_ADDRESS = 16
 
 # Where the image looks for settings besides its environment.
 _MOUNTED_SETTINGS = "/mnt/shared/config/server.properties"
+_START = "/opt/kafka/bin/kafka-server-start.sh"
 _IMAGE_USER = 1000
 _KEY_TABLE = re.compile(r'keyTab="([^"]+)"')
 
@@ -122,7 +124,7 @@ class DockerBackend(Backend):
         _side_by_side([partial(self._start, member) for member in self._members.values()])
 
     def add(self, node: Node) -> None:
-        require_resources(self._client, 1, "one more broker")
+        require_resources(self._client, 1, f"one more {'broker' if node.broker else 'controller'}")
         member = self._reserve(node)
         try:
             _side_by_side([lambda: self._start(member)])
@@ -228,6 +230,12 @@ class DockerBackend(Backend):
         container = self._container(node_id)
         began = self._client.api.inspect_container(container.id)["State"]["StartedAt"]
         return str(container.logs(since=datetime.fromisoformat(began).timestamp()), errors="replace")
+
+    def settings_file(self, node_id: int) -> Path:
+        folder = private_folder(self.run.directory / f"node-{node_id}")
+        self._mirror(self._container(node_id), f"{_DATA}/meta.properties", folder)
+        settings = {**self._settings(self._members[node_id]), "log.dirs": str(folder)}
+        return write_private(folder / "server.properties", format_properties(settings))
 
     def copy_log_dir(self, node_id: int, target: Path, topics: Collection[str] = ()) -> None:
         chunks, _ = self._container(node_id).get_archive(_DATA)
@@ -404,11 +412,16 @@ class DockerBackend(Backend):
         if self._destroyed.is_set():
             _remove(container)
 
+    def _is_first(self, node: Node) -> bool:
+        """Whether the image's own scripts can start this node: they know no quorum but one of fixed voters."""
+        return node.broker or node in self.spec.nodes()
+
     def _create(self, member: _Member, heir_of: Container | None = None) -> Container:
         """A node's container, not started yet; the data that it begins with are those of another one, or none."""
         name = f"node-{member.node.id}" if heir_of is None else f"node-{member.node.id}-{member.version}"
         return self._testcontainers.create(
             image_of(member.version),
+            None if self._is_first(member.node) else [_START, _MOUNTED_SETTINGS],
             name=self._network_name(name),
             environment=self._environment(),
             ports={f"{_FIRST_CLIENT_PORT + i}/tcp": (HOST, port) for i, port in enumerate(member.ports.values())},
@@ -447,12 +460,13 @@ class DockerBackend(Backend):
         return {**files, _MOUNTED_SETTINGS: format_properties(settings).encode()}
 
     def _storage(self, node: Node) -> dict[str, bytes]:
-        """A formatted data folder with the cluster's first users in it; the image's own scripts cannot make one."""
-        if self.keyring is None or not self.keyring.first_scram():
+        """A formatted data folder, where the image's own scripts cannot make one."""
+        first_users = self.keyring.first_scram() if self.keyring else ()
+        if not first_users and self._is_first(node):
             return {}
         with tempfile.TemporaryDirectory(dir=self.run.directory) as folder:
             formatted = Path(folder, "data")
-            format_log_dir(formatted, self._cluster_id, node.id, self.keyring.first_scram(), version=self.spec.version)
+            format_log_dir(formatted, self._cluster_id, node.id, first_users, version=self.spec.version)
             return {f"{_DATA}/{path.name}": path.read_bytes() for path in formatted.iterdir()}
 
     def _put(self, container: Container, files: Mapping[str, bytes]) -> None:
@@ -488,8 +502,7 @@ class DockerBackend(Backend):
             endpoints.append(Endpoint(INTERNAL, f":{_INTERNAL_PORT}", f"{own_address}:{_INTERNAL_PORT}"))
         if node.controller:
             endpoints.append(Endpoint(CONTROLLER, f":{_CONTROLLER_PORT}", f"{own_address}:{_CONTROLLER_PORT}"))
-        # A broker that is cut off still reaches its own controller. A dedicated controller, which advertises nothing, tells
-        # its peers the address that stands here.
+        # A broker that is cut off still reaches its own controller.
         voters = {
             n.id: f"{HOST if n.id == node.id and node.broker else self._peer_address(n.id)}:{_CONTROLLER_PORT}"
             for n in self.spec.nodes()
@@ -497,10 +510,7 @@ class DockerBackend(Backend):
         }
         secured = (self.keyring, member.identity) if self.keyring is not None and member.identity is not None else None
         tier = Tier([str(_TIER_JARS / jar.name) for jar in ensure_jars("tiered")], _TIER) if self.spec.tiered_storage else None
-        settings = {**_SETTINGS, **node_properties(self.spec, node, endpoints, voters, _DATA, secured, member.changed, tier)}
-        if not node.broker:
-            del settings["advertised.listeners"]  # the image refuses it for a dedicated controller
-        return settings
+        return {**_SETTINGS, **node_properties(self.spec, node, endpoints, voters, _DATA, secured, member.changed, tier)}
 
     def _environment(self) -> dict[str, str]:
         return {

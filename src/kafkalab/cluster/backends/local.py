@@ -81,21 +81,12 @@ class _Process:
 
 
 class LocalBackend(Backend):
-    """Runs each node as a JVM of its own, with its listeners on loopback and its data in the run's folder.
-
-    Parameters
-    ----------
-    spec, run
-        As for every back end.
-    java_options
-        More options for each node's JVM.
-    """
+    """Runs each node as a JVM of its own, with its listeners on loopback and its data in the run's folder."""
 
     name = "local"
 
-    def __init__(self, spec: ClusterSpec, run: Run, java_options: tuple[str, ...] | None = None) -> None:
+    def __init__(self, spec: ClusterSpec, run: Run) -> None:
         super().__init__(spec, run)
-        self._java_options = java_options
         self._processes: dict[int, _Process] = {}
         self._identities: dict[int, Identity] = {}
         self._changed: dict[int, dict[str, str]] = {}  # settings that a restart was given, by node
@@ -130,7 +121,7 @@ class LocalBackend(Backend):
             process.handle()  # takes leave of ended children
 
     def add(self, node: Node) -> None:
-        require_memory(_MEMORY_OF_A_NODE, "one more broker")
+        require_memory(_MEMORY_OF_A_NODE, f"one more {'broker' if node.broker else 'controller'}")
         with self._lock:
             self._prepare(node)
             self._write_properties(self._processes[node.id])
@@ -229,6 +220,9 @@ class LocalBackend(Backend):
 
     def logs(self, node_id: int) -> str:
         return _read(self._log(node_id))
+
+    def settings_file(self, node_id: int) -> Path:
+        return self._folder(node_id) / "server.properties"
 
     def copy_log_dir(self, node_id: int, target: Path, topics: Collection[str] = ()) -> None:
         if not topics:
@@ -355,30 +349,28 @@ class LocalBackend(Backend):
         endpoints = [
             Endpoint(name, f"{HOST}:{port}", f"{HOST}:{process.advertised[name]}") for name, port in process.bound.items()
         ]
-        voters = {i: self.address(i, CONTROLLER) for i, p in self._processes.items() if p.node.controller}
+        voters = {n.id: self.address(n.id, CONTROLLER) for n in self.spec.nodes() if n.controller}
         node = process.node
         secured = (self.keyring, self._identities[node.id]) if self.keyring else None
         tier = Tier([str(jar) for jar in ensure_jars("tiered")], str(self._tier)) if self.spec.tiered_storage else None
         settings = node_properties(
             self.spec, node, endpoints, voters, str(self._log_dir(node.id)), secured, self._changed.get(node.id), tier
         )
-        write_private(self._folder(node.id) / "server.properties", format_properties(settings))
+        write_private(self.settings_file(node.id), format_properties(settings))
 
     def _spawn(self, process: _Process) -> None:
         if self._destroyed:
             raise ClusterNotRunning(f"the cluster was stopped before {node_name(process.node)} could start")
         folder, log, version = self._folder(process.node.id), self._log(process.node.id), process.version
-        options: tuple[str, ...] | None = self._java_options
-        if options is None:
-            options = (f"-Xmx{self.spec.heap}", *JVM_OPTIONS, *archive_options(version))
-        options, classes = (*options, *self.spec.java_options), classpath(version)
+        options = (f"-Xmx{self.spec.heap}", *JVM_OPTIONS, *archive_options(version), *self.spec.java_options)
+        classes = classpath(version)
         if "GSSAPI" in (folder / "server.properties").read_text():
             jars, more = gssapi_support()
             classes, options = os.pathsep.join([classes, *map(str, jars)]), (*options, *more)
         process.logged = log.stat().st_size if log.exists() else 0
         with open_private(folder / "output.log") as output:
             process.child = subprocess.Popen(
-                [str(java_command()), *(o.replace("{node}", str(process.node.id)) for o in options),
+                [str(java_command()), *options,
                  f"-Dlog4j2.configurationFile={NODE_LOG_SETTINGS}", f"-Dkafkalab.log={log}",
                  # Libraries unpack native code there, and leave it behind when they are killed.
                  f"-Djava.io.tmpdir={self._temporary(process.node.id)}",

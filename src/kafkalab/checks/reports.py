@@ -1,0 +1,25 @@
+"""What checks ask of the topic `reports`, in which a lab's own workers note what they did."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from kafkalab.checks.context import CheckContext, text_of
+from kafkalab.checks.topics import existing
+
+__all__ = ["reports_of"]
+
+
+def reports_of(ctx: CheckContext, group: str) -> list[dict[str, Any]]:
+    """What the workers of a group reported, in order. What is no report is left out."""
+    existing(ctx, "reports")
+    found = []
+    for value in map(text_of, ctx.records("reports")):
+        try:
+            facts = json.loads(value)
+        except ValueError:
+            continue
+        if isinstance(facts, dict) and facts.get("group") == group:
+            found.append(facts)
+    return found
