@@ -49,8 +49,11 @@ GROUPS: dict[str, dict[str, list[str]]] = {
     },
 }
 
-# Group → one file that holds all that it needs: an archive of a server.
-ARCHIVES = {"registry": "io.apicurio:apicurio-registry-app:3.3.3:all:tar.gz"}
+# Group → files that hold all that it needs: an archive of a server; of Kafka's own tests, a remote tier in a folder.
+FILES = {
+    "registry": ["io.apicurio:apicurio-registry-app:3.3.3:all:tar.gz"],
+    "tiered": [f"org.apache.kafka:kafka-{part}:{KAFKA}:test:jar" for part in ("clients", "storage")],
+}
 
 # Part of PySpark itself.
 IN_PYSPARK = (
@@ -97,15 +100,16 @@ def resolve(roots: dict[str, list[str]], folder: Path) -> list[dict[str, object]
     return found
 
 
-def describe(coordinate: str, folder: Path) -> dict[str, object]:
-    """Let Maven copy one file into a folder, and describe it."""
+def described(coordinate: str) -> dict[str, object]:
+    """Let Maven copy one file into a folder that is removed afterwards, and describe it."""
     group, artifact, version, classifier, kind = coordinate.split(":")
-    subprocess.run(
-        ["mvn", "-q", "-B", "dependency:copy", f"-Dartifact={group}:{artifact}:{version}:{kind}:{classifier}",
-         f"-DoutputDirectory={folder}"],
-        cwd=folder, check=True,
-    )  # fmt: skip
-    content = next(folder.glob(f"*.{kind}")).read_bytes()
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(
+            ["mvn", "-q", "-B", "dependency:copy", f"-Dartifact={group}:{artifact}:{version}:{kind}:{classifier}",
+             f"-DoutputDirectory={folder}"],
+            cwd=folder, check=True,
+        )  # fmt: skip
+        content = next(Path(folder).glob(f"*.{kind}")).read_bytes()
     return {"coordinate": coordinate, "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
 
 
@@ -117,9 +121,8 @@ def main() -> None:
     groups["spark"] = [jar for jar in groups["spark"] if not artifact(jar).split(":")[1].startswith(IN_PYSPARK)]
     there = {artifact(jar) for jar in groups["kafka"]}
     groups["mirror"] = [jar for jar in groups["mirror"] if artifact(jar) not in there]
-    for name, coordinate in ARCHIVES.items():
-        with tempfile.TemporaryDirectory() as folder:
-            groups[name] = [describe(coordinate, Path(folder))]
+    for name, coordinates in FILES.items():
+        groups[name] = [described(coordinate) for coordinate in coordinates]
     others = {version: {"kafka": resolved(brokers_and_tools(version))} for version in OTHER_KAFKAS}
     lock = {"kafka_version": KAFKA, "groups": groups, "other_versions": others}
     target = Path(__file__).parent.parent / "src/kafkalab/distribution/jars.json"

@@ -52,7 +52,7 @@ class UnknownBroker(KafkaLabError):
 
 
 class BrokerNotRunning(KafkaLabError):
-    """The fault asked for needs a broker that runs (or, for ``resume``, one that is paused)."""
+    """The fault asked for needs a broker that runs (for ``resume``: is paused; for ``lose_log``: is down)."""
 
 
 class BrokerFailed(KafkaLabError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tarfile
 from pathlib import Path, PurePosixPath
 
@@ -21,28 +22,37 @@ def unpack(archive: tarfile.TarFile, folder: Path) -> None:
 
 
 def mirror(archive: tarfile.TarFile, folder: Path) -> None:
-    """Make a folder's files like those of an archive of files and flat folders.
+    """Make a folder's files like those of an archive of files and folders.
 
-    A file that did not change is left alone, one that grew is appended to, any other is replaced by a new one. Files of the
-    archive's folders that it no longer has are removed.
+    A file that did not change is left alone, one that grew is appended to, any other is replaced by a new one. What the
+    archive's folders no longer have is removed.
 
     Raises
     ------
     tarfile.ReadError
         When the archive breaks off; the files before are mirrored, and nothing is removed.
     """
-    names: set[str] = set()
+    files: set[PurePosixPath] = set()
+    folders: set[PurePosixPath] = set()
     for member in archive:
         path = PurePosixPath(member.name)
-        if not member.isfile() or path.is_absolute() or ".." in path.parts:
+        if path.is_absolute() or ".." in path.parts or not path.name:
             continue
-        content = archive.extractfile(member)
-        assert content is not None  # it is a file
-        names.add(str(path))
-        _write(folder / path, content.read())
-    for parent in {PurePosixPath(name).parent for name in names}:
-        for there in (folder / parent).iterdir() if parent.name else ():
-            if str(parent / there.name) not in names:
+        if member.isdir():
+            folders.add(path)
+            (folder / path).mkdir(parents=True, exist_ok=True)
+        elif member.isfile():
+            content = archive.extractfile(member)
+            assert content is not None  # it is a file
+            files.add(path)
+            _write(folder / path, content.read())
+    for parent in folders | {path.parent for path in files if path.parent.name}:
+        for there in (folder / parent).iterdir():
+            if (path := parent / there.name) in folders:
+                continue
+            if there.is_dir():
+                shutil.rmtree(there)
+            elif path not in files:
                 there.unlink()
 
 

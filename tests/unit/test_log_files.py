@@ -13,7 +13,7 @@ import pyarrow
 import pytest
 
 from kafkalab.cluster import log_files
-from kafkalab.cluster.log_files import LogFolder
+from kafkalab.cluster.log_files import LogFolder, TierFolder
 from kafkalab.cluster.record_batches import RecordBatch, batches_in, with_records
 from kafkalab.errors import NoReplica
 from kafkalab.tar import mirror
@@ -220,6 +220,22 @@ def test_a_file_that_is_renamed_while_the_folder_is_read(folder: Path, log: LogF
     assert [s.state for s in log.read().segments] == ["deleted", "active"]
 
 
+def test_segments_in_the_remote_tier(tmp_path: Path) -> None:
+    whole, part = batch(0, pairs(0, 2)), batch(0, pairs(0, 2))[:30]
+    for name, content in (
+        (f"{0:020d}-{'A' * 22}.log", whole),
+        (f"{0:020d}-{'B' * 22}.log", part),  # what a try that failed left
+        (f"{2:020d}-{'C' * 22}.log", batch(2, pairs(2, 1))),
+        (f"{2:020d}-{'C' * 22}.index", b""),
+        (f"{3:020d}.log", batch(3, pairs(3, 1))),
+    ):
+        (tmp_path / name).write_bytes(content)
+    found = TierFolder().read(tmp_path)
+    assert [(s.base_offset, s.state, offsets(s)) for s in found] == [(0, "remote", [0, 1]), (2, "remote", [2])]
+    assert not any(segment.live for segment in found)
+    assert TierFolder().read(tmp_path / "gone") == ()
+
+
 def test_reading_changes_nothing(folder: Path, log: LogFolder) -> None:
     write_segment(folder, 0, [batch(0, pairs(0, 3))], offsets=[(1, 5)], room=64)
     before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.iterdir()}
@@ -287,6 +303,21 @@ def test_a_mirror_touches_only_what_changed(tmp_path: Path) -> None:
     assert second["t-0/b"][1] == first["t-0/b"][1]  # it was appended to, so that what was read of it counts
     third = take({"t-0/b": b"other"})
     assert third["t-0/b"][:2] != second["t-0/b"][:2]
+
+
+def test_a_mirror_loses_the_files_and_folders_that_are_gone(tmp_path: Path) -> None:
+    for folder in ("store/t-0", "store/u-0"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "a").write_text("old")
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode="w") as archive:
+        for name in ("store", "store/t-0"):
+            entry = tarfile.TarInfo(name)
+            entry.type = tarfile.DIRTYPE
+            archive.addfile(entry)
+    with tarfile.open(fileobj=io.BytesIO(data.getvalue())) as archive:
+        mirror(archive, tmp_path)
+    assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")) == ["store", "store/t-0"]
 
 
 def test_a_mirror_of_an_archive_that_breaks_off_keeps_the_rest(tmp_path: Path) -> None:

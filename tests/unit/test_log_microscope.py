@@ -13,7 +13,7 @@ import pytest
 
 from kafkalab.cli.storing import machine_marks
 from kafkalab.cluster.cluster import Cluster
-from kafkalab.cluster.log_files import LogFolder
+from kafkalab.cluster.log_files import LogFolder, TierFolder
 from kafkalab.cluster.log_offsets import LogOffsets
 from kafkalab.cluster.log_reader import LogView
 from kafkalab.cluster.view import ClusterView, PartitionView
@@ -124,6 +124,26 @@ def test_what_is_in_the_remote_tier(folder: Path) -> None:
     } <= set(shown)
     assert shown[shown.index("in remote tier") + 1] == "≤ 4" and shown[shown.index("on disk from") + 1] == "4"
     assert "in remote tier" not in words(look(folder, LogOffsets(0, 7, 7)))
+
+
+def test_segments_in_the_remote_tier(folder: Path) -> None:
+    one_a_segment(folder, [4, 5])
+    tier = folder.parent / "tier"
+    tier.mkdir()
+    for offset in (2, 3, 4):
+        (tier / f"{offset:020d}-{'A' * 22}.log").write_bytes(batch(offset, pairs(offset, 1)))
+    view = look(folder, LogOffsets(2, 6, 6, local_start=4, tiered=4), remote=TierFolder().read(tier))
+    assert [segment.base_offset for segment in view.only_remote] == [2, 3]
+    shown = words(view)
+    assert [word for word in shown if "tier" in word] == [
+        "in remote tier",
+        "in the remote tier only",
+        "in the remote tier only",
+        "closed, in remote tier",
+    ]
+    assert {f"{2:020d}", "K2 → V2", "K3 → V3"} <= set(shown)
+    summary = log_picture(view).summary
+    assert "3 in the remote tier" in summary and "segment 2: in the remote tier only, 1 record" in summary
 
 
 def test_a_batch_that_is_being_written_and_one_that_is_damaged(folder: Path) -> None:

@@ -29,6 +29,7 @@ With --all also what single chapters need, which else is fetched when it is firs
   Kerberos                    one of chapter 7's labs
   MirrorMaker                 chapter 8
   an older Kafka              chapter 12, which upgrades it
+  a remote tier in a folder   chapter 12, too
 
 What is there already is verified and kept: a second call takes a moment. It can be interrupted at any time;
 call it again and it goes on. All clones of the course on this machine share it; what none of them has used for
@@ -115,6 +116,7 @@ def more_steps() -> list[Step]:
         _jars("Kerberos: Java's part", "gssapi"),
         _jars("MirrorMaker", "mirror"),
         *(_older_kafka(version) for version in KAFKA_VERSIONS if version != KAFKA_VERSION),
+        _jars("a remote tier in a folder", "tiered"),
     ]
 
 

@@ -16,9 +16,10 @@ from kafkalab.cluster.backends import BackendChoice, choose
 from kafkalab.cluster.backends.base import Backend
 from kafkalab.cluster.log_reader import LogReader
 from kafkalab.cluster.observer import RUNNING, Observer
+from kafkalab.cluster.remote_tier import RemoteTier
 from kafkalab.cluster.secured import ClusterSecurity
 from kafkalab.cluster.spec import FIRST_CONTROLLER_ID, ClusterSpec, Listener, Node, require_version
-from kafkalab.cluster.view import BrokerState, ClusterView, Fault, ShareGroupView
+from kafkalab.cluster.view import BrokerState, ClusterView, Fault, PartitionView, ShareGroupView
 from kafkalab.cluster.wire import Features
 from kafkalab.distribution import KAFKA_VERSION, keep_all_output, put_tools_on_path
 from kafkalab.errors import (
@@ -76,6 +77,9 @@ class Cluster:
         More options for each node's JVM.
     version
         The version of Kafka that the nodes run, for example ``"4.2.1"``; by default the course's.
+    tiered_storage
+        Whether topics may have a remote tier (KIP-405): those with ``remote.storage.enable=true``. It is a folder that all
+        brokers share, looked after by the class that Kafka's own tests use for it. Not for production.
     backend
         ``"local"`` (JVM processes), ``"docker"`` (containers), ``"attached"`` (a cluster that already runs). By
         default what ``KAFKALAB_BACKEND`` says, else Docker where an engine answers and has the image or can
@@ -102,6 +106,7 @@ class Cluster:
         security: Security | None = None,
         java_options: Sequence[str] = (),
         version: str | None = None,
+        tiered_storage: bool = False,
         backend: str | None = None,
         name: str = "cluster",
     ) -> None:
@@ -116,6 +121,7 @@ class Cluster:
             security,
             java_options,
             version or KAFKA_VERSION,
+            tiered_storage,
         )
         self._set_up(choose(backend), spec, name)
 
@@ -380,6 +386,20 @@ class Cluster:
             backend.heal(broker)
             observer.wait_until_back(broker, timeout)
 
+    def lose_log(self, broker: int, topic: str, partition: int = 0) -> None:
+        """Remove a partition's folder from the disk of a broker that is down, as if that disk had been replaced.
+
+        Raises
+        ------
+        BrokerNotRunning
+            When the broker isn't down: its files are open.
+        UnknownTopic, UnknownPartition, UnknownBroker, NoReplica
+            As for `log_reader`.
+        """
+        self._placed(topic, partition, broker)
+        with self._fault("lose a log of", broker, ("stopped", "dead")) as (backend, _):
+            backend.lose_log(broker, f"{topic}-{partition}")
+
     # -- looking ------------------------------------------------------------------------------------------------
 
     @property
@@ -500,6 +520,20 @@ class Cluster:
             )
         return ClusterSecurity(backend, observer, backend.keyring, self._known)
 
+    @property
+    def remote_tier(self) -> RemoteTier:
+        """The remote tier: what it holds, and the means to put it out of reach.
+
+        Raises
+        ------
+        KafkaLabError
+            When the cluster was not made with ``tiered_storage=True``.
+        """
+        backend, _ = self._running()
+        if not self.spec.tiered_storage:
+            raise KafkaLabError("this cluster was not made with tiered_storage=True: it has no remote tier")
+        return RemoteTier(backend)
+
     def describe(self, groups: bool = True, internal: bool = False) -> ClusterView:
         """What the cluster shows at this moment, as one of its live brokers knows it.
 
@@ -619,9 +653,16 @@ class Cluster:
         NoReplica
             When that broker has no replica of the partition.
         """
+        placed = self._placed(topic, partition, broker)
+        backend, observer = self._running()
+        return LogReader(backend, observer.connect, placed, broker)
+
+    # -- parts --------------------------------------------------------------------------------------------------
+
+    def _placed(self, topic: str, partition: int, broker: int | None) -> PartitionView:
+        """Where a partition is placed, which must have a replica on that broker."""
         if broker is not None:
             self._known(broker)
-        backend, observer = self._running()
         topics = self.describe(groups=False, internal=True).topics
         if topic not in topics:
             known = ", ".join(topics) or "none yet"
@@ -635,9 +676,7 @@ class Cluster:
             raise NoReplica(
                 f"broker {broker} has no replica of partition {partition} of {topic}; these brokers have one: {there}"
             )
-        return LogReader(backend, observer.connect, placed, broker)
-
-    # -- parts --------------------------------------------------------------------------------------------------
+        return placed
 
     def _running(self) -> tuple[Backend, Observer]:
         backend, observer = self._backend, self._observer

@@ -6,10 +6,11 @@ What the files are, `org.apache.kafka.storage.internals.log` says (``LogFileUtil
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO, Literal
@@ -17,11 +18,12 @@ from typing import BinaryIO, Literal
 from kafkalab.cluster.record_batches import RecordBatch, next_batch, with_records
 from kafkalab.errors import NoReplica
 
-__all__ = ["CHECKPOINTS", "UNPACKED_RECORDS", "LogFiles", "LogFolder", "Segment", "SegmentState"]
+__all__ = ["CHECKPOINTS", "UNPACKED_RECORDS", "LogFiles", "LogFolder", "Segment", "SegmentState", "TierFolder"]
 
-SegmentState = Literal["active", "closed", "cleaned", "swap", "deleted", "fetched"]
+SegmentState = Literal["active", "closed", "cleaned", "swap", "deleted", "remote", "fetched"]
 """``active`` is written to, ``cleaned`` is what the cleaner writes, ``swap`` is about to take the place of what it was made of,
-``deleted`` goes after ``file.delete.delay.ms``. What is ``fetched`` is no file: a leader sent it."""
+``deleted`` goes after ``file.delete.delay.ms``. What is ``remote`` is in the remote tier. What is ``fetched`` is no file: a
+leader sent it."""
 
 UNPACKED_RECORDS = 10_000
 """Of so many records, the newest, key and value are read; of older ones the header of their batch."""
@@ -30,6 +32,7 @@ CHECKPOINTS = ("cleaner-offset-checkpoint", "log-start-offset-checkpoint", "repl
 """Files beside the partitions' folders that tell something of each partition; a broker replaces them whole."""
 
 _SEGMENT = re.compile(r"(\d{20})\.log(?:\.(cleaned|swap|deleted))?")
+_REMOTE_SEGMENT = re.compile(r"(\d{20})-[A-Za-z0-9_-]{22}\.log")
 _OFFSET_ENTRY = struct.Struct(">ii")
 _TIME_ENTRY = struct.Struct(">qi")
 _CHUNK = 4096
@@ -134,7 +137,55 @@ class LogFiles:
                     yield batch.base_offset, batch.last_offset
 
 
-class LogFolder:
+class _Folder:
+    """Segment files that are read again and again, and each batch once."""
+
+    def __init__(self, unpacked: int) -> None:
+        self._unpacked = unpacked
+        self._known: dict[int, _SegmentFile] = {}  # by inode: a file keeps it when it is renamed
+
+    def _open(self, path: Path) -> _SegmentFile:
+        with open(path, "rb") as file:
+            inode = os.fstat(file.fileno()).st_ino
+            known = self._known.get(inode) or _SegmentFile(inode)
+            known.read(path, file)
+        return known
+
+    def _keep(self, files: Iterable[_SegmentFile]) -> None:
+        """Forget all other files, and unpack the newest records of these, which come in order of importance."""
+        room = self._unpacked
+        self._known = {}
+        for file in files:
+            self._known[file.inode] = file
+            room = file.unpack(room)
+
+
+class TierFolder(_Folder):
+    """Reads what the remote tier has of a partition.
+
+    Parameters
+    ----------
+    unpacked
+        Of how many records key and value are read.
+    """
+
+    def __init__(self, *, unpacked: int = UNPACKED_RECORDS) -> None:
+        super().__init__(unpacked)
+
+    def read(self, folder: Path) -> tuple[Segment, ...]:
+        """Segments as they are now, by base offset, from the partition's folder in the tier; none if that folder is gone."""
+        found: dict[int, _SegmentFile] = {}
+        with contextlib.suppress(FileNotFoundError):  # they are being deleted
+            for path in sorted(folder.iterdir()):
+                if match := _REMOTE_SEGMENT.fullmatch(path.name):
+                    base, file = int(match[1]), self._open(path)
+                    if base not in found or file.size > found[base].size:  # a first try to copy it may have left a part
+                        found[base] = file
+        self._keep(reversed(found.values()))
+        return tuple(file.segment(base, "remote") for base, file in found.items())
+
+
+class LogFolder(_Folder):
     """Reads a partition's folder again and again, and each batch once.
 
     Parameters
@@ -148,10 +199,9 @@ class LogFolder:
     """
 
     def __init__(self, data: Path, topic: str, partition: int, *, unpacked: int = UNPACKED_RECORDS) -> None:
+        super().__init__(unpacked)
         self._data = data
         self._name = f"{topic}-{partition}"
-        self._unpacked = unpacked
-        self._known: dict[int, _SegmentFile] = {}  # by inode: a file keeps it when it is renamed
 
     def read(self) -> LogFiles:
         """The files as they are now. What is being written is left out until it is whole.
@@ -180,26 +230,14 @@ class LogFolder:
         for path in folder.iterdir():
             if match := _SEGMENT.fullmatch(path.name):
                 found.append((int(match[1]), match[2] or "", self._open(path)))
-        self._known = {file.inode: file for _, _, file in found}
         found.sort(key=lambda entry: (entry[0], entry[1]))
         last = max((base for base, suffix, _ in found if not suffix), default=-1)
-        self._unpack_newest([file for _, suffix, file in found if not suffix], [f for _, suffix, f in found if suffix])
+        newest = found[::-1]
+        self._keep([file for _, suffix, file in newest if not suffix] + [file for _, suffix, file in newest if suffix])
         return tuple(
             file.segment(base, _state(suffix) if suffix else "active" if base == last else "closed")
             for base, suffix, file in found
         )
-
-    def _open(self, path: Path) -> _SegmentFile:
-        with open(path, "rb") as file:
-            inode = os.fstat(file.fileno()).st_ino
-            known = self._known.get(inode) or _SegmentFile(inode)
-            known.read(path, file)
-        return known
-
-    def _unpack_newest(self, live: list[_SegmentFile], others: list[_SegmentFile]) -> None:
-        room = self._unpacked
-        for segment in [*reversed(live), *reversed(others)]:
-            room = segment.unpack(room)
 
 
 def _state(suffix: str) -> SegmentState:

@@ -12,9 +12,10 @@ from pathlib import Path
 
 from kafkalab.cluster.backends.base import Backend
 from kafkalab.cluster.log_fetch import fetch
-from kafkalab.cluster.log_files import LogFiles, LogFolder, Segment
+from kafkalab.cluster.log_files import LogFiles, LogFolder, Segment, TierFolder
 from kafkalab.cluster.log_offsets import LogOffsets, OffsetReader
 from kafkalab.cluster.observer import RUNNING
+from kafkalab.cluster.remote_tier import tier_folder
 from kafkalab.cluster.view import BrokerState, PartitionView
 from kafkalab.cluster.wire import BrokerConnection
 from kafkalab.errors import BackendUnavailable, NoReplica
@@ -44,6 +45,8 @@ class LogView:
         Why not, if it cannot be seen.
     fetched
         What the leader sent of its newest batches, if its files cannot be seen.
+    remote
+        The segments in the remote tier, if there is one and its files can be seen. The broker may have them, too.
     """
 
     topic: str
@@ -57,6 +60,7 @@ class LogView:
     files: LogFiles | None
     unseen: str = ""
     fetched: Segment | None = None
+    remote: tuple[Segment, ...] = ()
 
     @property
     def segments(self) -> tuple[Segment, ...]:
@@ -64,6 +68,12 @@ class LogView:
         if self.files is not None:
             return self.files.live
         return () if self.fetched is None else (self.fetched,)
+
+    @property
+    def only_remote(self) -> tuple[Segment, ...]:
+        """The segments that are in the remote tier, and no longer on the broker's disk."""
+        on_disk = {segment.base_offset for segment in self.segments}
+        return tuple(segment for segment in self.remote if segment.base_offset not in on_disk)
 
 
 class LogReader:
@@ -91,6 +101,7 @@ class LogReader:
         self._offsets = OffsetReader(connect)
         self._mirror = backend.run.directory / f"log-{uuid.uuid4().hex[:6]}"
         self._folder: tuple[int, LogFolder] | None = None
+        self._tier = TierFolder()
         self._sent: tuple[object, float, Segment | None] = (None, 0.0, None)  # of which offsets, when, what
         self._reading = threading.Lock()
 
@@ -124,6 +135,7 @@ class LogReader:
                 files,
                 problem,
                 fetched,
+                self._remote(placed),
             )
 
     def close(self) -> None:
@@ -166,6 +178,13 @@ class LogReader:
                 return before
             self._sent = (key, now, before)
         return before
+
+    def _remote(self, placed: PartitionView) -> tuple[Segment, ...]:
+        backend = self._backend
+        if not backend.spec.tiered_storage or backend.tier_cut_off:
+            return ()
+        folder = tier_folder(backend.tier_data(self._mirror / "tier"), placed.topic, placed.partition)
+        return self._tier.read(folder) if folder is not None else ()
 
     def _files(self, broker: int, placed: PartitionView) -> LogFiles:
         if broker not in placed.replicas:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -10,7 +11,7 @@ from kafkalab.security.authority import Identity
 from kafkalab.security.keyring import KeyRing
 from kafkalab.settings import as_text
 
-__all__ = ["LESSON_SETTINGS", "Endpoint", "node_properties"]
+__all__ = ["LESSON_SETTINGS", "TIER_FOLDER", "Endpoint", "Tier", "node_properties"]
 
 LESSON_SETTINGS: Mapping[str, str] = {
     # A crashed broker is fenced after 1.7 s instead of 9 s, a lost quorum leader missed after 0.8 s instead of 2 s.
@@ -45,6 +46,31 @@ LESSON_SETTINGS: Mapping[str, str] = {
 """Where the lessons' clusters differ from Kafka's defaults."""
 
 
+TIER_FOLDER = "kafka-tiered-storage"
+"""The folder, within its own, in which `LocalTieredStorage` keeps a folder for each partition."""
+
+_TIER_SETTINGS: Mapping[str, str] = {
+    "remote.log.storage.system.enable": "true",
+    # Kafka's own tests have it: each file of a segment becomes a file in a folder.
+    "remote.log.storage.manager.class.name": "org.apache.kafka.server.log.remote.storage.LocalTieredStorage",
+    "remote.log.metadata.manager.listener.name": INTERNAL,
+    "rlmm.config.remote.log.metadata.topic.num.partitions": "1",
+    # A laptop's worth of threads, as above.
+    "remote.log.manager.thread.pool.size": "2",
+    "remote.log.manager.copier.thread.pool.size": "2",
+    "remote.log.manager.expiration.thread.pool.size": "2",
+    "remote.log.reader.threads": "2",
+}
+
+
+@dataclass(frozen=True)
+class Tier:
+    """The remote tier as a node finds it: the jars of what looks after it, and a folder that all nodes share."""
+
+    jars: Sequence[str]
+    folder: str
+
+
 @dataclass(frozen=True)
 class Endpoint:
     """Where a node listens, and under which address others find it; both as ``host:port``."""
@@ -62,6 +88,7 @@ def node_properties(
     log_dir: str,
     secured: tuple[KeyRing, Identity] | None = None,
     changed: Mapping[str, str] | None = None,
+    tier: Tier | None = None,
 ) -> dict[str, str]:
     """Settings of one node.
 
@@ -80,6 +107,8 @@ def node_properties(
         The cluster's key ring and the node's certificate, if the spec says that it is secured.
     changed
         What `Cluster.restart` was given for this node.
+    tier
+        The remote tier, if the spec says that there is one.
 
     Returns
     -------
@@ -115,6 +144,13 @@ def node_properties(
         keyring, identity = secured
         protocols = {x.name: x.protocol for x in spec.listeners}
         needed |= keyring.node_settings(identity, protocols, between_brokers=INTERNAL, among_controllers=CONTROLLER)
+    if tier is not None:
+        needed |= {
+            **_TIER_SETTINGS,
+            "remote.log.storage.manager.class.path": os.pathsep.join(tier.jars),
+            "rsm.config.dir": tier.folder,
+            "rlmm.config.remote.log.metadata.topic.replication.factor": copies,
+        }
     for listener in spec.listeners:
         needed |= {f"listener.name.{listener.name.lower()}.{k}": v for k, v in as_text(listener.settings).items()}
     return {**needed, **LESSON_SETTINGS, **as_text(spec.settings), **(changed or {})}

@@ -143,6 +143,8 @@ class ClusterSpec:
         More options for each node's JVM: ``-Djava.security.krb5.conf=…``, say.
     version
         The version of Kafka that the nodes run.
+    tiered_storage
+        Whether topics may have a remote tier.
     """
 
     brokers: int = 3
@@ -155,6 +157,7 @@ class ClusterSpec:
     security: Security | None = None
     java_options: Sequence[str] = ()
     version: str = KAFKA_VERSION
+    tiered_storage: bool = False
 
     def __post_init__(self) -> None:
         _require_number(self.brokers, 1, "the number of brokers")
@@ -178,6 +181,7 @@ class ClusterSpec:
         self._require_listeners()
         object.__setattr__(self, "settings", MappingProxyType(as_text(self.settings)))
         self._require_super_users()
+        self._require_tier()
 
     def _require_listeners(self) -> None:
         if not self.listeners:
@@ -205,6 +209,15 @@ class ClusterSpec:
                 "User:ANONYMOUS, and would refuse each other until the start is given up. Name User:ANONYMOUS in super.users, "
                 "or have the brokers prove who they are: Cluster(security=Security(…))"
             )
+
+    def _require_tier(self) -> None:
+        """What looks after the remote tier comes with one version of Kafka, and talks to brokers as anybody may."""
+        if not isinstance(self.tiered_storage, bool):
+            raise ValueError(f"tiered_storage= is True or False, not {self.tiered_storage!r}")
+        if self.tiered_storage and self.version != KAFKA_VERSION:
+            raise ValueError(f"a cluster with tiered storage runs Kafka {KAFKA_VERSION}, not {self.version}")
+        if self.tiered_storage and self.security is not None:
+            raise ValueError("a cluster has tiered_storage=True or security=…, not both")
 
     def nodes(self) -> tuple[Node, ...]:
         """All nodes: brokers first, then dedicated controllers."""

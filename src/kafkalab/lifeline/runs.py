@@ -74,7 +74,7 @@ class Run:
         return {**os.environ, **_LOCALE, RUN_VARIABLE: self.id}
 
     def uses_docker(self) -> None:
-        """Note that containers or networks carry this run's label, so that reaping asks the same Docker engine too."""
+        """Note that containers, networks or volumes carry this run's label, so that reaping asks the same Docker engine too."""
         (self.directory / "docker").write_text(os.environ.get("DOCKER_HOST", ""))
 
     def is_mine(self) -> bool:
@@ -209,6 +209,9 @@ def _remove_containers(run: Run) -> None:
         for network in client.networks.list(filters=label):
             with contextlib.suppress(APIError):
                 network.remove()
+        for volume in client.volumes.list(filters=label):
+            with contextlib.suppress(APIError):
+                volume.remove()
     finally:
         client.close()
 

@@ -48,7 +48,7 @@ class _Axis:
 
 def _axis(view: LogView) -> _Axis:
     offsets = [offset for _, offset in marks(view) if offset is not None] + list(view.offsets.ends.values())
-    for segment in view.files.segments if view.files else ():
+    for segment in view.remote + (view.files.segments if view.files else ()):
         offsets += [segment.base_offset, segment.next_offset]
     start, end = min(offsets, default=0), max(offsets, default=0)
     return _Axis(start, max(end, start + 1))
@@ -68,7 +68,8 @@ def axis_card(view: LogView, palette: Palette = LIGHT) -> Drawing:
         rows += _cleaner_rows(view.files, axis)
     if view.offsets.tiered is not None:
         tiered = view.offsets.tiered
-        rows.append(("in remote tier", f"≤ {tiered}" if tiered >= 0 else "none", _bar(axis, start, tiered + 1, REMOTE)))
+        bars = _segment_bars(view.remote, axis) if view.remote else _bar(axis, start, tiered + 1, REMOTE)
+        rows.append(("in remote tier", f"≤ {tiered}" if tiered >= 0 else "none", bars))
         if view.offsets.local_start is not None:
             local = view.offsets.local_start
             rows.append(("on disk from", local, _bar(axis, local, axis.end, LEADER)))

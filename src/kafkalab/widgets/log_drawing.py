@@ -5,7 +5,7 @@ from __future__ import annotations
 from kafkalab.cluster.log_reader import LogView
 from kafkalab.widgets.log_axis import axis_card, key_card, marks
 from kafkalab.widgets.log_segments import segment_cards
-from kafkalab.widgets.log_style import CARD, GONE, SEGMENT_WORDS, counted, ranged, sized
+from kafkalab.widgets.log_style import CARD, GONE, REMOTE, SEGMENT_WORDS, counted, ranged, sized
 from kafkalab.widgets.palette import LIGHT, STATE_COLOURS, Palette
 from kafkalab.widgets.svg import WIDTH, Drawing, Picture, document, phrases, stack
 
@@ -23,6 +23,8 @@ def log_status(view: LogView, palette: Palette) -> list[tuple[str, str]]:
         size, count = sum(s.size for s in live), sum(s.count for s in live)
         parts += [(counted(len(live), "segment"), palette.muted), (counted(count, "record"), palette.muted)]
         parts.append((sized(size), palette.muted))
+        if view.remote:
+            parts.append((f"{len(view.remote)} in the remote tier", REMOTE))
     elif view.fetched is not None:
         parts.append((f"{counted(view.fetched.count, 'record')} as the leader sends them", palette.muted))
     if view.unseen:
@@ -44,7 +46,7 @@ def log_summary(view: LogView) -> str:
         if gaps:
             shown = ", ".join(ranged(*gap) for gap in gaps[:20])
             lines.append(f"offsets without a record: {shown}{' …' if len(gaps) > 20 else ''}")
-        for segment in view.files.segments[-20:]:
+        for segment in (view.only_remote + view.files.segments)[-20:]:
             where = ranged(segment.base_offset, segment.next_offset - 1) if segment.batches else str(segment.base_offset)
             lines.append(f"segment {where}: {SEGMENT_WORDS[segment.state]}, {counted(segment.count, 'record')}")
     return "\n".join(lines)

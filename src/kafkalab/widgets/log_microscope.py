@@ -46,10 +46,10 @@ class Readable(Protocol):
 class LogMicroscope(Live):
     """A partition's log as a broker keeps it on its disk, live.
 
-    It shows each segment (base offset, size, whether it is active, closed, deleted, or made by the cleaner just now) with its
-    batches, its records and the entries of its indexes; gaps that compaction left; where each leader epoch began. Along one
-    axis of offsets it shows what is clean and what is dirty, what is in the remote tier, log start offset, last stable offset,
-    high watermark, and the log end offset of every replica.
+    It shows each segment (base offset, size, whether it is active, closed, deleted, in the remote tier, or made by the cleaner
+    just now) with its batches, its records and the entries of its indexes; gaps that compaction left; where each leader epoch
+    began. Along one axis of offsets it shows what is clean and what is dirty, what is in the remote tier, log start offset,
+    last stable offset, high watermark, and the log end offset of every replica.
 
     It reads the files that the broker wrote, and never touches them. A record is seen within half a second. Of a partition
     with many records the newest 40 are written out, or those up to the offset that the slider is at. Every other record is a
@@ -153,7 +153,7 @@ class LogMicroscope(Live):
             self._segments.value = segments_html(self._view, self._until())
 
     def _set_slider(self) -> None:
-        segments = self._view.segments
+        segments = self._view.only_remote + self._view.segments
         if sum(segment.count for segment in segments) <= IN_FULL:
             return
         first, last = segments[0].base_offset, segments[-1].next_offset - 1

@@ -61,7 +61,7 @@ def outcomes(view: LogView) -> dict[int, Kind]:
     found: dict[int, Kind] = {}
     pending: dict[int, list[int]] = {}
     stable = view.offsets.last_stable
-    for segment in view.segments:
+    for segment in view.only_remote + view.segments:
         for batch in segment.batches:
             if not batch.transactional:
                 continue

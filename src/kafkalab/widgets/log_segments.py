@@ -55,7 +55,7 @@ def segment_cards(view: LogView, until: int | None = None, palette: Palette = LI
     palette
         Colours.
     """
-    segments = view.files.segments if view.files is not None else view.segments
+    segments = view.only_remote + (view.files.segments if view.files is not None else view.segments)
     seen = lens(segments, until)
     last = max((i for i, s in enumerate(segments) if s.base_offset <= seen.last), default=len(segments) - 1)
     if until is None:
@@ -68,9 +68,9 @@ def segment_cards(view: LogView, until: int | None = None, palette: Palette = LI
 
 
 def _remote(view: LogView, palette: Palette) -> list[Drawing]:
-    """What the log has in the remote tier only."""
+    """What the log has in the remote tier only, where its files there can't be seen."""
     start, local = view.offsets.start, view.offsets.local_start
-    if start is None or local is None or local <= start:
+    if view.remote or start is None or local is None or local <= start:
         return []
     body = text(PAD, 20, f"Offsets {ranged(start, local - 1)}", fill=palette.text, size=13, weight="600")
     return [card(body + text(PAD, 37, "only in the remote tier, no longer on this disk", fill=REMOTE, size=12), 46, palette)]
@@ -103,7 +103,7 @@ def _segment_card(segment: Segment, end: int, scene: _Scene) -> Drawing:
     words = SEGMENT_WORDS[segment.state]
     name = f"From offset {segment.base_offset}" if segment.state == "fetched" else f"{segment.base_offset:020d}"
     head = text(PAD, 20, name, fill=scene.palette.text, size=13, mono=True, weight="600")
-    if segment.batches and scene.tiered is not None and segment.next_offset <= scene.tiered + 1:
+    if segment.live and segment.batches and scene.tiered is not None and segment.next_offset <= scene.tiered + 1:
         words += ", in remote tier"
     head += text(CARD - PAD, 20, words, fill=colour, size=12, anchor="end", weight="600")
     lines = [

@@ -47,6 +47,7 @@ SEGMENT_COLOURS: dict[SegmentState, str] = {
     "cleaned": STATE_COLOURS["isolated"],
     "swap": STATE_COLOURS["isolated"],
     "deleted": GONE,
+    "remote": REMOTE,
     "fetched": STATE_COLOURS["stopped"],
 }
 SEGMENT_WORDS: dict[SegmentState, str] = {
@@ -55,6 +56,7 @@ SEGMENT_WORDS: dict[SegmentState, str] = {
     "cleaned": "being cleaned",
     "swap": "cleaned, taking over",
     "deleted": "deleted",
+    "remote": "in the remote tier only",
     "fetched": "sent by the leader",
 }
 

@@ -80,7 +80,10 @@ class AttachedBackend(Backend):
     def partition_data(self, node_id: int, name: str, mirrored: Path) -> Path:
         raise BackendUnavailable("the files of an attached cluster are where its brokers run")
 
+    def tier_data(self, mirrored: Path) -> Path:
+        raise BackendUnavailable("the remote tier of an attached cluster is where its brokers have it")
+
     def _refuse(self, *_: object) -> NoReturn:
         raise FaultsUnsupported("this cluster was attached to, not started by kafkalab: it is not ours to break")
 
-    kill = terminate = pause = resume = fetch = revive = add = isolate = heal = _refuse  # type: ignore[assignment]
+    kill = terminate = pause = resume = fetch = revive = add = isolate = heal = lose_log = point_tier_at = _refuse  # type: ignore[assignment]

@@ -13,7 +13,11 @@ from kafkalab.errors import FaultsUnsupported
 from kafkalab.lifeline import Run
 from kafkalab.security.keyring import KeyRing
 
-__all__ = ["Backend", "holds_partition"]
+__all__ = ["TIER_NOWHERE", "TIER_STORE", "Backend", "holds_partition"]
+
+# The remote tier is a link to a folder, so that it can be moved out of reach at once. A file in the folder's place lets
+# every attempt to write or to read fail.
+TIER_STORE, TIER_NOWHERE = "store", "nowhere"
 
 
 def holds_partition(folder: str, topics: Collection[str]) -> bool:
@@ -38,6 +42,8 @@ class Backend(ABC):
         self.keyring = KeyRing(run.directory / "secrets", spec.security) if spec.security else None
         self.isolated: set[int] = set()
         """Nodes that are cut off, also while they are down."""
+        self.tier_cut_off = False
+        """Whether no node reaches the remote tier."""
 
     @abstractmethod
     def launch(self) -> None:
@@ -124,6 +130,21 @@ class Backend(ABC):
     @abstractmethod
     def logs(self, node_id: int) -> str:
         """The node's log so far."""
+
+    @abstractmethod
+    def lose_log(self, node_id: int, name: str) -> None:
+        """Remove the folder of a partition from the disk of a node that is down; `name` as for `partition_data`."""
+
+    @abstractmethod
+    def point_tier_at(self, target: str) -> None:
+        """Let every node find this in place of the remote tier: one of `TIER_STORE` and `TIER_NOWHERE`."""
+
+    @abstractmethod
+    def tier_data(self, mirrored: Path) -> Path:
+        """A folder of this machine that holds what the remote tier holds, as it is now, for reading only.
+
+        It has a folder for each partition, ``topic-partition-id``. `mirrored` is as for `partition_data`.
+        """
 
     def moved_ports(self) -> list[str]:
         """In words: which listeners are not at the port that their `Listener` wants, for it was taken."""

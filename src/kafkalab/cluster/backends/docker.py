@@ -11,6 +11,7 @@ import contextlib
 import io
 import math
 import re
+import shlex
 import shutil
 import tarfile
 import tempfile
@@ -23,6 +24,7 @@ from datetime import datetime
 from functools import partial
 from ipaddress import IPv4Network
 from pathlib import Path
+from typing import Any
 
 from docker.errors import APIError, NotFound
 from docker.models.containers import Container
@@ -30,15 +32,15 @@ from docker.models.networks import Network
 from docker.types import IPAMConfig, IPAMPool
 from testcontainers.core.docker_client import DockerClient
 
-from kafkalab.cluster.backends.base import Backend, holds_partition
+from kafkalab.cluster.backends.base import TIER_NOWHERE, TIER_STORE, Backend, holds_partition
 from kafkalab.cluster.backends.docker_engine import ensure_image, image_of, require_resources, why_unusable
 from kafkalab.cluster.backends.failure import broker_failed, node_name
 from kafkalab.cluster.log_files import CHECKPOINTS
 from kafkalab.cluster.ports import HOST, Reservation, reserve_port
-from kafkalab.cluster.properties import Endpoint, node_properties
+from kafkalab.cluster.properties import TIER_FOLDER, Endpoint, Tier, node_properties
 from kafkalab.cluster.spec import CONTROLLER, INTERNAL, ClusterSpec, Node
 from kafkalab.cluster.view import BrokerState
-from kafkalab.distribution import JVM_OPTIONS, KAFKA_VERSION, format_log_dir, random_uuid
+from kafkalab.distribution import JVM_OPTIONS, KAFKA_VERSION, ensure_jars, format_log_dir, random_uuid
 from kafkalab.errors import BackendUnavailable, PortInUse
 from kafkalab.lifeline import RUN_LABEL, Run, reap
 from kafkalab.security.authority import Identity
@@ -50,6 +52,8 @@ from kafkalab.waiting import wait_until
 __all__ = ["DockerBackend", "why_unusable"]
 
 _DATA = "/var/lib/kafka/data"
+_TIER = "/var/lib/kafka/remote-tier"  # a volume that all nodes share
+_TIER_JARS = Path("/mnt/shared/tiered-storage")
 _CONTROLLER_PORT, _INTERNAL_PORT, _FIRST_CLIENT_PORT = 9090, 9091, 9092
 _KILL_SECONDS = 30
 _CHECKPOINT_SECONDS = 3.0
@@ -115,6 +119,8 @@ class DockerBackend(Backend):
         for node in nodes:
             self._members[node.id] = self._reserve(node)
         _side_by_side([lambda: self._create_network("front"), self._create_peers])
+        if self.spec.tiered_storage:
+            self._create_tier()
         _side_by_side([partial(self._start, member) for member in self._members.values()])
 
     def add(self, node: Node) -> None:
@@ -276,6 +282,16 @@ class DockerBackend(Backend):
             with contextlib.suppress(tarfile.ReadError), tarfile.open(fileobj=spool) as archive:
                 mirror(archive, folder)
 
+    def lose_log(self, node_id: int, name: str) -> None:
+        self._do_as_root(f"rm -rf {shlex.quote(f'{_DATA}/{name}')}", volumes_from=[self._container(node_id).id])
+
+    def point_tier_at(self, target: str) -> None:
+        self._do_in_tier(f"ln -sfn {target} {TIER_FOLDER}")
+
+    def tier_data(self, mirrored: Path) -> Path:
+        self._mirror(self._container(min(self._members)), f"{_TIER}/{TIER_STORE}", mirrored)
+        return mirrored / TIER_STORE
+
     def renew_certificate(self, node_id: int) -> Path:
         if self.keyring is None:
             return super().renew_certificate(node_id)
@@ -318,6 +334,36 @@ class DockerBackend(Backend):
             else:
                 self._subnet = IPv4Network(subnet)
                 return
+
+    def _create_tier(self) -> None:
+        self._client.volumes.create(self._network_name("tier"), labels={RUN_LABEL: self.run.id})
+        self._do_in_tier(f"mkdir {TIER_STORE} && touch {TIER_NOWHERE} && chown {_IMAGE_USER} . {TIER_STORE}")
+        self.point_tier_at(TIER_STORE)
+
+    def _tier_volume(self) -> dict[str, dict[str, str]]:
+        return {self._network_name("tier"): {"bind": _TIER, "mode": "rw"}} if self.spec.tiered_storage else {}
+
+    def _do_in_tier(self, script: str) -> None:
+        self._do_as_root(f"cd {_TIER} && {script}", volumes=self._tier_volume())
+
+    def _do_as_root(self, script: str, **volumes: Any) -> None:
+        """Run a script of the shell on volumes, in a container that ends with it."""
+        container = self._testcontainers.create(
+            image_of(self.spec.version),
+            command=["-c", script],
+            entrypoint="sh",
+            user="root",
+            labels={RUN_LABEL: self.run.id},
+            network_disabled=True,
+            **volumes,
+        )
+        try:
+            container.start()
+            status = container.wait()["StatusCode"]
+            if status:
+                raise BackendUnavailable(f"{script!r} failed in a container: {container.logs().decode(errors='replace')}")
+        finally:
+            _remove(container)
 
     def _peers(self) -> Network:
         return self._client.networks.get(self._network_name("peers"))
@@ -382,6 +428,7 @@ class DockerBackend(Backend):
             labels={RUN_LABEL: self.run.id},
             network=self._network_name("front"),
             init=True,  # passes SIGTERM on also while the image's scripts still prepare the start
+            volumes=self._tier_volume(),
             volumes_from=[heir_of.id] if heir_of is not None else [],
         )
 
@@ -408,6 +455,8 @@ class DockerBackend(Backend):
             member.identity = self.keyring.node(member.node.id, self._hosts(member.node))
         settings = self._settings(member)
         files = {str(path): path.read_bytes() for path in [*_named_files(settings), *_option_files(self.spec.java_options)]}
+        if self.spec.tiered_storage:
+            files |= {str(_TIER_JARS / jar.name): jar.read_bytes() for jar in ensure_jars("tiered")}
         return {**files, _MOUNTED_SETTINGS: format_properties(settings).encode()}
 
     def _storage(self, node: Node) -> dict[str, bytes]:
@@ -460,7 +509,8 @@ class DockerBackend(Backend):
             if n.controller
         }
         secured = (self.keyring, member.identity) if self.keyring is not None and member.identity is not None else None
-        return {**_SETTINGS, **node_properties(self.spec, node, endpoints, voters, _DATA, secured, member.changed)}
+        tier = Tier([str(_TIER_JARS / jar.name) for jar in ensure_jars("tiered")], _TIER) if self.spec.tiered_storage else None
+        return {**_SETTINGS, **node_properties(self.spec, node, endpoints, voters, _DATA, secured, member.changed, tier)}
 
     def _environment(self) -> dict[str, str]:
         return {

@@ -19,10 +19,10 @@ from typing import Any
 
 import psutil
 
-from kafkalab.cluster.backends.base import Backend, holds_partition
+from kafkalab.cluster.backends.base import TIER_NOWHERE, TIER_STORE, Backend, holds_partition
 from kafkalab.cluster.backends.failure import broker_failed, node_name
 from kafkalab.cluster.ports import HOST
-from kafkalab.cluster.properties import Endpoint, node_properties
+from kafkalab.cluster.properties import TIER_FOLDER, Endpoint, Tier, node_properties
 from kafkalab.cluster.resources import require_disk, require_memory
 from kafkalab.cluster.spec import CONTROLLER, INTERNAL, ClusterSpec, Node
 from kafkalab.cluster.view import BrokerState
@@ -32,6 +32,7 @@ from kafkalab.distribution import (
     NODE_LOG_SETTINGS,
     archive_options,
     classpath,
+    ensure_jars,
     format_log_dir,
     gssapi_support,
     java_command,
@@ -101,6 +102,10 @@ class LocalBackend(Backend):
         require_memory(len(nodes) * _MEMORY_OF_A_NODE, f"a cluster of {len(nodes)} nodes")
         require_disk(self.run.directory, len(nodes) * _DISK_OF_A_NODE)
         self._start_relay()
+        if self.spec.tiered_storage:
+            (self._tier / TIER_STORE).mkdir(parents=True)
+            (self._tier / TIER_NOWHERE).touch()
+            self.point_tier_at(TIER_STORE)
         with self._lock:
             for node in nodes:
                 self._prepare(node)
@@ -231,6 +236,17 @@ class LocalBackend(Backend):
     def partition_data(self, node_id: int, name: str, mirrored: Path) -> Path:
         return self._log_dir(node_id)
 
+    def lose_log(self, node_id: int, name: str) -> None:
+        shutil.rmtree(self._log_dir(node_id) / name, ignore_errors=True)
+
+    def point_tier_at(self, target: str) -> None:
+        draft = self._tier / "draft"
+        draft.symlink_to(target)
+        draft.replace(self._tier / TIER_FOLDER)
+
+    def tier_data(self, mirrored: Path) -> Path:
+        return self._tier / TIER_STORE
+
     def renew_certificate(self, node_id: int) -> Path:
         if self.keyring is None:
             return super().renew_certificate(node_id)
@@ -264,6 +280,10 @@ class LocalBackend(Backend):
 
     def _log_dir(self, node_id: int) -> Path:
         return self._folder(node_id) / "data"
+
+    @property
+    def _tier(self) -> Path:
+        return self.run.directory / "remote-tier"
 
     def _temporary(self, node_id: int) -> Path:
         return self._folder(node_id) / "tmp"
@@ -332,8 +352,9 @@ class LocalBackend(Backend):
         voters = {n.id: self.address(n.id, CONTROLLER) for n in self.spec.nodes() if n.controller}
         node = process.node
         secured = (self.keyring, self._identities[node.id]) if self.keyring else None
+        tier = Tier([str(jar) for jar in ensure_jars("tiered")], str(self._tier)) if self.spec.tiered_storage else None
         settings = node_properties(
-            self.spec, node, endpoints, voters, str(self._log_dir(node.id)), secured, self._changed.get(node.id)
+            self.spec, node, endpoints, voters, str(self._log_dir(node.id)), secured, self._changed.get(node.id), tier
         )
         write_private(self.settings_file(node.id), format_properties(settings))
 

@@ -1,0 +1,53 @@
+"""What a cluster offers besides if its topics may have a remote tier."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from kafkalab.cluster.backends.base import TIER_NOWHERE, TIER_STORE, Backend
+
+__all__ = ["RemoteTier", "tier_folder"]
+
+_TOPIC_ID = "[A-Za-z0-9_-]{22}"
+
+
+def tier_folder(store: Path, topic: str, partition: int) -> Path | None:
+    """The folder of a partition in the remote tier; None if nothing of it was ever moved there.
+
+    A topic of the same name that was deleted may have left one, too: the newest counts.
+    """
+    name = re.compile(f"{re.escape(topic)}-{partition}-{_TOPIC_ID}")
+    found = [folder for folder in store.iterdir() if name.fullmatch(folder.name)]
+    return max(found, key=lambda folder: folder.stat().st_mtime_ns, default=None)
+
+
+class RemoteTier:
+    """The remote tier of a running cluster: a folder that all its brokers share. `Cluster.remote_tier` gives it."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+
+    def files(self, topic: str, partition: int = 0) -> list[Path]:
+        """The files that the tier has of a partition, in order, for reading only.
+
+        Each segment has a ``.log``, its indexes, a snapshot of producers, and the leader epochs up to there. Their names begin
+        with the segment's base offset.
+        """
+        folder = tier_folder(self._backend.tier_data(self._backend.run.directory / "tier-files"), topic, partition)
+        return sorted(folder.iterdir()) if folder is not None else []
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether brokers can't reach it at the moment."""
+        return self._backend.tier_cut_off
+
+    def cut_off(self) -> None:
+        """Let every attempt of a broker to write to the tier, or to read from it, fail. What it holds stays there."""
+        self._backend.point_tier_at(TIER_NOWHERE)
+        self._backend.tier_cut_off = True
+
+    def reconnect(self) -> None:
+        """Undo `cut_off`."""
+        self._backend.point_tier_at(TIER_STORE)
+        self._backend.tier_cut_off = False
