@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pytest
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
+from kafka.protocol.admin import DescribeConfigsRequest, DescribeConfigsResponse
 
 from kafkalab import Cluster, wait_until
 from kafkalab.checks.ch12_kafka_4.tiered_storage import look
 from kafkalab.checks.context import CheckContext
+from kafkalab.cluster.wire import BrokerConnection
 from support import BACKEND, Told, Verdict, commit, create, delete, put
 
 pytestmark = pytest.mark.cluster
@@ -51,6 +53,23 @@ def set_retention(cluster: Cluster, **settings: str) -> None:
     resource = ConfigResource(ResourceType.TOPIC, "readings", incremental_configs=changes)
     admin = AdminClient(cluster.client_config())
     admin.incremental_alter_configs([resource])[resource].result()
+    wanted = {name.replace("_", "."): value for name, value in settings.items()}
+    for broker in (0, 1, 2):  # a check asks any of them, and each hears of a change at a time of its own
+        wait_until(lambda b=broker: told(cluster, b, wanted) == wanted, 30, f"broker {broker} to know {wanted}")
+
+
+def told(cluster: Cluster, broker: int, names: Iterable[str]) -> dict[str, str]:
+    """Settings of the topic, as one broker tells them."""
+    resource = DescribeConfigsRequest.DescribeConfigsResource(
+        resource_type=2, resource_name="readings", configuration_keys=list(names)
+    )
+    request = DescribeConfigsRequest(resources=[resource], include_synonyms=False, include_documentation=False, version=4)
+    connection = BrokerConnection(cluster.bootstrap(broker), timeout=10)
+    try:
+        answer = connection.ask(request, DescribeConfigsResponse, 4)
+    finally:
+        connection.close()
+    return {setting.name: setting.value for result in answer.results for setting in result.configs}
 
 
 def test_without_a_tier(clean: Cluster, verdict: Verdict) -> None:
