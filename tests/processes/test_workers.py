@@ -436,7 +436,15 @@ def test_out_of_reach_of_an_interrupt_and_within_reach_of_the_reaper(cluster: Cl
 @pytest.mark.cluster
 def test_ends_when_its_parent_does(cluster: Cluster, topic: MakeTopic) -> None:
     # The start command is all that the child gets; then the pipe ends.
-    start = {"config": cluster.client_config(), "topic": topic(1), "ledger": os.devnull, "rate": 10, "keys": [], "count": None}
+    start = {
+        "config": cluster.client_config(),
+        "topic": topic(1),
+        "ledger": os.devnull,
+        "rate": 10,
+        "keys": [],
+        "count": None,
+        "answered": True,
+    }
     for module in ("producer", "ledger"):
         command = [sys.executable, "-m", f"kafkalab.workers.{module}_process"]
         done = subprocess.run(command, check=False, input=json.dumps(start) + "\n", capture_output=True, text=True, timeout=20)
@@ -459,6 +467,14 @@ def test_ledger_holds_each_acknowledged_message(topic: MakeTopic, start: Start) 
     written = {(e.partition, e.offset, e.key, e.value) for e in ledger.entries}
     assert written == {(r.partition, r.offset, r.key, r.value) for r in consumer.records}
     assert ledger.lines[-2:] == ["500 sent, 500 acknowledged", "closed"]
+
+
+@pytest.mark.cluster
+def test_ledger_names_no_offset_that_nobody_confirmed(topic: MakeTopic, start: Start) -> None:
+    """With acks=0 librdkafka counts the records of a batch, as if it knew where the batch is."""
+    ledger = start(LedgerProducer, topic(1), rate=1000, count=50, acks=0, linger_ms=200)
+    assert ledger.wait_finished() == 50
+    assert {entry.offset for entry in ledger.entries} == {-1}
 
 
 @pytest.mark.cluster

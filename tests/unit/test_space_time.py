@@ -88,6 +88,12 @@ def test_the_further_copies_of_a_duplicate_are_the_offending_ones():
     assert run.arrows[0].end > right.arrows[1].end
 
 
+def test_duplicates_far_from_each_other_are_runs_of_their_own():
+    sends = [send(n) for n in range(20)]
+    log = [record(n) for n in range(20)] + [record(20 + n, value=f"m{n}") for n in (3, 4, 15)]
+    assert [len(run.arrows) for run in runs(verdict(sends, log), "duplicate")] == [2, 1]
+
+
 def test_a_duplicate_that_nobody_is_known_to_have_sent_stays_on_the_line():
     [run] = runs(judge(log=["a", "b", "a"]), "duplicate")
     assert run.arrows[0].source == run.arrows[0].target == ("partition", "the topic")

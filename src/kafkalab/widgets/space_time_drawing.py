@@ -32,13 +32,12 @@ _COLOURS: dict[Status, str] = {
 }
 
 
-_LEFT, _RIGHT = 128, 18
-_TOP = 22  # for the names of faults
+_LEFT, _RIGHT = 140, 18
+_TOP = 34  # for the names of faults, and of values below them
 _APART = {("producer", "partition"): 92, ("partition", "consumer"): 92, ("producer", "consumer"): 92}
 _BESIDE = 40  # between two lines of one kind
 _STEP = 44.0  # at most, between two events
 _FOLD = 4.0  # steps that a fold takes
-_WORDS = 11.0
 
 
 def draw_space_time(layout: SpaceTimeLayout, faults: Iterable[Fault] = (), palette: Palette = LIGHT) -> Drawing:
@@ -188,7 +187,7 @@ class _Diagram:
 
     def _words(self, x: float, y: float, words: str, colour: str, *, bold: bool = False, moves: bool = True) -> str:
         """Words around a place, or a line or two lower if there are some; left out where there is no room."""
-        size = _WORDS + 1 if bold else 10
+        size = 12 if bold else 10
         half = text_width(words, size) / 2
         x = min(max(x, _LEFT + half), WIDTH - half)
         for lower in (0, 15, -15, 30, -30) if moves else (0,):

@@ -223,7 +223,7 @@ class _Order:
 def _sent(verdict: Verdict, log: _Log, order: _Order, statuses: dict[Record, Status]) -> Iterator[list[Arrow]]:
     """Arrows from producers into the log, and records there that nobody is known to have sent."""
     first: defaultdict[tuple[Lane, Lane], list[Arrow]] = defaultdict(list)
-    further: defaultdict[tuple[Lane, Lane], list[Arrow]] = defaultdict(list)
+    further: defaultdict[tuple[Lane, Lane], dict[int, list[Arrow]]] = defaultdict(dict)
     sent: set[Record] = set()
     for send in verdict.history.sends:
         producer: Lane = "producer", send.who
@@ -236,10 +236,12 @@ def _sent(verdict: Verdict, log: _Log, order: _Order, statuses: dict[Record, Sta
         )
         for copy in copies:
             arrow = Arrow(producer, _lane(copy), order.sent(send), order.came(copy), copy, statuses.get(copy, "duplicate"))
-            further[producer, _lane(copy)].append(arrow)
+            further[producer, _lane(copy)].setdefault(len(first[producer, _lane(own or send)]), []).append(arrow)
         sent |= {record for record in (own, *copies) if record is not None}
     yield from first.values()
-    yield from further.values()
+    for numbered in further.values():  # of sends one after the other; between others there may be much that is right
+        for _, neighbours in groupby(enumerate(numbered), key=lambda item: item[1] - item[0]):
+            yield [arrow for _, number in neighbours for arrow in numbered[number]]
     alone: defaultdict[Lane, list[Arrow]] = defaultdict(list)
     for record in log.records:
         if record not in sent:

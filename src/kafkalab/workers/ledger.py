@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kafkalab.waiting import wait_until
-from kafkalab.workers.settings import PRODUCER, delivery_timeout
+from kafkalab.workers.settings import PRODUCER, combine, delivery_timeout
 from kafkalab.workers.worker import Worker
 
 if TYPE_CHECKING:
@@ -103,8 +103,9 @@ class LedgerProducer(Worker):
         self._tail_lock = threading.Lock()
         self._sent = 0
         self._failures: dict[str, int] = {}
-        start = {"ledger": str(self.ledger), "rate": rate, "keys": list(keys), "count": count}
         defaults = {**PRODUCER, "acks": acks}
+        answered = str(combine(defaults, settings)["acks"]) != "0"
+        start = {"ledger": str(self.ledger), "rate": rate, "keys": list(keys), "count": count, "answered": answered}
         super().__init__(cluster, topic, name=name, defaults=defaults, settings=settings, start=start)
 
     @property

@@ -44,6 +44,7 @@ class _Sender:
         self._ledger = ledger
         self._topic: str = channel.start["topic"]
         self._keys: list[str] = channel.start["keys"]
+        self._answered: bool = channel.start["answered"]
         self._sent = 0
         self._acknowledged = 0
         self._failed: Counter[str] = Counter()
@@ -90,7 +91,8 @@ class _Sender:
             "value": f"message {seq}",
             "key": key,
             "partition": message.partition(),
-            "offset": message.offset(),
+            # With acks=0 no broker names an offset. librdkafka counts each batch from -1 then, as if it were one.
+            "offset": message.offset() if self._answered else -1,
             "at": round(now, 3),
             "ms": round((now - sent_at) * 1000, 1),
         }
