@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import KafkaError, Message
 
 from kafkalab import history
-from kafkalab.history import TERMS, History, judge, judgement
+from kafkalab.history import TERMS, judge, judgement
 from kafkalab.history.records import Poll, Record, Send
 from kafkalab.history.verdict import Kind
 from kafkalab.workers import Acknowledgement
@@ -255,7 +255,6 @@ def test_every_kind_is_explained():
 
 def test_the_example_in_the_docstring():
     assert doctest.testmod(judgement, extraglobs={"judge": history.judge}).failed == 0
-    assert History().began is None
 
 
 # -- histories by chance

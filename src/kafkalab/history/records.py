@@ -102,8 +102,3 @@ class History:
     def topics(self) -> tuple[str, ...]:
         """Names of all topics in it, sorted."""
         return tuple(sorted({record.topic for part in (self.sends, self.log or (), self.polls) for record in part}))
-
-    @property
-    def began(self) -> float | None:
-        """When the first record was sent, in seconds since the epoch; None where nobody noted it."""
-        return min((send.began for send in self.sends if send.began is not None), default=None)

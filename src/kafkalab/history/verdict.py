@@ -1,4 +1,7 @@
-"""What is wrong with a history, in the terms of Maelstrom's Kafka workload."""
+"""What is wrong with a history, in the terms of Maelstrom's Kafka workload.
+
+https://github.com/jepsen-io/maelstrom/blob/main/doc/workloads.md#workload-kafka explains them.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import Literal, get_args
 
 from kafkalab.history.records import History, Poll, Record, Send
 
-__all__ = ["TERMS", "TERMS_LINK", "Anomaly", "Kind", "Verdict"]
+__all__ = ["TERMS", "Anomaly", "Kind", "Verdict"]
 
 Kind = Literal[
     "lost write",
@@ -33,9 +36,6 @@ TERMS: Mapping[Kind, str] = {
     "unseen": "No consumer has polled the record yet, which isn't wrong by itself.",
 }
 """Each term in one sentence."""
-
-TERMS_LINK = "https://github.com/jepsen-io/maelstrom/blob/main/doc/workloads.md#workload-kafka"
-"""Where the terms come from."""
 
 _SHOWN = 3  # anomalies of each kind that are written out
 

@@ -239,15 +239,15 @@ def _sent(verdict: Verdict, log: _Log, order: _Order, statuses: dict[Record, Sta
             further[producer, _lane(copy)].setdefault(len(first[producer, _lane(own or send)]), []).append(arrow)
         sent |= {record for record in (own, *copies) if record is not None}
     yield from first.values()
-    for copied in further.values():  # of sends one after the other; between others there may be much that is right
-        for _, neighbours in groupby(enumerate(copied), key=lambda item: item[1] - item[0]):
-            yield [arrow for _, number in neighbours for arrow in copied[number]]
+    for numbered in further.values():  # of sends one after the other; between others there may be much that is right
+        for _, neighbours in groupby(enumerate(numbered), key=lambda item: item[1] - item[0]):
+            yield [arrow for _, number in neighbours for arrow in numbered[number]]
     alone: defaultdict[Lane, list[Arrow]] = defaultdict(list)
     for record in log.records:
         if record not in sent:
             lane, at = _lane(record), order.came(record)
-            is_copy = record is not log.copies[record.topic, record.value][0]
-            alone[lane].append(Arrow(lane, lane, at, at, record, statuses.get(record, "duplicate" if is_copy else "right")))
+            copied = record is not log.copies[record.topic, record.value][0]
+            alone[lane].append(Arrow(lane, lane, at, at, record, statuses.get(record, "duplicate" if copied else "right")))
     yield from alone.values()
 
 
