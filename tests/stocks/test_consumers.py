@@ -70,14 +70,14 @@ def test_what_is_lost_and_what_is_doubled(cluster: Cluster, prices: str, measure
     for (way, moment), cell in the_labs_table().items():
         outcome = outcomes[way, moment]
         assert outcome.reached == bool(cell), (way, moment)
-        most, what = (re.findall(r"(\d+) (lost|doubled)", cell) or [(0, "")])[0]
-        lost, doubled = (int(most) if what == name else 0 for name in ("lost", "doubled"))
+        most, what = (re.findall(r"(\d+) (lost|duplicate)", cell) or [(0, "")])[0]
+        lost, doubled = (int(most) if what == name else 0 for name in ("lost", "duplicate"))
         assert bool(outcome.lost) == bool(lost) and outcome.lost <= lost, (way, moment, outcome)
         assert bool(outcome.doubled) == bool(doubled) and outcome.doubled <= doubled, (way, moment, outcome)
 
 
 def the_labs_table() -> dict[tuple[str, str], str]:
-    """What the lab on delivery says, by way and moment: "20 lost", "up to 20 doubled", "–", or nothing where it never comes."""
+    """What the lab on delivery says, by way and moment: "20 lost", "up to 20 duplicates", "–", or nothing where it never comes."""
     notebook = nbformat.read(Path(__file__).parents[2] / "solutions/04_consumer/04_delivery.ipynb", as_version=4)
     [text] = [cell.source for cell in notebook.cells if "| | before process |" in cell.source]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("|")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 
 from kafkalab.checks.context import CheckContext, Unmet
@@ -10,8 +10,12 @@ from kafkalab.checks.records import BEGIN_AGAIN
 from kafkalab.checks.topics import existing
 from kafkalab.checks.wording import quoted
 from kafkalab.cluster.record_batches import Record, RecordBatch
+from kafkalab.errors import WaitTimeout
+from kafkalab.waiting import wait_until
 
 __all__ = ["Transaction", "log_of", "text", "transaction_with", "transactions"]
+
+_MARKER_SECONDS = 3.0
 
 
 @dataclass
@@ -46,8 +50,17 @@ def log_of(ctx: CheckContext, topic: str, partition: int = 0) -> list[RecordBatc
 
 
 def transactions(ctx: CheckContext, topic: str) -> list[Transaction]:
-    """The transactions in partition 0 of a topic that must be there, in the order in which they began."""
+    """The transactions in partition 0 of a topic that must be there, in the order in which they began.
+
+    They're given some seconds to end: a coordinator answers a commit before it has written the markers.
+    """
     existing(ctx, topic)
+    with suppress(WaitTimeout):  # one is open
+        wait_until(lambda: all(t.end for t in _transactions(ctx, topic)), _MARKER_SECONDS, "markers", interval=0.2)
+    return _transactions(ctx, topic)
+
+
+def _transactions(ctx: CheckContext, topic: str) -> list[Transaction]:
     found: list[Transaction] = []
     under_way: dict[int, Transaction] = {}
     for batch in log_of(ctx, topic):
