@@ -10,6 +10,7 @@
 set -euo pipefail
 
 HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+CLASSES=$HERE/../src/kafkalab/distribution/recorded/kafka.txt.gz
 REGISTRY_SECONDS=10
 # The class-data archive is bound to the jars' times, and a rebuild should give the same files.
 FILE_TIME=@1767225600
@@ -29,6 +30,7 @@ inputs_hash() {
     (cd "$jars" && sha256sum -- *.jar)
     (cd "$java" && sha256sum release lib/modules lib/server/libjvm.so)
     (cd "$HERE" && find build-standin-image.sh standin -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum)
+    sha256sum <"$CLASSES"
   } | sha256sum | cut -d' ' -f1
 }
 
@@ -79,6 +81,7 @@ fill_rootfs() {
   cp -RL "$java"/{bin,conf,lib,release} "$rootfs/opt/java/"
   cp "$jars"/*.jar "$rootfs/opt/kafka/libs/"
   cp -R "$HERE"/standin/image/. "$rootfs/"
+  cp "$CLASSES" "$rootfs/etc/kafka/docker/classes.txt.gz"
   cp "$rootfs"/etc/kafka/docker/{server.properties,log4j2.yaml,tools-log4j2.yaml} "$rootfs/opt/kafka/config/"
   while read -r tool _; do
     ln -s kafka-tool "$rootfs/opt/kafka/bin/$tool.sh"

@@ -35,10 +35,13 @@ GROUPS: dict[str, dict[str, list[str]]] = {
         f"org.apache.spark:spark-sql-kafka-0-10_2.13:{SPARK}": [],
         f"org.apache.spark:spark-avro_2.13:{SPARK}": [],
     },
-    # Stands behind the jars of `kafka` on the class path.
     "mirror": {
         f"org.apache.kafka:connect-mirror:{KAFKA}": [],
         f"org.apache.kafka:connect-runtime:{KAFKA}": [],
+    },
+    # Connectors that workers have from the start.
+    "connect": {
+        f"org.apache.kafka:connect-file:{KAFKA}": [],
     },
     "kdc": {
         "org.apache.hadoop:hadoop-minikdc:3.5.0": [],
@@ -119,8 +122,10 @@ def main() -> None:
     for name, roots in GROUPS.items():
         groups[name] = resolved(roots)
     groups["spark"] = [jar for jar in groups["spark"] if not artifact(jar).split(":")[1].startswith(IN_PYSPARK)]
-    there = {artifact(jar) for jar in groups["kafka"]}
-    groups["mirror"] = [jar for jar in groups["mirror"] if artifact(jar) not in there]
+    there: set[str] = set()
+    for name in ("kafka", "mirror", "connect"):  # each stands behind the ones before it
+        groups[name] = [jar for jar in groups[name] if artifact(jar) not in there]
+        there |= {artifact(jar) for jar in groups[name]}
     for name, coordinates in FILES.items():
         groups[name] = [described(coordinate) for coordinate in coordinates]
     others = {version: {"kafka": resolved(brokers_and_tools(version))} for version in OTHER_KAFKAS}

@@ -137,6 +137,10 @@ class MirrorFailed(KafkaLabError):
     """MirrorMaker did not start, or does not run; the message holds Kafka's own reason."""
 
 
+class ConnectFailed(KafkaLabError):
+    """A Connect worker or a connector did not start, or does not run; the message holds Kafka's own reason."""
+
+
 class WorkerClosed(KafkaLabError):
     """A producer or consumer was used after it was closed or killed."""
 

@@ -101,7 +101,7 @@ def test_it_listens_nowhere_and_its_settings_are_its_owners(mirror: MirrorMaker)
     process = psutil.Process(mirror.pid)
     assert not [c for c in process.net_connections() if c.status == psutil.CONN_LISTEN]
     file = Path(process.cmdline()[-1])
-    private = (file, file.with_name("mirror.log"), file.with_name("output.log"))
+    private = (file, file.with_name("mirror.log"), file.with_name("mirror-output.log"))
     assert {stat.S_IMODE(path.stat().st_mode) for path in private} == {0o600}
 
 

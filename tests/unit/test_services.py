@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
+import kafkalab.services.java_process as process_module
 import kafkalab.services.mirror as mirror_module
 from kafkalab import SchemaRegistry
 from kafkalab.lifeline import Run
-from kafkalab.services import MirrorMaker
+from kafkalab.services import ConnectCluster, MirrorMaker
 
 FLOW = {"first->second.enabled": True}
 CLUSTERS = {"first": None, "second": None}
@@ -38,16 +39,22 @@ def test_mirrormakers_reason_is_of_its_present_life(tmp_path: Path, monkeypatch:
         with (run.directory / "mirror.log").open("ab") as log:
             log.write(said.pop(0))
 
-    monkeypatch.setattr(mirror_module.subprocess, "Popen", says)
-    monkeypatch.setattr(mirror_module, "mirror_classpath", lambda _: "")
-    monkeypatch.setattr(mirror_module, "archive_options", tuple)
-    monkeypatch.setattr(mirror_module, "java_command", lambda: "java")
+    monkeypatch.setattr(process_module.subprocess, "Popen", says)
+    monkeypatch.setattr(mirror_module, "connect_classpath", lambda _: "")
+    monkeypatch.setattr(process_module, "archive_options", tuple)
+    monkeypatch.setattr(process_module, "java_command", lambda: "java")
     mirror = MirrorMaker(CLUSTERS, FLOW)  # type: ignore[arg-type]
     monkeypatch.setattr(mirror, "_properties", dict)
-    mirror._run = run
-    mirror._spawn(run)
+    mirror._process = process_module.JavaProcess(run, "mirror")
+    mirror._spawn(run, mirror._process)
     assert "it ended: OldException: of the first life" in mirror._last_words("it ended")
-    mirror._spawn(run)
+    mirror._spawn(run, mirror._process)
     assert "it ended: NewException: of the second life" in mirror._last_words("it ended")
     assert "OldException" not in mirror._last_words("it ended")
     assert "OldException" in mirror.log  # which holds all lives
+
+
+@pytest.mark.parametrize("workers", [0, -1, True, "2", 1.5])
+def test_a_number_of_workers_that_cannot_be_one_is_named_at_once(workers: object) -> None:
+    with pytest.raises(ValueError, match="the number of workers is a number from 1 on"):
+        ConnectCluster(None, workers)  # type: ignore[arg-type]

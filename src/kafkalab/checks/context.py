@@ -164,7 +164,7 @@ class CheckContext:
     def log_files(self, topic: str) -> dict[int, list[str]]:
         """Names of the segment files of each partition, in order, on one of the brokers that run."""
         view = self.cluster.describe(groups=False)
-        broker = min(b.id for b in view.brokers.values() if b.state == "up" and b.address)
+        broker = view.brokers_up[0]
         copy = self.cluster.copy_log_dir(broker, topic)
         try:
             return {

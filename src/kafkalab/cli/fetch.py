@@ -27,7 +27,7 @@ With --all also what single chapters need, which else is fetched when it is firs
 
   schema registry             chapter 6 (159 MB)
   Kerberos                    one of chapter 7's labs
-  MirrorMaker                 chapter 8
+  Connect and MirrorMaker     chapter 8
   an older Kafka              chapter 12, which upgrades it
   a remote tier in a folder   chapter 12, too
 
@@ -114,7 +114,8 @@ def more_steps() -> list[Step]:
         Step("schema registry", "MB", is_prepared, prepare),
         _jars("Kerberos: a key distribution centre", "kdc"),
         _jars("Kerberos: Java's part", "gssapi"),
-        _jars("MirrorMaker", "mirror"),
+        _jars("Connect and MirrorMaker", "mirror"),
+        _jars("connectors", "connect"),
         *(_older_kafka(version) for version in KAFKA_VERSIONS if version != KAFKA_VERSION),
         _jars("a remote tier in a folder", "tiered"),
     ]

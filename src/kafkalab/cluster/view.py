@@ -138,6 +138,11 @@ class ClusterView:
 
     # Each predicate raises KeyError while a topic is not there, which `Cluster.wait_for` takes for "not yet".
 
+    @property
+    def brokers_up(self) -> list[int]:
+        """Ids of the brokers that run and take requests, in order; dedicated controllers aren't among them."""
+        return sorted(broker.id for broker in self.brokers.values() if broker.state == "up" and broker.address)
+
     def led(self, topics: str | Iterable[str]) -> bool:
         """Whether every partition of a topic, or of several, has a leader."""
         return all(p.leader is not None for p in self._partitions(topics))

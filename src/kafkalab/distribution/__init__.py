@@ -34,6 +34,8 @@ __all__ = [
     "archive_options",
     "archive_path",
     "classpath",
+    "connect_classpath",
+    "connect_plugins",
     "ensure_jars",
     "environment_dir",
     "faulty_jars",
@@ -48,7 +50,6 @@ __all__ = [
     "keep_all_output",
     "locked_jars",
     "made_by_one",
-    "mirror_classpath",
     "put_tools_on_path",
     "random_uuid",
     "spark_jars",
@@ -61,12 +62,17 @@ NODE_LOG_SETTINGS = Path(__file__).with_name("node-log4j2.properties")
 """Log settings of a node; the system property ``kafkalab.log`` names the file."""
 
 
-def mirror_classpath(report: Report | None = None) -> str:
-    """The class path of MirrorMaker; its jars are verified, and downloaded on first use.
+def connect_classpath(report: Report | None = None) -> str:
+    """The class path of Connect and MirrorMaker; its jars are verified, and downloaded on first use.
 
     It begins with that of brokers and tools, so that their class-data archive is valid for it.
     """
     return os.pathsep.join([classpath(), *map(str, ensure_jars("mirror", report))])
+
+
+def connect_plugins(report: Report | None = None) -> list[Path]:
+    """Jars with the connectors that workers have from the start, verified; downloaded on first use."""
+    return ensure_jars("connect", report)
 
 
 def spark_jars() -> list[Path]:

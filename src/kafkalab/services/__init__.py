@@ -5,6 +5,7 @@ from __future__ import annotations
 from kafkalab.lazy import on_first_use
 
 _EXPORTS = {
+    "ConnectCluster": "kafkalab.services.connect",
     "MiniKdc": "kafkalab.services.kdc",
     "MirrorMaker": "kafkalab.services.mirror",
     "SchemaRegistry": "kafkalab.services.schema_registry",

@@ -139,7 +139,7 @@ class ConfluentServer:
     def _brokers(self) -> str:
         """Addresses of the brokers for their peers: inside a container, those for clients would lead to itself."""
         run = self._cluster.run.id
-        brokers = [b.id for b in self._cluster.describe(groups=False).brokers.values() if b.address and b.state == "up"]
+        brokers = self._cluster.describe(groups=False).brokers_up
         nodes = [self._client.containers.get(f"kafkalab-{run}-node-{broker}") for broker in brokers]
         addresses = [node.attrs["NetworkSettings"]["Networks"][f"kafkalab-{run}-peers"]["IPAddress"] for node in nodes]
         return ",".join(f"PLAINTEXT://{address}:{_PEER_PORT}" for address in addresses)

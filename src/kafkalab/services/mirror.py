@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
-import subprocess
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Self
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from kafkalab.cluster import Cluster
-from kafkalab.cluster.backends.failure import log_tail, reason_in
 from kafkalab.cluster.resources import require_memory
-from kafkalab.distribution import (
-    JVM_OPTIONS,
-    NODE_LOG_SETTINGS,
-    announce,
-    archive_options,
-    java_command,
-    mirror_classpath,
-)
+from kafkalab.distribution import announce, connect_classpath
 from kafkalab.errors import MirrorFailed
 from kafkalab.lifeline import Owner, Run, reap
 from kafkalab.security.files import write_private
+from kafkalab.services.java_process import JavaProcess
 from kafkalab.services.mirror_status import Flow, StatusReader
 from kafkalab.settings import as_text, format_properties
 from kafkalab.waiting import wait_until
@@ -33,7 +23,6 @@ from kafkalab.waiting import wait_until
 __all__ = ["MirrorMaker"]
 
 _START_TIMEOUT = 180.0
-_STOP_TIMEOUT = 20.0
 _ANSWER_SECONDS = 10.0
 _MEMORY = 300 << 20
 
@@ -101,8 +90,7 @@ class MirrorMaker:
         self._heap = heap
         self._run: Run | None = None
         self._owner = Owner()
-        self._logged: dict[Path, int] = {}  # bytes of its logs that stem from earlier lives
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: JavaProcess | None = None
         self._status: StatusReader | None = None
         self._noted: set[Cluster] = set()
 
@@ -128,12 +116,13 @@ class MirrorMaker:
         for alias, cluster in self.clusters.items():
             _require_answer(alias, cluster)
         require_memory(_MEMORY, "MirrorMaker")
-        if self._run is None:
+        if self._run is None or self._process is None:
             self._run, self._owner = Run.create("mirror"), Owner()
+            self._process = JavaProcess(self._run, "mirror")
         self._close_status()
         self._status = StatusReader(self.clusters, self.flows)  # before the start: from here on what it says is new
         try:
-            self._spawn(self._run)
+            self._spawn(self._run, self._process)
             what = "MirrorMaker's connectors to run"
             wait_until(self._ready, _START_TIMEOUT, what, last_seen=lambda: self._last_words(self.states()))
         except BaseException:
@@ -153,10 +142,8 @@ class MirrorMaker:
         """
         if not self._owner.is_me:
             return
-        if self._process is not None and self._process.poll() is None:
-            self._process.terminate()
-            with contextlib.suppress(subprocess.TimeoutExpired):  # then it's killed with its run
-                self._process.wait(_STOP_TIMEOUT)
+        if self._process is not None:
+            self._process.end()
         self._discard()
 
     def kill(self) -> None:
@@ -171,7 +158,6 @@ class MirrorMaker:
             raise MirrorFailed("MirrorMaker cannot be killed: it does not run")
         assert self._process is not None
         self._process.kill()
-        self._process.wait()
 
     def __enter__(self) -> Self:
         return self.start()
@@ -188,7 +174,7 @@ class MirrorMaker:
     @property
     def alive(self) -> bool:
         """Whether its process runs."""
-        return self._process is not None and self._process.poll() is None
+        return self._process is not None and self._process.alive
 
     @property
     def pid(self) -> int:
@@ -199,14 +185,14 @@ class MirrorMaker:
         MirrorFailed
             When it was not started.
         """
-        if self._process is None:
+        if self._process is None or self._process.pid is None:
             raise MirrorFailed("MirrorMaker was not started")
         return self._process.pid
 
     @property
     def log(self) -> str:
         """Its log so far; empty when it was not started, or is stopped."""
-        return self._log_after({})
+        return "" if self._process is None else self._process.log
 
     def states(self) -> dict[str, str]:
         """State of each connector and task since the last start, in Connect's words.
@@ -239,7 +225,7 @@ class MirrorMaker:
 
     def _copies(self) -> dict[str, str]:
         """Replication factors that the clusters' brokers are enough for, where Kafka's own are too large."""
-        brokers = {alias: _running_brokers(cluster) for alias, cluster in self.clusters.items()}
+        brokers = {alias: len(cluster.describe(groups=False).brokers_up) for alias, cluster in self.clusters.items()}
         there: dict[str, tuple[int, int]] = {}  # setting → copies wanted, and brokers for them
         for flow in self.flows:
             for key, wanted in _COPIES_FOR_A_FLOW.items():
@@ -250,21 +236,10 @@ class MirrorMaker:
             there |= {f"{alias}.{key}": (wanted, brokers[alias]) for key, wanted in _COPIES_IN_THE_TARGET.items()}
         return {setting: str(most) for setting, (wanted, most) in there.items() if most < wanted}
 
-    def _spawn(self, run: Run) -> None:
+    def _spawn(self, run: Run, process: JavaProcess) -> None:
         file = write_private(run.directory / "mm2.properties", format_properties(self._properties()))  # it may hold a password
-        log, output = self._log_files(run)
-        for path in (log, output):  # they may hold one, too
-            path.touch(mode=0o600)
-            self._logged[path] = path.stat().st_size
-        with output.open("ab") as stream:
-            self._process = subprocess.Popen(
-                [str(java_command()), f"-Xmx{self._heap}", *JVM_OPTIONS, *archive_options(),
-                 f"-Djava.io.tmpdir={run.directory}",  # native libraries are unpacked there, and go with it
-                 f"-Dlog4j2.configurationFile={NODE_LOG_SETTINGS}", f"-Dkafkalab.log={log}",
-                 "-cp", mirror_classpath(announce), "org.apache.kafka.connect.mirror.MirrorMaker", str(file)],
-                stdin=subprocess.DEVNULL, stdout=stream, stderr=subprocess.STDOUT,
-                env=run.environment(), start_new_session=True, cwd=run.directory,
-            )  # fmt: skip
+        main = "org.apache.kafka.connect.mirror.MirrorMaker"
+        process.spawn(self._heap, connect_classpath(announce), main, [str(file)])
 
     def _ready(self) -> bool:
         if not self.alive:
@@ -275,18 +250,8 @@ class MirrorMaker:
         return all(states.get(name) == "RUNNING" for flow in self.flows for name in flow.connectors())
 
     def _last_words(self, *said: object, reason: bool = True) -> str:
-        log = self._log_after(self._logged)
-        why = f": {reason_in(log)}" if reason else ""
-        return f"{'; '.join(map(str, said))}{why}\nIts last lines:\n{log_tail(log)}"
-
-    def _log_after(self, starts: Mapping[Path, int]) -> str:
-        """What its logs hold from these bytes on."""
-        files = self._log_files(self._run) if self._run is not None else ()
-        return b"".join(path.read_bytes()[starts.get(path, 0) :] for path in files if path.exists()).decode(errors="replace")
-
-    @staticmethod
-    def _log_files(run: Run) -> tuple[Path, Path]:
-        return run.directory / "mirror.log", run.directory / "output.log"
+        assert self._process is not None
+        return self._process.last_words(*said, reason=reason)
 
     def _close_status(self) -> None:
         if self._status is not None:
@@ -299,7 +264,7 @@ class MirrorMaker:
         if run is not None:
             reap(run)
         if self._process is not None:
-            self._process.wait()  # takes leave of it
+            self._process.kill()  # takes leave of it
 
     def _cluster_stops(self) -> None:
         self._noted.clear()
@@ -313,10 +278,6 @@ def _flows(clusters: Mapping[str, Cluster], settings: Mapping[str, str]) -> tupl
     if unknown := sorted({alias for flow in flows for alias in (flow.source, flow.target)} - clusters.keys()):
         raise ValueError(f"no cluster goes by the alias {unknown[0]!r}; there are {', '.join(clusters)}")
     return flows
-
-
-def _running_brokers(cluster: Cluster) -> int:
-    return sum(broker.state == "up" and bool(broker.address) for broker in cluster.describe(groups=False).brokers.values())
 
 
 def _require_answer(alias: str, cluster: Cluster) -> None:

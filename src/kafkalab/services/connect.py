@@ -1,0 +1,359 @@
+"""`ConnectCluster`: Kafka Connect, distributed over workers, from a notebook cell."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Self
+
+from kafkalab.cluster import Cluster
+from kafkalab.cluster.ports import HOST, reserve_port
+from kafkalab.cluster.resources import require_memory
+from kafkalab.distribution import announce, connect_classpath, connect_plugins
+from kafkalab.errors import ConnectFailed
+from kafkalab.lifeline import Owner, Run, reap
+from kafkalab.security.files import write_private
+from kafkalab.services.answers import direct
+from kafkalab.services.java_process import JavaProcess
+from kafkalab.settings import as_text, format_properties
+from kafkalab.waiting import wait_until
+
+__all__ = ["ConnectCluster", "ConnectWorker"]
+
+_MAIN = "org.apache.kafka.connect.cli.ConnectDistributed"
+_START_TIMEOUT = 180.0
+_ANSWER_SECONDS = 10.0
+_MEMORY = 220 << 20
+
+_SETTINGS: Mapping[str, str] = {
+    # As in Kafka's own connect-distributed.properties.
+    "group.id": "connect-cluster",
+    "key.converter": "org.apache.kafka.connect.json.JsonConverter",
+    "value.converter": "org.apache.kafka.connect.json.JsonConverter",
+    "config.storage.topic": "connect-configs",
+    "offset.storage.topic": "connect-offsets",
+    "status.storage.topic": "connect-status",
+    # Classes are found by their registration: the default, to look through all jars as well, takes seconds.
+    "plugin.discovery": "service_load",
+    # Source offsets are kept every second (by default every minute).
+    "offset.flush.interval.ms": "1000",
+    # A worker that was killed is missed after 3 s (10), and its tasks are given away at once (after 5 minutes).
+    "session.timeout.ms": "3000",
+    "heartbeat.interval.ms": "500",
+    "scheduled.rebalance.max.delay.ms": "0",
+    # 25 would take longer to make than the worker to start.
+    "offset.storage.partitions": "5",
+}
+_COPIES = ("config", "offset", "status")
+_WANTED_COPIES = 3
+
+
+class ConnectWorker:
+    """One worker: a process with a REST interface on loopback. `ConnectCluster.workers` has them.
+
+    Attributes
+    ----------
+    number
+        Counted from 0.
+    """
+
+    def __init__(self, connect: ConnectCluster, run: Run, number: int) -> None:
+        self._connect = connect
+        self._run = run
+        self.number = number
+        # Held as long as the worker is: after a crash it listens there again.
+        self._held = reserve_port()
+        self._process = JavaProcess(run, f"worker-{number}")
+
+    def __repr__(self) -> str:
+        return f"<ConnectWorker {self.number}: {'running' if self.alive else 'not running'}>"
+
+    @property
+    def url(self) -> str:
+        """Its REST interface; `curl` it."""
+        return f"http://{HOST}:{self._held.port}"
+
+    @property
+    def alive(self) -> bool:
+        """Whether its process runs."""
+        return self._process.alive
+
+    @property
+    def pid(self) -> int | None:
+        """Its process id, also after it ended."""
+        return self._process.pid
+
+    @property
+    def log(self) -> str:
+        """Its log so far, of all its lives."""
+        return self._process.log
+
+    def start(self) -> None:
+        """Start it again after it was stopped or killed; one that runs is left as it is. On return it answers.
+
+        Raises
+        ------
+        ConnectFailed
+            When it ends by itself; with Kafka's reason.
+        WaitTimeout
+            When it runs, but doesn't answer in time.
+        """
+        if not self.alive:
+            self.spawn()
+        wait_until(
+            self.answers, _START_TIMEOUT, f"worker {self.number} to answer", last_seen=lambda: self._process.last_words()
+        )
+
+    def stop(self) -> None:
+        """End it in order: its tasks are given to the others. On return its process is gone."""
+        self._process.end()
+
+    def kill(self) -> None:
+        """SIGKILL. On return its process is gone; the others hear of it when its session has timed out.
+
+        Raises
+        ------
+        ConnectFailed
+            When it doesn't run.
+        """
+        if not self.alive:
+            raise ConnectFailed(f"worker {self.number} can't be killed: it doesn't run")
+        self._process.kill()
+
+    def restart(self) -> None:
+        """Stop it if it runs, and start it. It then knows what is in the plug-in folder. On return it answers."""
+        self.stop()
+        self.start()
+
+    def spawn(self) -> None:
+        """Start its process, without waiting for it."""
+        settings = self._connect.worker_settings() | {
+            "listeners": self.url,
+            "rest.advertised.host.name": HOST,
+            "rest.advertised.port": str(self._held.port),
+        }
+        file = write_private(self._run.directory / f"worker-{self.number}.properties", format_properties(settings))
+        self._process.spawn(self._connect.heap, connect_classpath(announce), _MAIN, [str(file)])
+
+    def answers(self) -> bool:
+        """Whether it has joined its group and answers.
+
+        Raises
+        ------
+        ConnectFailed
+            When its process has ended.
+        """
+        if not self.alive:
+            raise ConnectFailed(self._process.last_words(f"worker {self.number} ended by itself"))
+        try:
+            return isinstance(_get(f"{self.url}/connectors"), list)
+        except OSError:
+            return False
+
+    def discard(self) -> None:
+        """End it at once, and let go of its port."""
+        self._process.kill()
+        self._held.close()
+
+
+class ConnectCluster:
+    """Kafka Connect beside a cluster: workers that share connectors and tasks, each with a REST interface on loopback.
+
+    They run beside the brokers on this machine, also where those are containers. They end with this process, and with their
+    cluster. Connectors are made, changed and looked at through REST, as everywhere.
+
+    Parameters
+    ----------
+    cluster
+        A running cluster. Configurations, offsets and states are kept in three topics of it, with as many replicas as there
+        are brokers, three at most.
+    workers
+        How many.
+    settings
+        Settings of the workers, beside those that kafkalab adds. A setting of one's own always wins.
+    heap
+        Java heap of a worker, as in ``-Xmx``.
+
+    Raises
+    ------
+    ValueError
+        When the number of workers isn't one, or a setting has no value.
+
+    Examples
+    --------
+    >>> with Cluster() as cluster, ConnectCluster(cluster, workers=2) as connect:  # doctest: +SKIP
+    ...     requests.get(f"{connect.url}/connector-plugins").json()
+    """
+
+    def __init__(
+        self, cluster: Cluster, workers: int = 1, settings: Mapping[str, object] | None = None, *, heap: str = "128m"
+    ) -> None:
+        if not isinstance(workers, int) or isinstance(workers, bool) or workers < 1:
+            raise ValueError(f"the number of workers is a number from 1 on, not {workers!r}")
+        self.heap = heap
+        self._cluster = cluster
+        self._count = workers
+        self._settings = as_text(settings or {})
+        self._run: Run | None = None
+        self._owner = Owner()
+        self._workers: list[ConnectWorker] = []
+
+    # -- life ---------------------------------------------------------------------------------------------------
+
+    def start(self) -> Self:
+        """Start all workers that don't run. On return each has joined the group, and answers.
+
+        Raises
+        ------
+        ClusterNotRunning
+            When the cluster doesn't run.
+        ConnectFailed
+            When a worker ends by itself; with Kafka's reason.
+        WaitTimeout
+            When one runs, but doesn't answer in time.
+        NotEnoughResources, DownloadError, HashMismatch, JavaError
+            Why it could not start, and what to do about it.
+        """
+        run = self._opened()
+        require_memory(self._count * _MEMORY, f"{self._count} Connect worker{'s' if self._count > 1 else ''}")
+        try:
+            while len(self._workers) < self._count:
+                self._workers.append(ConnectWorker(self, run, len(self._workers)))
+            for worker in self._workers:
+                if not worker.alive:
+                    worker.spawn()
+            for worker in self._workers:
+                worker.start()
+        except BaseException:
+            self._discard()
+            raise
+        return self
+
+    def add_worker(self) -> ConnectWorker:
+        """Start one more worker. On return it answers; it gets its share of the tasks."""
+        self._count += 1
+        self.start()
+        return self._workers[-1]
+
+    def stop(self) -> None:
+        """End all workers in order. On return their processes and files are gone; what they kept in topics stays.
+
+        In a process that was forked off after `start`, nothing is ended: the workers are its parent's.
+        """
+        if not self._owner.is_me:
+            return
+        for worker in self._workers:
+            worker.stop()
+        self._discard()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *exception: object) -> None:
+        self.stop()
+
+    def __repr__(self) -> str:
+        return f"<ConnectCluster: {sum(worker.alive for worker in self._workers)} of {self._count} workers running>"
+
+    # -- sight --------------------------------------------------------------------------------------------------
+
+    @property
+    def workers(self) -> tuple[ConnectWorker, ...]:
+        """Its workers; none before `start`."""
+        return tuple(self._workers)
+
+    @property
+    def url(self) -> str:
+        """The REST interface of a worker that runs: each answers for all.
+
+        Raises
+        ------
+        ConnectFailed
+            When none runs.
+        """
+        for worker in self._workers:
+            if worker.alive:
+                return worker.url
+        raise ConnectFailed("no Connect worker runs: call start() first")
+
+    @property
+    def plugins(self) -> Path:
+        """The plug-in folder. What is put there (a jar, or a folder of jars) is seen by workers that start after that.
+
+        Each needs its registration in ``META-INF/services``. The file connectors of Kafka are there already.
+        """
+        return self._opened().directory / "plugins"
+
+    def states(self) -> dict[str, str]:
+        """State of each connector and task, in Connect's words.
+
+        Returns
+        -------
+        dict
+            For example ``{"files": "RUNNING", "files task 0": "FAILED"}``.
+        """
+        states = {}
+        for name, told in _get(f"{self.url}/connectors?expand=status").items():
+            states[name] = told["status"]["connector"]["state"]
+            states |= {f"{name} task {task['id']}": task["state"] for task in told["status"]["tasks"]}
+        return states
+
+    def wait_until_running(self, connector: str, timeout: float = 60) -> None:
+        """Wait until a connector and all its tasks, one at least, are RUNNING.
+
+        Raises
+        ------
+        ConnectFailed
+            When one of them has failed; with the first line of its trace.
+        WaitTimeout
+            When time is up; the message tells the states.
+        """
+
+        def running() -> bool:
+            told = _get(f"{self.url}/connectors/{connector}/status")
+            for part in (told["connector"], *told["tasks"]):
+                if part["state"] == "FAILED":
+                    raise ConnectFailed(f"{connector} failed: {part['trace'].splitlines()[0]}")
+            return bool(told["tasks"]) and all(part["state"] == "RUNNING" for part in (told["connector"], *told["tasks"]))
+
+        wait_until(running, timeout, f"{connector} to run", last_seen=self.states, ignore=(OSError,))
+
+    # -- parts --------------------------------------------------------------------------------------------------
+
+    def worker_settings(self) -> dict[str, str]:
+        """What all workers are told."""
+        up = len(self._cluster.describe(groups=False).brokers_up)
+        copies = {f"{what}.storage.replication.factor": str(min(_WANTED_COPIES, up)) for what in _COPIES}
+        where = {"bootstrap.servers": self._cluster.bootstrap_servers, "plugin.path": str(self.plugins)}
+        return {**where, **_SETTINGS, **copies, **self._settings}
+
+    def _opened(self) -> Run:
+        if self._run is None:
+            self._run, self._owner = Run.create("connect"), Owner()
+            (self._run.directory / "plugins").mkdir()
+            for jar in connect_plugins(announce):
+                os.symlink(jar, self._run.directory / "plugins" / jar.name)
+            self._cluster.on_stop(self._discard)
+        return self._run
+
+    def _discard(self) -> None:
+        run, self._run = self._run, None
+        workers, self._workers = self._workers, []
+        for worker in workers:
+            worker.discard()
+        if run is not None:
+            reap(run)
+
+
+def _get(url: str) -> Any:
+    """What a worker answers.
+
+    Raises
+    ------
+    OSError
+        When it doesn't answer, or answers with an error (409 while workers share their work anew).
+    """
+    with direct.open(url, timeout=_ANSWER_SECONDS) as answer:
+        return json.load(answer)

@@ -1,0 +1,125 @@
+"""What `ConnectCluster` guarantees, beside clusters of every back end."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from kafkalab import Cluster, wait_until
+from kafkalab.checks import CheckContext
+from kafkalab.errors import ConnectFailed
+from kafkalab.paths import runs_dir
+from kafkalab.services import ConnectCluster
+from kafkalab.services.answers import direct
+
+SOURCE, SINK = (f"org.apache.kafka.connect.file.FileStream{kind}Connector" for kind in ("Source", "Sink"))
+PLAIN = {f"{part}.converter": "org.apache.kafka.connect.storage.StringConverter" for part in ("key", "value")}
+
+
+@pytest.fixture(scope="module")
+def cluster(backend: str) -> Iterator[Cluster]:
+    with Cluster(1, backend=backend) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def connect(cluster: Cluster) -> Iterator[ConnectCluster]:
+    with ConnectCluster(cluster, workers=2) as connect:
+        yield connect
+
+
+def ask(method: str, url: str, body: object = None) -> object:
+    """What REST answers; asked again while workers share their work anew."""
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(url, data, {"Content-Type": "application/json"}, method=method)
+
+    def answer() -> bytes | None:
+        try:
+            with direct.open(request, timeout=20) as response:
+                return response.read() or b"null"
+        except urllib.error.HTTPError as error:
+            assert error.code == 409, error.read()
+            return None
+
+    return json.loads(wait_until(answer, 30, f"{method} {url} to be answered"))
+
+
+def put(connect: ConnectCluster, name: str, **config: object) -> None:
+    ask(
+        "PUT",
+        f"{connect.url}/connectors/{name}/config",
+        {key.replace("_", "."): value for key, value in config.items()} | PLAIN,
+    )
+
+
+def wait_for(cluster: Cluster, topic: str, lines: set[str]) -> None:
+    def there() -> bool:
+        return topic in cluster.describe(groups=False).topics and lines <= set(CheckContext(cluster).values(topic))
+
+    wait_until(there, 60, f"{len(lines)} lines in {topic}", interval=0.3)
+
+
+def test_a_worker_that_is_killed_is_replaced_by_the_other(cluster: Cluster, connect: ConnectCluster, tmp_path: Path) -> None:
+    lines = tmp_path / "lines.txt"
+    lines.write_text("".join(f"line {n}\n" for n in range(50)))
+    put(connect, "lines", connector_class=SOURCE, file=str(lines), topic="lines")
+    connect.wait_until_running("lines")
+    wait_for(cluster, "lines", {f"line {n}" for n in range(50)})
+    told = ask("GET", f"{connect.url}/connectors/lines/status")
+    [busy] = [worker for worker in connect.workers if told["tasks"][0]["worker_id"] in worker.url]
+    [other] = set(connect.workers) - {busy}
+    busy.kill()
+    assert not busy.alive and connect.url == other.url
+    with lines.open("a") as file:
+        file.write("".join(f"line {n}\n" for n in range(50, 100)))
+    wait_for(cluster, "lines", {f"line {n}" for n in range(100)})  # at least once: some may be there twice
+    assert connect.states() == {"lines": "RUNNING", "lines task 0": "RUNNING"}
+
+    url = busy.url
+    busy.restart()
+    assert busy.alive and busy.url == url and ask("GET", f"{url}/connectors") == ["lines"]
+    ask("DELETE", f"{url}/connectors/lines")
+
+
+def test_a_connector_that_fails_says_why(connect: ConnectCluster, tmp_path: Path) -> None:
+    put(connect, "nowhere", connector_class=SINK, file=str(tmp_path / "none/file.txt"), topics="lines")
+    with pytest.raises(ConnectFailed, match="nowhere failed: .*ConnectException: Couldn't find or create file"):
+        connect.wait_until_running("nowhere")
+    ask("DELETE", f"{connect.url}/connectors/nowhere")
+
+
+def test_workers_listen_on_loopback_only(connect: ConnectCluster) -> None:
+    for worker in connect.workers:
+        assert worker.pid is not None
+        listening = [c.laddr.ip for c in psutil.Process(worker.pid).net_connections("tcp") if c.status == psutil.CONN_LISTEN]
+        assert listening and set(listening) <= {"127.0.0.1", "::ffff:127.0.0.1", "::1"}
+
+
+def test_it_knows_the_connectors_in_its_folder(connect: ConnectCluster) -> None:
+    known = {plugin["class"] for plugin in ask("GET", f"{connect.url}/connector-plugins")}
+    assert {SOURCE, SINK} <= known
+    assert any(path.name.startswith("connect-file") for path in connect.plugins.iterdir())
+
+
+def test_a_worker_that_cannot_start_says_why_and_leaves_nothing(cluster: Cluster) -> None:
+    before = set(runs_dir().iterdir())
+    connect = ConnectCluster(cluster, settings={"key.converter": "not.there.Converter"})
+    with pytest.raises(ConnectFailed, match=r"worker 0 ended by itself: .*not\.there\.Converter"):
+        connect.start()
+    assert set(runs_dir().iterdir()) == before
+    with pytest.raises(ConnectFailed, match="no Connect worker runs"):
+        connect.url  # noqa: B018
+
+
+def test_it_ends_with_its_cluster(backend: str) -> None:
+    with Cluster(1, backend=backend) as cluster:
+        connect = ConnectCluster(cluster).start()
+        [worker] = connect.workers
+        folder = connect.plugins
+    assert not worker.alive and not folder.exists() and connect.workers == ()
