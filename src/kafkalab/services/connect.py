@@ -102,6 +102,10 @@ class ConnectWorker:
         """
         if not self.alive:
             self.spawn()
+        self.wait_until_ready()
+
+    def wait_until_ready(self) -> None:
+        """Wait until it answers; the errors are those of `start`."""
         wait_until(
             self.answers, _START_TIMEOUT, f"worker {self.number} to answer", last_seen=lambda: self._process.last_words()
         )
@@ -225,7 +229,7 @@ class ConnectCluster:
                 if not worker.alive:
                     worker.spawn()
             for worker in self._workers:
-                worker.start()
+                worker.wait_until_ready()  # one that ended meanwhile isn't started a second time
         except BaseException:
             self._discard()
             raise
