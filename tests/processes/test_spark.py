@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -213,8 +214,26 @@ def test_an_archive_that_java_takes() -> None:
     archive.spark_archive().make(archive.classpath())
     built = archive.spark_archive().path
     check = [str(java_command()), f"-XX:SharedArchiveFile={built}", "-Xshare:on", "-cp", archive.classpath(), "-version"]
-    assert subprocess.run(check, check=False, capture_output=True).returncode == 0
-    assert sorted(path.name for path in built.parent.iterdir()) == ["checksum.json", "classes.jsa"]
+    done = subprocess.run(check, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert sorted(path.name for path in built.parent.iterdir()) == ["checksum.json", "classes.jsa", "jars"]
+
+
+def test_an_archive_outlives_the_clone_that_made_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Java looks for the jars under the names that they had then: another clone finds them there, too."""
+    monkeypatch.setenv("KAFKALAB_CACHE", str(tmp_path / "cache"))
+    clones = [tmp_path / name / "a.jar" for name in ("one", "two")]
+    for jar in clones:
+        jar.parent.mkdir()
+        jar.write_text("a")
+        os.utime(jar, (1, 1))
+    names = []
+    for jar in clones:
+        monkeypatch.setattr(archive, "_jars", lambda jar=jar: [jar])
+        names.append(archive.classpath())
+        assert Path(names[-1]).read_text() == "a"
+        shutil.rmtree(jar.parent)
+    assert names[0] == names[1]
 
 
 def test_page_of_progress() -> None:

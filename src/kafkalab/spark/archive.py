@@ -4,7 +4,8 @@ Measured in processor time, a session and a first query over a topic take two th
 archive takes 190 MB of disk; without it everything works.
 
 PySpark's jars are in the environment of each clone. For the archive to serve all of them, the jars are given one time, and
-stand on the class path under the names of links in one folder: Java compares times, sizes, and names relative to that folder.
+stand on the class path under the names of links in the archive's own folder. Java compares times, sizes and names, and it looks
+for the jars under the very names that they had when the archive was made: those of a clone would end with it.
 """
 
 from __future__ import annotations
@@ -17,19 +18,24 @@ from pathlib import Path
 
 import pyspark
 
-from kafkalab.distribution import ClassDataArchive, environment_dir, spark_jars, spark_java_command
+from kafkalab.distribution import ClassDataArchive, spark_jars
 from kafkalab.distribution.jars import FIXED_TIME
+from kafkalab.distribution.shared import cache_folder
 
 __all__ = ["archive_options", "classpath", "spark_archive"]
 
+_LINKS = "jars"  # in the archive's folder; an archive made under another name would not be taken
+
 
 def classpath() -> str:
-    """Spark's jars and those of its Kafka connector, in a fixed order."""
-    folder = environment_dir(spark_java_command()) / "spark"
-    folder.mkdir(exist_ok=True)
+    """Spark's jars and those of its Kafka connector, in a fixed order.
+
+    The links lead to the jars of the clone that came first. When that is gone, this one's take their place: they are the same.
+    """
+    folder = cache_folder("archives", spark_archive().folder.name, _LINKS)
     links = [(folder / jar.name, jar) for jar in _jars()]
     for link, jar in links:
-        if not link.is_symlink() or link.readlink() != jar:
+        if not _same(link, jar):
             draft = folder / f".{jar.name}.{os.getpid()}"
             draft.symlink_to(jar)
             draft.replace(link)
@@ -41,12 +47,20 @@ def spark_archive() -> ClassDataArchive:
     jars = "".join(f"{jar.name} {jar.stat().st_size} {jar.stat().st_mtime_ns}\n" for jar in _jars())
     record = metadata.distribution("pyspark").read_text("RECORD") or ""  # each file's SHA-256, as pip installed it
     content = "\n".join(sorted(line for line in record.splitlines() if line.startswith("pyspark/jars/")))
-    return ClassDataArchive("spark", hashlib.sha256(f"{jars}{content}".encode()).hexdigest(), "spark")
+    return ClassDataArchive("spark", hashlib.sha256(f"{_LINKS}\n{jars}{content}".encode()).hexdigest(), "spark")
 
 
 def archive_options() -> list[str]:
     """JVM options that use the archive; none if it was not built."""
     return spark_archive().options(classpath())
+
+
+def _same(link: Path, jar: Path) -> bool:
+    try:
+        linked, own = link.stat(), jar.stat()
+    except FileNotFoundError:
+        return False
+    return (linked.st_size, linked.st_mtime_ns) == (own.st_size, own.st_mtime_ns)
 
 
 def _jars() -> list[Path]:
