@@ -25,6 +25,7 @@ from kafkalab.errors import BrokerFailed, KdcFailed
 from kafkalab.lifeline import marked_processes
 from kafkalab.security import CertificateAuthority, Identity, Security
 from kafkalab.services import MiniKdc
+from support import in_a_fork
 
 pytestmark = pytest.mark.cluster
 
@@ -186,7 +187,7 @@ def test_certificates_are_replaced_on_running_brokers() -> None:
 # -- Kerberos -------------------------------------------------------------------------------------------------------
 
 
-def test_a_kdc_starts_gives_key_tables_and_leaves_nothing() -> None:
+def test_a_kdc_starts_gives_key_tables_belongs_to_its_process_and_leaves_nothing() -> None:
     with MiniKdc(["alice", MiniKdc.broker()]) as kdc:
         assert kdc.running and kdc.realm in kdc.krb5_conf.read_text()
         assert kdc.keytab("alice").stat().st_mode & 0o077 == 0
@@ -195,6 +196,8 @@ def test_a_kdc_starts_gives_key_tables_and_leaves_nothing() -> None:
         run = kdc._run
         assert run is not None and marked_processes(run.id)
         assert kdc.start() is kdc
+        in_a_fork(kdc.stop)
+        assert kdc.running
     assert not kdc.running and not marked_processes(run.id) and not run.directory.exists()
     with pytest.raises(KdcFailed, match="not running"):
         kdc.kill()

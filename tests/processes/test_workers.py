@@ -31,6 +31,7 @@ from kafkalab.waiting import wait_until
 from kafkalab.workers import ConsoleConsumer, ConsoleProducer, LedgerProducer, Worker, wait_until_shared
 from kafkalab.workers.plain_words import Warnings, in_plain_words
 from kafkalab.workers.settings import combine, delivery_timeout, idempotence
+from support import in_a_fork
 
 MakeTopic = Callable[..., str]
 Start = Callable[..., Worker]
@@ -431,6 +432,13 @@ def test_out_of_reach_of_an_interrupt_and_within_reach_of_the_reaper(cluster: Cl
     consumer = start(ConsoleConsumer, topic(1))
     assert os.getsid(consumer.pid) != os.getsid(0)
     assert consumer.pid in [process.pid for process in marked_processes(cluster.run.id)]
+
+
+@pytest.mark.cluster
+def test_a_forked_child_leaves_it_alone(topic: MakeTopic, start: Start) -> None:
+    producer = start(ConsoleProducer, topic(1))
+    in_a_fork(producer.close)
+    assert producer.send("m1") == [(0, 0)]
 
 
 @pytest.mark.cluster
