@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from contract_support import configs, count_records, in_sync, make_topic, send
+from contract_support import DOCKER_AT_LENGTH, configs, count_records, in_sync, make_topic, send
 from kafkalab import Cluster, wait_until
 from kafkalab.cluster.wire import BrokerConnection, Metadata
 from kafkalab.errors import BrokerNotRunning, UnknownBroker
@@ -49,6 +49,7 @@ def test_cut_off_until_it_looks_for_the_controller_anew(dedicated: Cluster) -> N
     assert dedicated.describe(groups=False).brokers[0].state == "up"
 
 
+@DOCKER_AT_LENGTH
 def test_who_is_cut_off_does_not_speak_for_those_that_are_slow(dedicated: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     topic = make_topic(dedicated)
     dedicated.isolate(1)

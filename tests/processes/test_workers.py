@@ -200,12 +200,12 @@ def test_not_enough_replicas(cluster: Cluster, topic: MakeTopic, start: Start) -
         return failure.value.code
 
     follower = next(b for b in cluster.describe().brokers if b != cluster.describe().leaders(name)[0])
-    cluster.kill(follower)
+    cluster.pause(follower)
     try:
         cluster.wait_for(lambda view: follower not in view.isr(name)[0], "a smaller ISR")
         wait_until(lambda: refusal() == "NOT_ENOUGH_REPLICAS", 30, "the leader to refuse")
     finally:
-        cluster.restart(follower)
+        cluster.resume(follower)
 
 
 @pytest.mark.cluster
@@ -292,7 +292,11 @@ def test_a_group_shares_and_heals(cluster: Cluster, topic: MakeTopic, start: Sta
 @pytest.mark.cluster
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"group_protocol": "consumer"}, {"partition_assignment_strategy": "cooperative-sticky"}],
+    [
+        {},
+        {"group_protocol": "consumer"},
+        pytest.param({"partition_assignment_strategy": "cooperative-sticky"}, marks=pytest.mark.at_length),
+    ],
     ids=["classic", "new", "sticky"],
 )
 def test_more_members_than_partitions(cluster: Cluster, topic: MakeTopic, start: Start, settings: dict[str, str]) -> None:

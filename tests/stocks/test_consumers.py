@@ -181,7 +181,8 @@ PROTOCOLS = {
 }
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+# With the new protocol partitions are taken away one by one, as with the cooperative one.
+@pytest.mark.parametrize("protocol", ["eager", "new protocol", pytest.param("cooperative", marks=pytest.mark.at_length)])
 def test_batches_are_booked_once_when_consumers_join_and_leave(
     cluster: Cluster, prices: str, tmp_path: Path, protocol: str
 ) -> None:
