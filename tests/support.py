@@ -97,7 +97,7 @@ def evict_members(cluster: Cluster) -> None:
     if cluster.spec.security is not None:
         return  # it doesn't let everybody do that
     view = cluster.describe()
-    for broker in view.brokers:
+    for broker in view.brokers_up:
         connection = BrokerConnection(cluster.bootstrap(broker), timeout=10)
         for group in view.groups.values():
             leaving = [LeaveGroupRequest.MemberIdentity(member_id=member.id) for member in group.members]
