@@ -169,7 +169,7 @@ def first_positions() -> list[TruckEvent]:
     )  # fmt: skip
     trips = {driver: (truck, route) for truck, driver, route in _TRIPS}
     return [
-        TruckEvent(_EVENING + 1000 * seconds, truck, driver, route, "Normal", *place, f"{truck}-{driver}-{route}")
-        for seconds, driver, *place in rows
+        TruckEvent(_EVENING + 1000 * seconds, truck, driver, route, "Normal", latitude, longitude, f"{truck}-{driver}-{route}")
+        for seconds, driver, latitude, longitude in rows
         for truck, route in (trips[driver],)
     ]

@@ -79,6 +79,7 @@ def test_a_killed_application_has_its_state_back(cluster: Cluster, tmp_path: Pat
             app.store("counts")
         app.start()
         wait_for(app, {"a": 2, "b": 1, "c": 1})
+        assert app.restored["counts"] >= 3
         send(cluster, topic, "a")
         wait_for(app, {"a": 3, "b": 1, "c": 1})
         app.restart()
@@ -151,6 +152,25 @@ def test_settings_stores_and_heaps_that_are_not_there(cluster: Cluster, tmp_path
         StreamsApp(cluster, file, heap="1m").start()
     with StreamsApp(cluster, file) as app, pytest.raises(StreamsFailed, match="no-such-store"):
         app.store("no-such-store")
+
+
+def test_a_standby_takes_over_without_restoring(cluster: Cluster, tmp_path: Path) -> None:
+    file = counts_of(cluster, tmp_path, "followed")
+    send(cluster, "followed", "abcdefgh")
+    with StreamsApp(cluster, file, num_standby_replicas=1) as one:
+        wait_for(one, dict.fromkeys("abcdefgh", 1))
+        with StreamsApp(cluster, file, name="followed-2", num_standby_replicas=1) as two:
+            for app in (one, two):
+                wait_until(
+                    lambda app=app: app.store("counts", stale=True) == dict.fromkeys("abcdefgh", 1),
+                    60,
+                    "all",
+                    ignore=(StreamsFailed,),
+                )
+            restored = two.restored
+            one.kill()
+            wait_for(two, dict.fromkeys("abcdefgh", 1))
+            assert two.restored == restored
 
 
 def letters(builder: Any) -> None:

@@ -10,6 +10,7 @@ import sys
 import textwrap
 import threading
 import weakref
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -216,13 +217,23 @@ class StreamsApp:
         """What ``Topology.describe()`` says of the topology that it runs, or ran last."""
         return self._description
 
-    def store(self, name: str) -> dict[Any, Any]:
+    @property
+    def restored(self) -> dict[str, int]:
+        """Store → how many records of its changelog were read to restore it since the process was started last.
+
+        A standby that follows a store isn't counted, nor is a store that was restored from nothing.
+        """
+        return {} if self._life is None else dict(self._life.restored)
+
+    def store(self, name: str, *, stale: bool = False) -> dict[Any, Any]:
         """What a store holds of this instance's share, by an interactive query.
 
         Parameters
         ----------
         name
             The store's name, as in ``Materialized.as_("counts")``.
+        stale
+            Ask standbys, too, and a store that is just being restored: what they hold may be behind.
 
         Returns
         -------
@@ -234,7 +245,7 @@ class StreamsApp:
         StreamsFailed
             When it doesn't run, is just rebalancing, or has no such store (a session store can't be read as a whole).
         """
-        answer = self._required("ask").ask(name)
+        answer = self._required("ask").ask(name, stale)
         if "error" in answer:
             raise StreamsFailed(f"{self.name} can't tell what {name} holds: {answer['error']}")
         return {tuple(key) if isinstance(key, list) else key: value for key, value in answer["rows"]}
@@ -283,6 +294,7 @@ class _Life:
     def __init__(self, app: StreamsApp) -> None:
         self.state = "starting"
         self.reason = ""
+        self.restored: Counter[str] = Counter()
         self._name = app.name
         self._explained = False  # whether it is known how this life ends
         self._log, self._output = app._logs()
@@ -321,10 +333,10 @@ class _Life:
             raise StreamsFailed(f"{self._name} does not start: {self.reason}")
         return self._description
 
-    def ask(self, store: str) -> dict[str, Any]:
+    def ask(self, store: str, stale: bool) -> dict[str, Any]:
         """What it answers about a store."""
         number = next(self._ids)
-        self._send({"do": "query", "id": number, "store": store})
+        self._send({"do": "query", "id": number, "store": store, "stale": stale})
         wait_until(
             lambda: number in self._answers or self.over, _ANSWER_TIMEOUT, f"{self._name} to answer", interval=_LOOK,
             last_seen=lambda: self.state,
@@ -376,6 +388,8 @@ class _Life:
                 not self._explained
             ):  # the first exception, where more than one thread has one
                 self.state, self.reason, self._explained = state, event["reason"], True
+            case "restored":
+                self.restored[event["store"]] += event["records"]
             case "closed":
                 self.state, self._explained = "stopped", True
             case "answer":

@@ -23,13 +23,14 @@ def main() -> None:
     streams = _built(channel, kafka)
     streams.setStateListener(lambda new, old: _tell_state(channel, str(new)))
     streams.setUncaughtExceptionHandler(_Handler(channel, kafka).proxy)
+    streams.setGlobalStateRestoreListener(_Restoring(channel, kafka).proxy)
     streams.start()
     for command in channel.commands():
         if command["do"] == "close":
             leave = kafka.CloseOptions.GroupMembershipOperation.LEAVE_GROUP
             streams.close(kafka.CloseOptions.groupMembershipOperation(leave))
             channel.end("closed")
-        channel.emit("answer", id=command["id"], **_look_into(kafka, streams, command["store"]))
+        channel.emit("answer", id=command["id"], **_look_into(kafka, streams, command))
 
 
 def _tell_state(channel: Channel, state: str) -> None:
@@ -69,6 +70,24 @@ class _Handler:
         return self._response
 
 
+class _Restoring:
+    """Tells how many records it took to restore a store."""
+
+    def __init__(self, channel: Channel, kafka: Any) -> None:
+        self._channel = channel
+        self.proxy = jpype.JProxy(kafka.processor.StateRestoreListener, inst=self)
+
+    def onRestoreStart(self, partition: Any, store: Any, start: Any, end: Any) -> None:
+        """Called by Kafka Streams."""
+
+    def onBatchRestored(self, partition: Any, store: Any, end: Any, records: Any) -> None:
+        """Called by Kafka Streams."""
+        self._channel.emit("restored", store=str(store), records=int(records))
+
+    def onRestoreEnd(self, partition: Any, store: Any, total: Any) -> None:
+        """Called by Kafka Streams."""
+
+
 def _in_words(error: Any) -> str:
     """What a Java exception says, its deepest cause first."""
     said = [_own_words(error)]
@@ -93,13 +112,14 @@ def _of_python(error: Any) -> BaseException:
     raise AssertionError("an empty Optional throws")
 
 
-def _look_into(kafka: Any, streams: Any, name: str) -> dict[str, object]:
+def _look_into(kafka: Any, streams: Any, asked: dict[str, Any]) -> dict[str, object]:
     """All that a store holds in this process: ``rows`` of key and value; or the ``error``."""
     types = kafka.state.QueryableStoreTypes
     error = ""
     for kind in (types.keyValueStore(), types.windowStore()):
         try:
-            store = streams.store(kafka.StoreQueryParameters.fromNameAndType(name, kind))
+            query = kafka.StoreQueryParameters.fromNameAndType(asked["store"], kind)
+            store = streams.store(query.enableStaleStores() if asked["stale"] else query)
             with store.all() as rows:
                 return {"rows": [[_plain(row.key), _plain(row.value)] for row in rows]}
         except jpype.JException as refused:
