@@ -17,6 +17,7 @@ from kafkalab.errors import ConnectFailed
 from kafkalab.paths import runs_dir
 from kafkalab.services import ConnectCluster
 from kafkalab.services.answers import direct
+from support import in_a_fork
 
 SOURCE, SINK = (f"org.apache.kafka.connect.file.FileStream{kind}Connector" for kind in ("Source", "Sink"))
 PLAIN = {f"{part}.converter": "org.apache.kafka.connect.storage.StringConverter" for part in ("key", "value")}
@@ -117,9 +118,13 @@ def test_a_worker_that_cannot_start_says_why_and_leaves_nothing(cluster: Cluster
         connect.url  # noqa: B018
 
 
-def test_it_ends_with_its_cluster(backend: str) -> None:
-    with Cluster(1, backend=backend) as cluster:
-        connect = ConnectCluster(cluster).start()
-        [worker] = connect.workers
-        folder = connect.plugins
-    assert not worker.alive and not folder.exists() and connect.workers == ()
+def test_a_forked_child_leaves_it_alone(connect: ConnectCluster) -> None:
+    in_a_fork(connect.stop)
+    assert [worker.alive for worker in connect.workers] == [True, True]
+
+
+def test_it_ends_with_its_cluster(cluster: Cluster, connect: ConnectCluster) -> None:
+    workers, folder = connect.workers, connect.plugins
+    assert len(workers) == 2 and folder.exists()
+    cluster.stop()
+    assert not any(worker.alive for worker in workers) and not folder.exists() and connect.workers == ()
