@@ -43,6 +43,11 @@ GROUPS: dict[str, dict[str, list[str]]] = {
     "connect": {
         f"org.apache.kafka:connect-file:{KAFKA}": [],
     },
+    # Kafka Streams without RocksDB, which is 73 MB: the course's applications keep their state in memory.
+    "streams": {
+        f"org.apache.kafka:kafka-streams:{KAFKA}": ["org.rocksdb:rocksdbjni"],
+        f"org.apache.kafka:kafka-streams-test-utils:{KAFKA}": ["org.rocksdb:rocksdbjni"],
+    },
     "kdc": {
         "org.apache.hadoop:hadoop-minikdc:3.5.0": [],
     },
@@ -126,6 +131,10 @@ def main() -> None:
     for name in ("kafka", "mirror", "connect"):  # each stands behind the ones before it
         groups[name] = [jar for jar in groups[name] if artifact(jar) not in there]
         there |= {artifact(jar) for jar in groups[name]}
+    brokers = {artifact(jar) for jar in groups["kafka"]}
+    groups["streams"] = [
+        jar for jar in groups["streams"] if artifact(jar) not in brokers
+    ]  # these stand behind those of brokers
     for name, coordinates in FILES.items():
         groups[name] = [described(coordinate) for coordinate in coordinates]
     others = {version: {"kafka": resolved(brokers_and_tools(version))} for version in OTHER_KAFKAS}

@@ -19,6 +19,7 @@ _EXPORTS = {
     "Quiz": "kafkalab.widgets",
     "SchemaRegistry": "kafkalab.services",
     "SpaceTime": "kafkalab.widgets",
+    "StreamsApp": "kafkalab.streams",
     "Terminals": "kafkalab.widgets",
     "Timeline": "kafkalab.widgets",
     "check": "kafkalab.checks",

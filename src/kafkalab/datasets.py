@@ -7,7 +7,15 @@ import functools
 import random
 from typing import NamedTuple, TypeVar
 
-__all__ = ["CUSTOMERS", "Customer", "customers", "customers_partition"]
+__all__ = [
+    "CUSTOMERS",
+    "Customer",
+    "TruckEvent",
+    "customers",
+    "customers_partition",
+    "first_positions",
+    "truck_events",
+]
 
 T = TypeVar("T")
 
@@ -95,3 +103,73 @@ def customers_partition(index: int) -> int:
     if index < _IN_TURN:
         return index % 3
     return 0 if index < _IN_TURN + _EXTRA_FOR_FIRST else 1
+
+
+class TruckEvent(NamedTuple):
+    """What a truck reports.
+
+    Attributes
+    ----------
+    timestamp
+        Milliseconds since 1970.
+    truck, driver, route
+        Their ids.
+    event
+        ``Normal``, ``Overspeed``, ``Lane Departure``, ``Unsafe tail distance`` or ``Unsafe following distance``.
+    latitude, longitude
+        In the American Midwest.
+    correlation
+        The same for all events of one trip.
+    """
+
+    timestamp: int
+    truck: int
+    driver: int
+    route: int
+    event: str
+    latitude: float
+    longitude: float
+    correlation: str
+
+    def csv(self) -> str:
+        """Its fields in this order, with commas between them."""
+        return ",".join(map(str, self))
+
+
+_EVENTS = ("Normal",) * 8 + ("Overspeed", "Lane Departure", "Unsafe tail distance", "Unsafe following distance")
+_TRIPS = ((18, 28, 1198242881), (31, 11, 1390372503), (44, 12, 160405074), (57, 21, 1927624662), (62, 10, 803014426))
+_EVENING = 1_506_975_526_000  # 2017-10-02 20:18:46 UTC
+
+
+@functools.cache
+def _all_truck_events() -> tuple[TruckEvent, ...]:
+    draw = random.Random(18).random
+
+    def event(number: int) -> TruckEvent:
+        truck, driver, route = _TRIPS[int(draw() * len(_TRIPS))]
+        kind = _EVENTS[int(draw() * len(_EVENTS))]
+        latitude, longitude = (round(low + draw() * 4, 2) for low in (38, -94))
+        return TruckEvent(
+            _EVENING + 1000 * number, truck, driver, route, kind, latitude, longitude, f"{truck}-{driver}-{route}"
+        )
+
+    return tuple(event(number) for number in range(120))
+
+
+def truck_events() -> list[TruckEvent]:
+    """120 events of five drivers, one a second: 77 are ``Normal``, and 43 are dangerous."""
+    return list(_all_truck_events())
+
+
+def first_positions() -> list[TruckEvent]:
+    """Six positions of the drivers 11 and 21, in the order in which they were sent: enough to tell a stream from a table."""
+    rows = (
+        (0, 11, 41.87, -87.67), (9, 11, 40.38, -89.17), (13, 21, 42.23, -91.78),
+        (15, 21, 41.71, -91.32), (16, 11, 38.65, -90.2), (37, 21, 41.71, -91.32),
+    )  # fmt: skip
+    trips = {driver: (truck, route) for truck, driver, route in _TRIPS}
+    return [
+        TruckEvent(_EVENING + 1000 * seconds, truck, driver, route, "Normal", latitude, longitude, f"{truck}-{driver}-{route}")
+        for seconds, driver, latitude, longitude in rows
+        for truck, route in (trips[driver],)
+    ]

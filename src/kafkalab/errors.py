@@ -24,6 +24,7 @@ __all__ = [
     "PortInUse",
     "RegistryFailed",
     "SparkFailed",
+    "StreamsFailed",
     "UnknownBroker",
     "UnknownListener",
     "UnknownPartition",
@@ -151,6 +152,10 @@ class WorkerFailed(KafkaLabError):
 
 class SparkFailed(KafkaLabError):
     """Spark's JVM did not start; the message holds its last lines."""
+
+
+class StreamsFailed(KafkaLabError):
+    """A Streams application did not start, or does not run; the message says why."""
 
 
 class RegistryFailed(KafkaLabError):

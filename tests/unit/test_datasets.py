@@ -10,7 +10,7 @@ from collections import Counter
 
 import pytest
 
-from kafkalab.datasets import CUSTOMERS, Customer, customers, customers_partition
+from kafkalab.datasets import CUSTOMERS, Customer, customers, customers_partition, first_positions, truck_events
 
 # As made by the first version: a change of the generator would change every stored output that rests on it.
 SHA256 = "22929a69b8fa8c06a187487242481bc3224b493c58bd451535068f7ee18a75ba"
@@ -44,3 +44,17 @@ def test_partition_rule_gives_the_figures_of_the_class() -> None:
 def test_partition_of_nobody(index: int) -> None:
     with pytest.raises(IndexError, match="customers 0 to 12433"):
         customers_partition(index)
+
+
+def test_trucks_report_what_chapter_10_tells_of() -> None:
+    events = truck_events()
+    assert Counter(event.event == "Normal" for event in events) == {True: 77, False: 43}
+    assert events[0].csv() == "1506975526000,18,28,1198242881,Normal,39.34,-93.21,18-28-1198242881"
+    assert len({event.csv() for event in events}) == len(events) == 120
+
+
+def test_first_positions_make_a_stream_of_six_rows_and_a_table_of_two() -> None:
+    positions = first_positions()
+    latest = {event.driver: (event.latitude, event.longitude) for event in positions}
+    assert len(positions) == 6 and latest == {11: (38.65, -90.2), 21: (41.71, -91.32)}
+    assert [event.timestamp // 1000 % 86400 for event in positions] == [73126, 73135, 73139, 73141, 73142, 73163]

@@ -25,6 +25,7 @@ class Channel:
     """
 
     def __init__(self) -> None:
+        self._out = sys.stdout.buffer
         self._lock = threading.Lock()  # librdkafka's callbacks and the main thread both emit
         self._warnings = Warnings()
         self.start: dict[str, Any] = next(self.commands())
@@ -40,10 +41,15 @@ class Channel:
         line = json.dumps({"event": event, **fields}, ensure_ascii=False).encode() + b"\n"
         try:
             with self._lock:
-                sys.stdout.buffer.write(line)
-                sys.stdout.buffer.flush()
+                self._out.write(line)
+                self._out.flush()
         except BrokenPipeError:
             os._exit(0)
+
+    def keep_to_itself(self) -> None:
+        """Let whatever else this process prints, in Python or Java, go to its log instead of between the events."""
+        self._out = os.fdopen(os.dup(1), "wb")
+        os.dup2(2, 1)
 
     def connect(self, make: Callable[[dict[str, Any]], Client], **callbacks: object) -> Client:
         """Make the Kafka client with the start's settings; if it refuses them, say so and end."""

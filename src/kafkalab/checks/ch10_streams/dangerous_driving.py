@@ -1,0 +1,83 @@
+"""An application that passes on what is dangerous: nothing else, all of it, and once, though it was killed."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from kafkalab.checks.context import CheckContext, Unmet, text_of
+from kafkalab.checks.lab import Notebook
+from kafkalab.checks.records import key_of
+from kafkalab.checks.topics import existing, filled
+from kafkalab.checks.wording import counted, quoted
+from kafkalab.datasets import truck_events
+
+__all__ = ["notebook"]
+
+SOURCE, SINK = "truck_position", "dangerous_driving"
+_EVENT = 4  # its field
+_DRIVER = 2
+_TIMES = 2  # the trucks drive before the kill, and after it
+
+notebook = Notebook("10_dangerous_driving", difficulty="easy", minutes=30, needs="chapter 10, sections 1 and 2")
+
+lab = notebook.check(
+    "10_dangerous_driving",
+    "Pass on what is dangerous",
+    hints=(
+        "builder.stream(topic) is a KStream. It has filter(…), which keeps a record if your function of key and value says so.",
+        "The value is text with commas in it, which Python's split takes apart. Which field says what happened?",
+        "stream.to(topic) writes what is left, with the keys that the records have.",
+        "The default guarantee lets a killed application write some records again. Section 2 of the chapter names the setting.",
+    ),
+)
+
+
+def _field(value: str, number: int) -> str:
+    """A field of an event; empty where a value isn't one."""
+    return dict(enumerate(value.split(","))).get(number, "")
+
+
+@lab.requires("The trucks drove before and after the kill")
+def trucks_drove(ctx: CheckContext) -> None:
+    existing(ctx, SOURCE)
+    found, wanted = sum(ctx.end_offsets(SOURCE).values()), _TIMES * len(truck_events())
+    if found < wanted:
+        raise Unmet(f"{SOURCE} was given {counted(found, 'event')}, not {wanted}. Run the cells with drive(), both of them.")
+
+
+@lab.requires(f"{SINK} holds events of the trucks as they sent them, and no Normal one")
+def only_dangerous(ctx: CheckContext) -> None:
+    sent = set(ctx.values(SOURCE))
+    for record in filled(ctx, SINK):
+        value = text_of(record)
+        if value not in sent:
+            raise Unmet(f"{SINK} holds {quoted(value)}, which no truck sent. What did your topology do with the value?")
+        if (event := _field(value, _EVENT)) == "Normal":
+            raise Unmet(f"{SINK} holds a {event} event: {quoted(value)}. Which field of the value does your filter look at?")
+
+
+@lab.requires("Each event has its driver as the key", after=only_dangerous)
+def keys_are_kept(ctx: CheckContext) -> None:
+    for record in filled(ctx, SINK):
+        driver = _field(text_of(record), _DRIVER)
+        if key_of(record) != driver:
+            raise Unmet(f"An event of driver {driver} has the key {key_of(record)} in {SINK}. Which step changed the key?")
+
+
+@lab.requires("Every dangerous event is there, as often as it was sent", after=(trucks_drove, only_dangerous))
+def each_as_often(ctx: CheckContext) -> None:
+    wanted = Counter(value for value in ctx.values(SOURCE) if _field(value, _EVENT) != "Normal")
+    found = Counter(ctx.values(SINK))
+    if missing := wanted - found:
+        raise Unmet(
+            f"{SINK} lacks {missing.total()} of {counted(wanted.total(), 'dangerous event')}, for example "
+            f"{quoted(next(iter(missing)))}. Does your filter let that type through, and has the application read to the end "
+            "since it was started again?"
+        )
+    if more := found - wanted:
+        value = next(iter(more))
+        raise Unmet(
+            f"{quoted(value)} is in {SINK} {counted(found[value], 'time')}, and was sent {counted(wanted[value], 'time')}. "
+            "What does an application do again after a kill, and which guarantee did you give it? To begin again, restart the "
+            "kernel."
+        )

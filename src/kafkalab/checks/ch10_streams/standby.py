@@ -1,0 +1,61 @@
+"""A store that is lost with its process: restored from its changelog, or there already, on a standby."""
+
+from __future__ import annotations
+
+from kafkalab.checks.context import CheckContext, Unmet
+from kafkalab.checks.lab import Notebook
+from kafkalab.checks.topics import existing, holds
+
+__all__ = ["notebook"]
+
+SOURCE, STORE = "odometers", "latest"
+TRUCKS = 5000
+ALONE, FOLLOWED = "alone", "followed"  # the application's names
+_FEW = TRUCKS // 10
+
+notebook = Notebook("10_standby", difficulty="medium", minutes=40, needs="chapter 10, sections 1 and 2")
+
+lab = notebook.check(
+    "10_standby",
+    "Lose a store, with and without a standby",
+    hints=(
+        "StreamsApp takes name=, that of one instance, and application_id=, which all instances of an application share.",
+        "num_standby_replicas is a setting of the application, so both of its instances need it.",
+        "The standby must have read the changelog before you kill the other instance. store has a parameter for that, stale.",
+        "After the kill, wait until the instance that is left has a row for every truck. Then look at its `restored`.",
+    ),
+)
+trucks_reported = lab.requires(f"{TRUCKS:,} trucks have reported")(holds(SOURCE, TRUCKS))
+
+
+@lab.requires("Both applications kept their store in a changelog", after=trucks_reported)
+def changelogs_are_full(ctx: CheckContext) -> None:
+    for application in (ALONE, FOLLOWED):
+        changelog = f"{application}-{STORE}-changelog"
+        existing(ctx, changelog)
+        if (found := sum(ctx.end_offsets(changelog).values())) < TRUCKS:
+            raise Unmet(
+                f"{changelog} was given {found} records of {TRUCKS}. Had {application} read everything before the kill?"
+            )
+
+
+@lab.requires("Without a standby, the other instance read the changelog from its beginning", after=changelogs_are_full)
+def everything_was_restored(ctx: CheckContext) -> None:
+    restored = ctx.answer("without", int, "how many records the instance that was left read to restore its store")
+    if restored < TRUCKS:
+        raise Unmet(
+            f"`without` is {restored}, and the changelog of {ALONE} has a record for each of {TRUCKS} trucks. Which of the two "
+            "instances did you ask, did it have the store already, and had it read everything?"
+        )
+    if restored > (end := sum(ctx.end_offsets(f"{ALONE}-{STORE}-changelog").values())):
+        raise Unmet(f"`without` is {restored}, and the changelog of {ALONE} was given {end} records. What did you count?")
+
+
+@lab.requires("With a standby, it had next to nothing to read", after=changelogs_are_full)
+def little_was_restored(ctx: CheckContext) -> None:
+    restored = ctx.answer("with_standby", int, "how many records the instance that was left read when the other one was gone")
+    if not 0 <= restored < _FEW:
+        raise Unmet(
+            f"`with_standby` is {restored}. Did both instances have the setting for a standby, and had the standby read the "
+            "changelog before you killed the other one?"
+        )

@@ -1,0 +1,22 @@
+"""Kafka Streams, the real library, from Python: as a process that can be killed, and step by step in a notebook.
+
+JPype runs Java within a Python process. So a topology is written in Python with Kafka Streams' own classes
+(``from org.apache.kafka.streams import StreamsBuilder``), and a Python function may be a predicate, a mapper or a joiner.
+
+A JVM can be started once in a process, and can't be started anew. So an application is a process of its own, which `StreamsApp`
+starts, kills and asks. ``TopologyTestDriver`` needs neither broker nor restart, and a notebook wants to look at its records
+one by one. So it runs in the notebook's own process: `topology_test_driver` makes one.
+"""
+
+from __future__ import annotations
+
+from kafkalab.lazy import on_first_use
+
+_EXPORTS = {
+    "StreamsApp": "kafkalab.streams.app",
+    "topology_test_driver": "kafkalab.streams.driver",
+    "use_java": "kafkalab.streams.java",
+}
+
+__all__ = sorted(_EXPORTS)
+__getattr__, __dir__ = on_first_use(__name__, _EXPORTS)

@@ -1,0 +1,398 @@
+"""`StreamsApp`: an application of Kafka Streams, from a notebook cell."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import json
+import subprocess
+import sys
+import textwrap
+import threading
+import weakref
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from kafkalab.cluster.backends.failure import log_tail
+from kafkalab.cluster.resources import require_memory
+from kafkalab.errors import ClusterNotRunning, StreamsFailed
+from kafkalab.lifeline import Owner
+from kafkalab.settings import as_text, dotted
+from kafkalab.waiting import wait_until
+
+if TYPE_CHECKING:
+    from kafkalab.cluster import Cluster
+
+__all__ = ["StreamsApp"]
+
+_START_TIMEOUT = 120.0
+_STOP_TIMEOUT = 30.0
+_ANSWER_TIMEOUT = 30.0
+_LOOK = 0.02  # seconds between two looks at a process that answers in milliseconds
+_MEMORY = 180 << 20
+
+_SETTINGS = {
+    # What was counted is committed, and sent on from the stores' caches, almost at once (default 30 s).
+    "commit.interval.ms": "100",
+}
+_CLASSIC_SETTINGS = {
+    # A killed instance is missed after 3 s (default 45 s). In the protocol of Streams' own, brokers set this.
+    "session.timeout.ms": "3000",
+    "heartbeat.interval.ms": "500",
+}
+
+_named: weakref.WeakValueDictionary[tuple[str, str], StreamsApp] = weakref.WeakValueDictionary()
+
+
+class StreamsApp:
+    """One instance of a Kafka Streams application, in a process of its own: Python and Java together.
+
+    A function is given a ``StreamsBuilder`` and says what is done. Since it is run in that other process, it knows no names of
+    the notebook. It imports what it needs, Kafka Streams' own classes too, as in
+    ``from org.apache.kafka.streams.kstream import TimeWindows``. Keys and values are texts unless it says otherwise. Stores are
+    kept in memory: what survives the process is in their changelog topics.
+
+    It runs on this machine also where brokers are containers. It ends with this process, and with its cluster.
+
+    Parameters
+    ----------
+    cluster
+        A running cluster.
+    topology
+        The function; or a Python file with a function ``topology``, which is read again at each start.
+    name
+        Of this instance, also its ``client.id``; the ``application.id`` if it isn't given. An instance takes the place of the
+        cluster's earlier one of that name, which is stopped when this one is started.
+    heap
+        Java heap, as in ``-Xmx``.
+    **settings
+        Of Kafka Streams, with underscores for dots: ``processing_guarantee="exactly_once_v2"``, ``num_standby_replicas=1``. The
+        ``application.id`` is the name of the function, or the file's without ``.py``. kafkalab adds the addresses, and
+        makes it quick to commit and to be missed. A setting of one's own always wins. For a secured cluster give
+        ``**cluster.java_config("user")``, too.
+
+    Raises
+    ------
+    ValueError
+        When a setting has no value, or Python doesn't know the function's source.
+
+    Examples
+    --------
+    >>> with Cluster() as cluster, StreamsApp(cluster, counts) as app:  # doctest: +SKIP
+    ...     app.store("counts")
+    {'11': 4, '21': 2}
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        topology: str | Path | Callable[[Any], object],
+        *,
+        name: str | None = None,
+        heap: str = "64m",
+        **settings: object,
+    ) -> None:
+        self.cluster = cluster
+        self._topology = _source(topology) if callable(topology) else Path(topology).absolute()
+        own = as_text(dotted(settings))
+        classic = own.get("group.protocol", "classic").lower() == "classic"
+        self.settings = {
+            "application.id": topology.__name__ if callable(topology) else Path(topology).stem,
+            **_SETTINGS,
+            **(_CLASSIC_SETTINGS if classic else {}),
+            **own,
+        }
+        self.name = name or self.settings["application.id"]
+        self.heap = heap
+        self._owner = Owner()
+        self._life: _Life | None = None
+        self._description = ""
+
+    def __repr__(self) -> str:
+        return f"<StreamsApp {self.name}: {self.state}>"
+
+    # -- life ---------------------------------------------------------------------------------------------------
+
+    def start(self) -> Self:
+        """Start it; one that runs is left as it is. On return it is RUNNING.
+
+        Raises
+        ------
+        ClusterNotRunning
+            When the cluster doesn't run.
+        StreamsFailed
+            When the file can't be used, or the application ends by itself; the message says why.
+        WaitTimeout
+            When it isn't RUNNING in time; the message tells its state and its log's last lines.
+        NotEnoughResources, DownloadError, HashMismatch, JavaError
+            Why it could not start, and what to do about it.
+        """
+        if not self.alive:
+            self.launch()
+        return self.wait_running()
+
+    def launch(self) -> Self:
+        """Start it as `start` does, but return once its topology is built. It may not be RUNNING yet."""
+        if not self.cluster.running:
+            raise ClusterNotRunning("a Streams application needs a running cluster: this one was not started, or is stopped")
+        require_memory(_MEMORY, f"the Streams application {self.name}")
+        namesake = _named.get((self.cluster.run.id, self.name))
+        if namesake is not None and namesake is not self:
+            namesake.stop()
+        _named[self.cluster.run.id, self.name] = self
+        self._life = life = _Life(self)
+        self.cluster.on_stop(life.discard)
+        try:
+            self._description = life.begin({"file": str(self._file()), "settings": self._all_settings(), "heap": self.heap})
+        except BaseException:  # an interrupt too: nothing half started stays behind
+            life.discard()
+            raise
+        return self
+
+    def wait_running(self, timeout: float = _START_TIMEOUT) -> Self:
+        """Wait until it is RUNNING: it has its tasks, and their stores are restored. The errors are those of `start`."""
+        life = self._required("wait for")
+        wait_until(
+            lambda: life.state == "RUNNING" or life.over,
+            timeout,
+            f"{self.name} to be RUNNING",
+            last_seen=lambda: f"{life.state}\nIts last lines:\n{log_tail(self.log)}",
+            interval=_LOOK,
+        )
+        if life.over:
+            self._required("wait for")
+        return self
+
+    def stop(self) -> None:
+        """End it in order: it commits, leaves its group, and others get its tasks. On return its process is gone."""
+        if self._life is not None and self._owner.is_me:
+            self._life.close()
+
+    def kill(self) -> None:
+        """SIGKILL: nothing is committed. On return its process is gone; the others hear of it when its session has timed out.
+
+        Raises
+        ------
+        StreamsFailed
+            When it doesn't run.
+        """
+        self._required("kill").end("killed")
+
+    def restart(self) -> Self:
+        """Stop it if it runs, and start it with its file as it is now. On return it is RUNNING."""
+        self.stop()
+        return self.start()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    # -- sight --------------------------------------------------------------------------------------------------
+
+    @property
+    def state(self) -> str:
+        """Kafka Streams' own state, ``REBALANCING``, ``RUNNING`` …; or ``not started``, or how it ended."""
+        return "not started" if self._life is None else self._life.state
+
+    @property
+    def alive(self) -> bool:
+        """Whether its process runs."""
+        return self._life is not None and not self._life.over
+
+    @property
+    def pid(self) -> int | None:
+        """Its process id, also after it ended; None before it was started."""
+        return None if self._life is None else self._life.process.pid
+
+    @property
+    def log(self) -> str:
+        """What Kafka Streams logged and the topology's functions printed, in all its lives."""
+        return "".join(path.read_text(errors="replace") for path in self._logs() if path.exists())
+
+    def describe(self) -> str:
+        """What ``Topology.describe()`` says of the topology that it runs, or ran last."""
+        return self._description
+
+    @property
+    def restored(self) -> dict[str, int]:
+        """Store → how many records of its changelog were read to restore it since the process was started last.
+
+        A standby that follows a store isn't counted, nor is a store that was restored from nothing.
+        """
+        return {} if self._life is None else dict(self._life.restored)
+
+    def store(self, name: str, *, stale: bool = False) -> dict[Any, Any]:
+        """What a store holds of this instance's share, by an interactive query.
+
+        Parameters
+        ----------
+        name
+            The store's name, as in ``Materialized.as_("counts")``.
+        stale
+            Ask standbys, too, and a store that is just being restored: what they hold may be behind.
+
+        Returns
+        -------
+        dict
+            Key → value. In a window store a key is ``(key, start, end)``, in milliseconds.
+
+        Raises
+        ------
+        StreamsFailed
+            When it doesn't run, is just rebalancing, or has no such store (a session store can't be read as a whole).
+        """
+        answer = self._required("ask").ask(name, stale)
+        if "error" in answer:
+            raise StreamsFailed(f"{self.name} can't tell what {name} holds: {answer['error']}")
+        return {tuple(key) if isinstance(key, list) else key: value for key, value in answer["rows"]}
+
+    # -- parts --------------------------------------------------------------------------------------------------
+
+    def _file(self) -> Path:
+        if isinstance(self._topology, Path):
+            return self._topology
+        file = self._logs()[0].with_suffix(".py")
+        file.write_text(self._topology, encoding="utf-8")
+        return file
+
+    def _logs(self) -> tuple[Path, Path]:
+        folder = self.cluster.run.directory / "streams"
+        return folder / f"{self.name.replace('/', '_')}.log", folder / f"{self.name.replace('/', '_')}-output.log"
+
+    def _all_settings(self) -> dict[str, str]:
+        state = str(self._logs()[0].with_suffix(""))
+        where = {"bootstrap.servers": self.cluster.bootstrap_servers, "client.id": self.name}
+        return {**where, "state.dir": state, **self.settings}
+
+    def _required(self, verb: str) -> _Life:
+        """The life that it leads; if there is none, say why."""
+        if self._life is None or self._life.over:
+            reason = f": {self._life.reason}" if self._life is not None and self._life.reason else ""
+            raise StreamsFailed(f"can't {verb} {self.name}: {self.state}{reason}")
+        return self._life
+
+
+def _source(function: Callable[[Any], object]) -> str:
+    """The text of a file with this function as its ``topology``."""
+    name = getattr(function, "__name__", "<lambda>")
+    try:
+        text = textwrap.dedent(inspect.getsource(function))
+    except (OSError, TypeError):
+        text = ""
+    if not name.isidentifier() or not text.startswith("def "):
+        raise ValueError(f"the topology is a function that a cell or a file defines with `def`, not {function!r}")
+    return f"{text}\n\ntopology = {name}\n"
+
+
+class _Life:
+    """One process of an application, from start to end."""
+
+    def __init__(self, app: StreamsApp) -> None:
+        self.state = "starting"
+        self.reason = ""
+        self.restored: Counter[str] = Counter()
+        self._name = app.name
+        self._explained = False  # whether it is known how this life ends
+        self._log, self._output = app._logs()
+        self._log.parent.mkdir(exist_ok=True)
+        self._ids = itertools.count()
+        self._answers: dict[int, dict[str, Any]] = {}
+        self._description: str | None = None
+        self._owner = Owner()
+        with self._output.open("ab") as stream:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "kafkalab.streams.app_process"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=stream,
+                env=app.cluster.run.environment(),
+                start_new_session=True,  # a cell's interrupt does not reach it
+            )
+        self._reader = threading.Thread(target=self._read, name=f"{self._name} events", daemon=True)
+        self._reader.start()
+
+    @property
+    def over(self) -> bool:
+        """Whether its process is gone, and all that it reported taken in."""
+        return not self._reader.is_alive()
+
+    def begin(self, start: dict[str, object]) -> str:
+        """Tell it what to run; on return its topology is built. The topology's description is the result."""
+        self._send({**start, "log": str(self._log)})
+        wait_until(
+            lambda: self._description is not None or self.over,
+            _START_TIMEOUT,
+            f"the topology of {self._name} to be built",
+            interval=_LOOK,
+        )
+        if self._description is None:
+            raise StreamsFailed(f"{self._name} does not start: {self.reason}")
+        return self._description
+
+    def ask(self, store: str, stale: bool) -> dict[str, Any]:
+        """What it answers about a store."""
+        number = next(self._ids)
+        self._send({"do": "query", "id": number, "store": store, "stale": stale})
+        wait_until(
+            lambda: number in self._answers or self.over, _ANSWER_TIMEOUT, f"{self._name} to answer", interval=_LOOK,
+            last_seen=lambda: self.state,
+        )  # fmt: skip
+        return self._answers.pop(number, {"error": f"it ended meanwhile: {self.state}"})
+
+    def close(self) -> None:
+        """End it in order, and by force if that takes too long."""
+        if not self.over:
+            self._send({"do": "close"})
+            self._reader.join(_STOP_TIMEOUT)
+        if not self.over:
+            self.end("killed, because it did not end by itself")
+
+    def end(self, state: str) -> None:
+        """SIGKILL."""
+        self.state, self._explained = state, True
+        self.process.kill()
+        self._reader.join()
+
+    def discard(self) -> None:
+        """End it at once, as its cluster does; not what a forked process has a copy of."""
+        if self._owner.is_me and not self.over:
+            self.end("ended with the cluster")
+
+    def _send(self, command: dict[str, object]) -> None:
+        assert self.process.stdin is not None
+        try:
+            self.process.stdin.write(json.dumps(command).encode() + b"\n")
+            self.process.stdin.flush()
+        except (BrokenPipeError, ValueError):  # it is gone, which whoever waits for its answer sees
+            self._reader.join()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None and self.process.stdin is not None
+        with self.process.stdout as events:
+            for line in events:
+                self._take_in(json.loads(line))
+        self.process.wait()
+        if not self._explained:
+            self.state = "ended by itself"
+            self.reason = log_tail(self._output.read_text(errors="replace")) or f"exit code {self.process.returncode}"
+
+    def _take_in(self, event: dict[str, Any]) -> None:
+        match event["event"]:
+            case "started":
+                self._description = event["description"]
+            case "refused" | "failed" as state if (
+                not self._explained
+            ):  # the first exception, where more than one thread has one
+                self.state, self.reason, self._explained = state, event["reason"], True
+            case "restored":
+                self.restored[event["store"]] += event["records"]
+            case "closed":
+                self.state, self._explained = "stopped", True
+            case "answer":
+                self._answers[event["id"]] = event
+            case "state" if not self._explained:
+                self.state = event["state"]

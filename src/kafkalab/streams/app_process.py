@@ -1,0 +1,143 @@
+"""``python -m kafkalab.streams.app_process``: the process of a `StreamsApp`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import jpype
+
+from kafkalab.streams.java import properties, start_java
+from kafkalab.streams.topology_file import TopologyRefused, load, run
+from kafkalab.workers.channel import Channel
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """Run the topology, and answer the parent, until that says close."""
+    channel = Channel()
+    channel.keep_to_itself()
+    start_java(Path(channel.start["log"]), channel.start["heap"])
+    kafka = jpype.JPackage("org").apache.kafka.streams
+    streams = _built(channel, kafka)
+    streams.setStateListener(lambda new, old: _tell_state(channel, str(new)))
+    streams.setUncaughtExceptionHandler(_Handler(channel, kafka).proxy)
+    streams.setGlobalStateRestoreListener(_Restoring(channel, kafka).proxy)
+    streams.start()
+    for command in channel.commands():
+        if command["do"] == "close":
+            leave = kafka.CloseOptions.GroupMembershipOperation.LEAVE_GROUP
+            streams.close(kafka.CloseOptions.groupMembershipOperation(leave))
+            channel.end("closed")
+        channel.emit("answer", id=command["id"], **_look_into(kafka, streams, command))
+
+
+def _tell_state(channel: Channel, state: str) -> None:
+    if state == "ERROR":  # its threads have ended, and nobody starts them anew
+        channel.end("state", state=state)
+    channel.emit("state", state=state)
+
+
+def _built(channel: Channel, kafka: Any) -> Any:
+    """The application, not started yet."""
+    file, builder = Path(channel.start["file"]), kafka.StreamsBuilder()
+    try:
+        topology = load(file)
+        run(file, lambda: topology(builder))
+        built = builder.build()
+        streams = kafka.KafkaStreams(built, properties(channel.start["settings"]))
+    except TopologyRefused as refused:
+        channel.end("refused", reason=str(refused))
+    except jpype.JException as error:
+        channel.end("refused", reason=_in_words(error))
+    channel.emit("started", description=str(built.describe()))
+    return streams
+
+
+class _Handler:
+    """What becomes of an exception in a thread of the application: it is told, and the application ends."""
+
+    def __init__(self, channel: Channel, kafka: Any) -> None:
+        self._channel = channel
+        kind = kafka.errors.StreamsUncaughtExceptionHandler
+        self._response = kind.StreamThreadExceptionResponse.SHUTDOWN_CLIENT
+        self.proxy = jpype.JProxy(kind, inst=self)
+
+    def handle(self, error: Any) -> Any:
+        """Called by Kafka Streams."""
+        self._channel.emit("failed", reason=_in_words(error))
+        return self._response
+
+
+class _Restoring:
+    """Tells how many records it took to restore a store."""
+
+    def __init__(self, channel: Channel, kafka: Any) -> None:
+        self._channel = channel
+        self.proxy = jpype.JProxy(kafka.processor.StateRestoreListener, inst=self)
+
+    def onRestoreStart(self, partition: Any, store: Any, start: Any, end: Any) -> None:
+        """Called by Kafka Streams."""
+
+    def onBatchRestored(self, partition: Any, store: Any, end: Any, records: Any) -> None:
+        """Called by Kafka Streams."""
+        self._channel.emit("restored", store=str(store), records=int(records))
+
+    def onRestoreEnd(self, partition: Any, store: Any, total: Any) -> None:
+        """Called by Kafka Streams."""
+
+
+def _in_words(error: Any) -> str:
+    """What a Java exception says, its deepest cause first."""
+    said = [_own_words(error)]
+    while (error := error.getCause()) is not None:
+        said.insert(0, _own_words(error))
+    return said[0] + "".join(f" ({more})" for more in said[-1:] if more not in said[0] and said[0] not in more)
+
+
+def _own_words(error: Any) -> str:
+    if error.getClass().getName() == "org.jpype.PyExceptionProxy":
+        error = _of_python(error)
+        return f"{type(error).__name__}: {error}"
+    return f"{error.getClass().getSimpleName()}: {error.getMessage()}"
+
+
+def _of_python(error: Any) -> BaseException:
+    """The Python exception that a Java exception stands for; JPype gives it where Java throws that."""
+    try:
+        jpype.JClass("java.util.Optional").empty().orElseThrow(lambda: error)
+    except BaseException as own:
+        return own
+    raise AssertionError("an empty Optional throws")
+
+
+def _look_into(kafka: Any, streams: Any, asked: dict[str, Any]) -> dict[str, object]:
+    """All that a store holds in this process: ``rows`` of key and value; or the ``error``."""
+    types = kafka.state.QueryableStoreTypes
+    error = ""
+    for kind in (types.keyValueStore(), types.windowStore()):
+        try:
+            query = kafka.StoreQueryParameters.fromNameAndType(asked["store"], kind)
+            store = streams.store(query.enableStaleStores() if asked["stale"] else query)
+            with store.all() as rows:
+                return {"rows": [[_plain(row.key), _plain(row.value)] for row in rows]}
+        except jpype.JException as refused:
+            error = error or _own_words(refused)
+    return {"error": error}
+
+
+def _plain(value: Any) -> object:
+    """A key or value of Java as JSON can hold it; a windowed key becomes key, start and end."""
+    if value is None or isinstance(value, str):
+        return value
+    for kind in (bool, int, float):
+        if isinstance(value, kind):
+            return kind(value)
+    if hasattr(value, "window"):
+        return [_plain(value.key()), int(value.window().start()), int(value.window().end())]
+    return str(value)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,36 @@
+"""``TopologyTestDriver``: a topology without a broker, record by record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jpype
+
+from kafkalab.settings import as_text, dotted
+from kafkalab.streams.java import properties, use_java
+
+__all__ = ["topology_test_driver"]
+
+
+def topology_test_driver(topology: Callable[[Any], object], **settings: object) -> Any:
+    """A ``TopologyTestDriver`` of Kafka Streams for a topology.
+
+    Parameters
+    ----------
+    topology
+        Given a ``StreamsBuilder``, it says what is done.
+    **settings
+        Of Kafka Streams, with underscores for dots. As with `StreamsApp`, keys and values are texts unless the topology says
+        otherwise.
+
+    Returns
+    -------
+    org.apache.kafka.streams.TopologyTestDriver
+        The real one; `close` it when it isn't needed any more.
+    """
+    use_java()
+    streams = jpype.JPackage("org").apache.kafka.streams
+    builder = streams.StreamsBuilder()
+    topology(builder)
+    return streams.TopologyTestDriver(builder.build(), properties(as_text(dotted(settings))))

@@ -1,0 +1,80 @@
+"""Java with Kafka Streams, within this process."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import jpype
+import jpype.imports
+
+from kafkalab.distribution import (
+    JVM_OPTIONS,
+    NODE_LOG_SETTINGS,
+    announce,
+    archive_options,
+    classpath,
+    ensure_jars,
+    java_home,
+)
+from kafkalab.errors import JavaError
+
+__all__ = ["properties", "start_java", "use_java"]
+
+_HEAP = "64m"
+
+_STRINGS = "org.apache.kafka.common.serialization.Serdes$StringSerde"
+
+_DEFAULTS: Mapping[str, str] = {
+    "default.key.serde": _STRINGS,
+    "default.value.serde": _STRINGS,
+    # RocksDB, the default, is 73 MB of native libraries. The stores of lessons fit into memory.
+    "dsl.store.suppliers.class": "org.apache.kafka.streams.state.BuiltInDslStoreSuppliers$InMemoryDslStoreSuppliers",
+}
+
+
+def start_java(log: Path, heap: str = _HEAP) -> None:
+    """Start Java in this process. It can't be done twice.
+
+    Parameters
+    ----------
+    log
+        File for what Kafka Streams has to say.
+    heap
+        Java heap, as in ``-Xmx``.
+
+    Raises
+    ------
+    JavaError
+        When this Java can't be loaded, or doesn't start.
+    """
+    folder = java_home() / "lib"
+    library = next((path for part in ("server", "client") for path in folder.glob(f"{part}/libjvm.*")), None)
+    if library is None and os.name != "nt":
+        raise JavaError(f"this Java can't run within Python: there is no libjvm in {folder}")
+    try:
+        jpype.startJVM(
+            str(library or java_home() / "bin/server/jvm.dll"), f"-Xmx{heap}", *JVM_OPTIONS, *archive_options(),
+            "-Xrs",  # signals are Python's
+            f"-Dlog4j2.configurationFile={NODE_LOG_SETTINGS}", f"-Dkafkalab.log={log}",
+            # JPype adds its own jar last, so that the archive of brokers and tools fits.
+            classpath=[*classpath().split(os.pathsep), *map(str, ensure_jars("streams", announce))], convertStrings=True,
+        )  # fmt: skip
+    except (OSError, RuntimeError) as error:
+        raise JavaError(f"Java doesn't start within Python: {error}") from error
+
+
+def use_java() -> None:
+    """Let this process import Java's classes, ``from org.apache.kafka.streams import StreamsBuilder``; twice does no harm."""
+    if not jpype.isJVMStarted():
+        start_java(Path(os.devnull))
+
+
+def properties(settings: Mapping[str, str]) -> Any:
+    """Settings as ``java.util.Properties``: texts for keys and values, stores in memory; a setting that is given wins."""
+    made = jpype.JClass("java.util.Properties")()
+    for key, value in {**_DEFAULTS, **settings}.items():
+        made.setProperty(key, value)
+    return made

@@ -1,0 +1,58 @@
+"""A file with a topology: loaded and built, or refused in one sentence."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+__all__ = ["TopologyRefused", "load", "run"]
+
+_NAME = "topology"
+
+
+class TopologyRefused(Exception):
+    """The file can't be used; the message says why, and in which line."""
+
+
+def load(file: Path) -> Callable[[Any], object]:
+    """The function ``topology`` that a file defines. It may import modules that lie beside it.
+
+    Raises
+    ------
+    TopologyRefused
+        When the file isn't Python, ends in an exception, or defines no such function.
+    """
+    defined: dict[str, Any] = {"__name__": file.stem, "__file__": str(file)}
+    sys.path.insert(0, str(file.parent))
+    try:
+        code = compile(file.read_text(encoding="utf-8"), str(file), "exec")
+    except OSError as error:
+        raise TopologyRefused(f"{file.name} can't be read: {error.strerror}") from error
+    except (SyntaxError, ValueError) as error:
+        line = f", line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
+        raise TopologyRefused(f"{file.name}{line} isn't Python: {getattr(error, 'msg', error)}") from error
+    run(file, lambda: exec(code, defined))
+    function = defined.get(_NAME)
+    if not callable(function):
+        names = ", ".join(name for name, value in defined.items() if callable(value) and not name.startswith("_"))
+        raise TopologyRefused(f"{file.name} defines no function {_NAME}(builder); it defines {names or 'no function at all'}")
+    return function  # type: ignore[no-any-return]
+
+
+def run(file: Path, call: Callable[[], object]) -> None:
+    """Call what a file defines.
+
+    Raises
+    ------
+    TopologyRefused
+        When that ends in an exception, of Python or of Java.
+    """
+    try:
+        call()
+    except BaseException as error:
+        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]
+        where = f", line {lines[-1]}" if lines else ""
+        raise TopologyRefused(f"{file.name}{where}: {type(error).__name__.rpartition('.')[2]}: {error}") from error

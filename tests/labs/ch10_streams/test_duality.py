@@ -1,0 +1,88 @@
+"""A stream and a table of six positions: each wrong answer gets its sentence, and right ones pass, however they were made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafkalab import Cluster, StreamsApp, wait_until
+from kafkalab.datasets import first_positions
+from kafkalab.errors import StreamsFailed
+from support import Verdict, create, delete, put
+
+pytestmark = pytest.mark.cluster
+
+LAB = "10_duality"
+STREAM, TABLE = "position_stream", "position_table"
+ROWS = [(str(event.driver), event.csv(), 0) for event in first_positions()]
+LATEST = {key: value for key, value, _ in ROWS}
+
+
+@pytest.fixture
+def topics(clean: Cluster) -> Cluster:
+    create(clean, STREAM, 1, 1)
+    create(clean, TABLE, 1, 1, cleanup_policy="compact")
+    return clean
+
+
+def test_nothing_was_done(clean: Cluster, verdict: Verdict) -> None:
+    _, said = verdict(LAB, clean, latest=None)
+    assert "There is no topic 'position_stream' yet" in said and "0 of 4" in said
+    create(clean, TABLE, 1, 1)
+    verdict.says("The cleanup.policy of position_table is delete", LAB, clean)
+
+
+def test_the_stream_is_that_of_the_table(topics: Cluster, verdict: Verdict) -> None:
+    for topic in (STREAM, TABLE):
+        put(topics, topic, [ROWS[4], ROWS[5]])
+    verdict.says("position_stream lacks 2 positions of driver 11", LAB, topics, latest=LATEST)
+
+
+def test_the_table_keeps_the_first(topics: Cluster, verdict: Verdict) -> None:
+    put(topics, STREAM, ROWS)
+    put(topics, TABLE, [ROWS[2]])
+    verdict.says("position_table has no record of driver 11", LAB, topics, latest=LATEST)
+    put(topics, TABLE, [ROWS[0]])
+    verdict.says("position_table ends with '1506975526000,31,11,", LAB, topics, latest=LATEST)
+
+
+def test_other_keys_values_and_orders(topics: Cluster, verdict: Verdict) -> None:
+    put(topics, TABLE, [("31", ROWS[5][1], 0)])
+    verdict.says("position_table has a record with the key 31", LAB, topics)
+    put(topics, STREAM, list(reversed(ROWS)))
+    verdict.says("The positions of driver 11 aren't in the order", LAB, topics)
+    put(topics, STREAM, ROWS)
+    verdict.says("position_stream holds 6 records of driver 11, who sent 3", LAB, topics)
+    put(topics, STREAM, [("11", "3", 0)])
+    verdict.says("position_stream holds '3' for driver 11", LAB, topics)
+
+
+def test_wrong_answers_about_the_table(topics: Cluster, verdict: Verdict) -> None:
+    put(topics, STREAM, ROWS)
+    put(topics, TABLE, ROWS)
+    verdict.passes(LAB, topics, latest=LATEST)
+    verdict.says("Give check() your answer as latest=", LAB, topics)
+    verdict.says("`latest` has no row for driver 21", LAB, topics, latest={"11": LATEST["11"]})
+    verdict.says("What does the store hold?", LAB, topics, latest={**LATEST, "11": ROWS[0][1]})
+    verdict.says("`latest` also has a row for 12", LAB, topics, latest={**LATEST, "12": ROWS[0][1]})
+    delete(topics, TABLE)
+    verdict.says("There is no topic 'position_table' yet", LAB, topics, latest=LATEST)
+
+
+def reduced(builder: Any) -> None:
+    """Another way than the solution's: the table comes from a reduction, and tells of every change."""
+    from org.apache.kafka.streams.kstream import Materialized  # type: ignore[import-not-found]
+
+    events = builder.stream("positions")
+    events.to("position_stream")
+    events.groupByKey().reduce(lambda old, new: new, Materialized.as_("rows")).toStream().to("position_table")
+
+
+def test_a_table_that_is_reduced_from_the_stream(topics: Cluster, verdict: Verdict) -> None:
+    create(topics, "positions", 1, 1)
+    put(topics, "positions", ROWS)
+    with StreamsApp(topics, reduced, statestore_cache_max_bytes=0) as app:
+        wait_until(lambda: app.store("rows") == LATEST, 60, "two rows", ignore=(StreamsFailed,))
+        rows = app.store("rows")
+    verdict.passes(LAB, topics, latest=rows)

@@ -1,0 +1,58 @@
+"""A store that is lost: each wrong answer gets its sentence, and right ones pass."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkalab import Cluster
+from kafkalab.checks.ch10_streams.standby import TRUCKS
+from support import Verdict, create, put
+
+pytestmark = pytest.mark.cluster
+
+LAB = "10_standby"
+SOURCE, ALONE, FOLLOWED = "odometers", "alone-latest-changelog", "followed-latest-changelog"
+RIGHT = {"without": TRUCKS, "with_standby": 0}
+
+
+def fill(cluster: Cluster, topic: str, records: int = TRUCKS) -> None:
+    put(cluster, topic, [(str(number), "1", 0) for number in range(records)], linger_ms=100)
+
+
+@pytest.fixture
+def run(clean: Cluster) -> Cluster:
+    """As two applications leave it."""
+    for topic in (SOURCE, ALONE, FOLLOWED):
+        create(clean, topic, 1, 1)
+        fill(clean, topic)
+    return clean
+
+
+def test_nothing_was_done(clean: Cluster, verdict: Verdict) -> None:
+    _, said = verdict(LAB, clean, without=None, with_standby=None)
+    assert "There is no topic 'odometers' yet" in said and "0 of 4" in said
+
+
+def test_an_application_was_killed_too_soon_or_never_started(clean: Cluster, verdict: Verdict) -> None:
+    for topic in (SOURCE, ALONE):
+        create(clean, topic, 1, 1)
+    fill(clean, SOURCE)
+    verdict.says("alone-latest-changelog was given 0 records of 5000. Had alone read everything", LAB, clean, **RIGHT)
+    fill(clean, ALONE)
+    verdict.says("There is no topic 'followed-latest-changelog' yet", LAB, clean, **RIGHT)
+
+
+def test_the_wrong_instance_or_no_standby(run: Cluster, verdict: Verdict) -> None:
+    verdict.says("Give check() your answer as without=", LAB, run)
+    verdict.says(
+        "`without` is 0, and the changelog of alone has a record for each of 5000", LAB, run, **{**RIGHT, "without": 0}
+    )
+    verdict.says("`without` is 10000, and the changelog of alone was given 5000", LAB, run, **{**RIGHT, "without": 10_000})
+    verdict.says("Did both instances have the setting", LAB, run, **{**RIGHT, "with_standby": TRUCKS})
+    verdict.says("`with_standby` is still None", LAB, run, without=TRUCKS, with_standby=None)
+
+
+def test_a_few_records_may_be_left_to_read(run: Cluster, verdict: Verdict) -> None:
+    verdict.passes(LAB, run, **RIGHT)
+    fill(run, ALONE, 10)  # of an instance that read some of the input again
+    verdict.passes(LAB, run, without=TRUCKS + 10, with_standby=3)

@@ -1,0 +1,35 @@
+"""`TopologyTestDriver` within a Python process, which is one of its own here: Java can't be started twice in one."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+PROGRAM = """
+from kafkalab.streams import topology_test_driver, use_java
+
+use_java()
+use_java()
+from java.time import Duration
+from org.apache.kafka.common.serialization import StringDeserializer, StringSerializer
+from org.apache.kafka.streams import KeyValue
+from org.apache.kafka.streams.kstream import TimeWindows
+
+def per_second(builder):
+    windows = TimeWindows.ofSizeWithNoGrace(Duration.ofSeconds(1))
+    counts = builder.stream("in").groupByKey().windowedBy(windows).count().toStream()
+    counts.map(lambda key, count: KeyValue(key.key(), f"{key.window().start()}: {count}")).to("out")
+
+with topology_test_driver(per_second, statestore_cache_max_bytes=0) as driver:
+    events = driver.createInputTopic("in", StringSerializer(), StringSerializer())
+    out = driver.createOutputTopic("out", StringDeserializer(), StringDeserializer())
+    for at in (100, 200, 1500, 300):
+        events.pipeInput("k", "v", at)
+        print([(record.key(), record.value()) for record in out.readRecordsToList()])
+"""
+
+
+def test_records_go_through_one_by_one_and_a_late_one_is_dropped() -> None:
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["[('k', '0: 1')]", "[('k', '0: 2')]", "[('k', '1000: 1')]", "[]"]
