@@ -141,6 +141,10 @@ class ConnectFailed(KafkaLabError):
     """A Connect worker or a connector did not start, or does not run; the message holds Kafka's own reason."""
 
 
+class DatabaseFailed(KafkaLabError):
+    """PostgreSQL did not start, or does not run; the message holds its log's last lines."""
+
+
 class WorkerClosed(KafkaLabError):
     """A producer or consumer was used after it was closed or killed."""
 
