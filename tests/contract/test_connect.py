@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import json
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 import pytest
 
+from connect_support import TEXT, ask
 from kafkalab import Cluster, wait_until
 from kafkalab.checks import CheckContext
 from kafkalab.errors import ConnectFailed
 from kafkalab.paths import runs_dir
 from kafkalab.services import ConnectCluster
-from kafkalab.services.answers import direct
 
 SOURCE, SINK = (f"org.apache.kafka.connect.file.FileStream{kind}Connector" for kind in ("Source", "Sink"))
-PLAIN = {f"{part}.converter": "org.apache.kafka.connect.storage.StringConverter" for part in ("key", "value")}
 
 
 @pytest.fixture(scope="module")
@@ -34,28 +30,8 @@ def connect(cluster: Cluster) -> Iterator[ConnectCluster]:
         yield connect
 
 
-def ask(method: str, url: str, body: object = None) -> object:
-    """What REST answers; asked again while workers share their work anew."""
-    data = None if body is None else json.dumps(body).encode()
-    request = urllib.request.Request(url, data, {"Content-Type": "application/json"}, method=method)
-
-    def answer() -> bytes | None:
-        try:
-            with direct.open(request, timeout=20) as response:
-                return response.read() or b"null"
-        except urllib.error.HTTPError as error:
-            assert error.code == 409, error.read()
-            return None
-
-    return json.loads(wait_until(answer, 30, f"{method} {url} to be answered"))
-
-
 def put(connect: ConnectCluster, name: str, **config: object) -> None:
-    ask(
-        "PUT",
-        f"{connect.url}/connectors/{name}/config",
-        {key.replace("_", "."): value for key, value in config.items()} | PLAIN,
-    )
+    ask(connect, "PUT", f"/connectors/{name}/config", {key.replace("_", "."): value for key, value in config.items()} | TEXT)
 
 
 def wait_for(cluster: Cluster, topic: str, lines: set[str]) -> None:
@@ -71,7 +47,7 @@ def test_a_worker_that_is_killed_is_replaced_by_the_other(cluster: Cluster, conn
     put(connect, "lines", connector_class=SOURCE, file=str(lines), topic="lines")
     connect.wait_until_running("lines")
     wait_for(cluster, "lines", {f"line {n}" for n in range(50)})
-    told = ask("GET", f"{connect.url}/connectors/lines/status")
+    told = ask(connect, "GET", "/connectors/lines/status")
     [busy] = [worker for worker in connect.workers if told["tasks"][0]["worker_id"] in worker.url]
     [other] = set(connect.workers) - {busy}
     busy.kill()
@@ -83,15 +59,15 @@ def test_a_worker_that_is_killed_is_replaced_by_the_other(cluster: Cluster, conn
 
     url = busy.url
     busy.restart()
-    assert busy.alive and busy.url == url and ask("GET", f"{url}/connectors") == ["lines"]
-    ask("DELETE", f"{url}/connectors/lines")
+    assert busy.alive and busy.url == url and ask(busy, "GET", "/connectors") == ["lines"]
+    ask(busy, "DELETE", "/connectors/lines")
 
 
 def test_a_connector_that_fails_says_why(connect: ConnectCluster, tmp_path: Path) -> None:
     put(connect, "nowhere", connector_class=SINK, file=str(tmp_path / "none/file.txt"), topics="lines")
     with pytest.raises(ConnectFailed, match="nowhere failed: .*ConnectException: Couldn't find or create file"):
         connect.wait_until_running("nowhere")
-    ask("DELETE", f"{connect.url}/connectors/nowhere")
+    ask(connect, "DELETE", "/connectors/nowhere")
 
 
 def test_workers_listen_on_loopback_only(connect: ConnectCluster) -> None:
@@ -102,7 +78,7 @@ def test_workers_listen_on_loopback_only(connect: ConnectCluster) -> None:
 
 
 def test_it_knows_the_connectors_in_its_folder(connect: ConnectCluster) -> None:
-    known = {plugin["class"] for plugin in ask("GET", f"{connect.url}/connector-plugins")}
+    known = {plugin["class"] for plugin in ask(connect, "GET", "/connector-plugins")}
     assert {SOURCE, SINK} <= known
     assert any(path.name.startswith("connect-file") for path in connect.plugins.iterdir())
 
