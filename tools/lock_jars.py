@@ -52,8 +52,10 @@ GROUPS: dict[str, dict[str, list[str]]] = {
     },
 }
 
-# Group → files that hold all that it needs: an archive of a server; of Kafka's own tests, a remote tier in a folder.
+# Group → files that hold all that it needs: archives of a connector and of a server; of Kafka's own tests, a remote tier in
+# a folder.
 FILES = {
+    "debezium-postgres": ["io.debezium:debezium-connector-postgres:3.6.0.Final:plugin:tar.gz"],
     "registry": ["io.apicurio:apicurio-registry-app:3.3.3:all:tar.gz"],
     "tiered": [f"org.apache.kafka:kafka-{part}:{KAFKA}:test:jar" for part in ("clients", "storage")],
 }

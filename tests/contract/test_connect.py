@@ -93,9 +93,15 @@ def test_a_worker_that_cannot_start_says_why_and_leaves_nothing(cluster: Cluster
         connect.url  # noqa: B018
 
 
-def test_it_ends_with_its_cluster(backend: str) -> None:
+def test_it_gets_a_plugin_and_ends_with_its_cluster(backend: str) -> None:
     with Cluster(1, backend=backend) as cluster:
-        connect = ConnectCluster(cluster).start()
+        connect = ConnectCluster(cluster)
+        with pytest.raises(ValueError, match="there is no plug-in 'debezium' here; there are debezium-postgres"):
+            connect.add_plugin("debezium")  # type: ignore[arg-type]
+        connect.add_plugin("debezium-postgres")
+        connect.start()
         [worker] = connect.workers
         folder = connect.plugins
+        known = {plugin["class"] for plugin in ask(connect, "GET", "/connector-plugins")}
+        assert "io.debezium.connector.postgresql.PostgresConnector" in known
     assert not worker.alive and not folder.exists() and connect.workers == ()

@@ -21,21 +21,21 @@ def single() -> Iterator[Cluster]:
 
 @pytest.fixture(scope="module")
 def _worker(single: Cluster) -> Iterator[ConnectCluster]:
-    with ConnectCluster(single) as connect:
+    connect = ConnectCluster(single)
+    connect.add_plugin("debezium-postgres")
+    with connect:
         yield connect
 
 
 @pytest.fixture
 def connect(single: Cluster, _worker: ConnectCluster) -> Iterator[ConnectCluster]:
-    """A worker without connectors of earlier tests; nor has its cluster any topic or group of theirs."""
+    """A worker without connectors of earlier tests; nor has its cluster any topic or offset of theirs."""
     yield _worker
     for name in ask(_worker, "GET", "/connectors"):
+        ask(_worker, "PUT", f"/connectors/{name}/stop")
+        ask(_worker, "DELETE", f"/connectors/{name}/offsets")
         ask(_worker, "DELETE", f"/connectors/{name}")
-    single.wait_for(lambda v: all(not g.members for g in v.groups.values()), "no members", groups=True)
     admin = AdminClient(single.client_config())
-    if groups := [group for group in single.describe().groups if group.startswith("connect-")]:
-        for deleted in admin.delete_consumer_groups(groups).values():
-            deleted.result()
     if topics := [topic for topic in single.describe(groups=False).topics if not topic.startswith("connect-")]:
         for deleted in admin.delete_topics(topics).values():
             deleted.result()
