@@ -114,6 +114,7 @@ def in_one_kernel(labs: list[Path]) -> nbformat.NotebookNode:
     return together
 
 
+@pytest.mark.at_length  # every day, test_nothing_done.py asks each check of one who did nothing
 @pytest.mark.cluster
 @pytest.mark.parametrize("chapter", sorted({path.parent for path in LABS}), ids=lambda p: p.name)
 def test_untouched_labs_run_and_do_not_pass(chapter: Path, tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def archive_options() -> list[str]:
 def _same(link: Path, jar: Path) -> bool:
     try:
         linked, own = link.stat(), jar.stat()
-    except FileNotFoundError:
+    except OSError:  # gone, or in somebody else's home
         return False
     return (linked.st_size, linked.st_mtime_ns) == (own.st_size, own.st_mtime_ns)
 

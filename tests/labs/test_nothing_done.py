@@ -1,0 +1,44 @@
+"""Who did nothing passes no check: on a cluster without a topic, with no answer or with blank ones.
+
+`make test-all` runs the untouched labs themselves, with what their given cells do.
+"""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from kafkalab import Cluster
+from kafkalab.checks import labs
+from kafkalab.checks.lab import notebooks
+from support import Verdict
+
+pytestmark = pytest.mark.cluster
+
+ROOT = Path(__file__).parents[2]
+BLANK = (None, "", 0, [], {})
+
+
+def answers(lab: str) -> list[str]:
+    """Names of what the lab's notebook gives to its check."""
+    stem = next(stem for stem, notebook in notebooks().items() if lab in {one.id for one in notebook.labs})
+    [path] = (ROOT / "labs").glob(f"*/{stem}.ipynb")
+    sources = [cell.source for cell in nbformat.read(path, as_version=4).cells if f'check("{lab}"' in cell.source]
+    calls = [node for source in sources for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
+    return [
+        keyword.arg for call in calls if getattr(call.func, "id", "") == "check" for keyword in call.keywords if keyword.arg
+    ]
+
+
+@pytest.mark.parametrize("lab", sorted(labs()))
+def test_who_did_nothing_does_not_pass(
+    lab: str, clean: Cluster, verdict: Verdict, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    names = answers(lab)
+    for given in ({}, *(dict.fromkeys(names, blank) for blank in BLANK if names)):
+        passed, printed = verdict(lab, clean, **given)
+        assert not passed and "✗" in printed, f"{given}: {printed}"
