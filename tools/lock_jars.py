@@ -43,6 +43,10 @@ GROUPS: dict[str, dict[str, list[str]]] = {
     "connect": {
         f"org.apache.kafka:connect-file:{KAFKA}": [],
     },
+    # A Java compiler, for connectors and transforms of a learner's own.
+    "ecj": {
+        "org.eclipse.jdt:ecj:3.40.0": [],
+    },
     "kdc": {
         "org.apache.hadoop:hadoop-minikdc:3.5.0": [],
     },

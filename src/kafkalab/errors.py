@@ -76,7 +76,7 @@ class NotEnoughResources(KafkaLabError):
 
 
 class JavaError(KafkaLabError):
-    """No usable Java, or one of a version that Kafka or Spark does not run on."""
+    """No usable Java, or one of a version that Kafka or Spark does not run on; or source that doesn't compile."""
 
 
 class DownloadError(KafkaLabError):

@@ -11,11 +11,22 @@ import pytest
 from connect_support import TEXT, ask
 from kafkalab import Cluster, wait_until
 from kafkalab.checks import CheckContext
-from kafkalab.errors import ConnectFailed
+from kafkalab.errors import ConnectFailed, JavaError
 from kafkalab.paths import runs_dir
 from kafkalab.services import ConnectCluster
 
 SOURCE, SINK = (f"org.apache.kafka.connect.file.FileStream{kind}Connector" for kind in ("Source", "Sink"))
+SAME = """
+package course;
+
+public class Same<R extends org.apache.kafka.connect.connector.ConnectRecord<R>>
+        implements org.apache.kafka.connect.transforms.Transformation<R> {
+    public void configure(java.util.Map<String, ?> settings) {}
+    public org.apache.kafka.common.config.ConfigDef config() { return new org.apache.kafka.common.config.ConfigDef(); }
+    public R apply(R record) { return record; }
+    public void close() {}
+}
+"""
 
 
 @pytest.fixture(scope="module")
@@ -93,15 +104,20 @@ def test_a_worker_that_cannot_start_says_why_and_leaves_nothing(cluster: Cluster
         connect.url  # noqa: B018
 
 
-def test_it_gets_a_plugin_and_ends_with_its_cluster(backend: str) -> None:
+def test_it_gets_plugins_and_ends_with_its_cluster(backend: str) -> None:
     with Cluster(1, backend=backend) as cluster:
         connect = ConnectCluster(cluster)
         with pytest.raises(ValueError, match="there is no plug-in 'debezium' here; there are debezium-postgres"):
             connect.add_plugin("debezium")  # type: ignore[arg-type]
         connect.add_plugin("debezium-postgres")
+        connect.compile_plugin(SAME)
+        with pytest.raises(JavaError, match=r"Same doesn't compile:\n-+\n1\. ERROR in Same\.java"):
+            connect.compile_plugin(SAME.replace("return record", "return records"))
+        with pytest.raises(JavaError, match="the source has no `public class`"):
+            connect.compile_plugin("class Same {}")
         connect.start()
         [worker] = connect.workers
         folder = connect.plugins
-        known = {plugin["class"] for plugin in ask(connect, "GET", "/connector-plugins")}
-        assert "io.debezium.connector.postgresql.PostgresConnector" in known
+        known = {plugin["class"] for plugin in ask(connect, "GET", "/connector-plugins?connectorsOnly=false")}
+        assert "course.Same" in known and "io.debezium.connector.postgresql.PostgresConnector" in known
     assert not worker.alive and not folder.exists() and connect.workers == ()

@@ -13,6 +13,7 @@ from kafkalab.cluster import Cluster
 from kafkalab.cluster.ports import HOST, reserve_port
 from kafkalab.cluster.resources import require_memory
 from kafkalab.distribution import announce, connect_classpath, connect_plugins, ensure_jars
+from kafkalab.distribution.javac import compile_service
 from kafkalab.errors import ConnectFailed
 from kafkalab.lifeline import Owner, Run, reap
 from kafkalab.security.files import write_private
@@ -26,6 +27,7 @@ __all__ = ["ConnectCluster", "ConnectWorker"]
 
 Plugin = Literal["debezium-postgres"]
 
+_TRANSFORMATION = "org.apache.kafka.connect.transforms.Transformation"
 _MAIN = "org.apache.kafka.connect.cli.ConnectDistributed"
 _START_TIMEOUT = 180.0
 _ANSWER_SECONDS = 10.0
@@ -287,6 +289,32 @@ class ConnectCluster:
         [archive] = ensure_jars(name, announce)
         with tarfile.open(archive) as packed:
             unpack(packed, self.plugins)
+
+    def compile_plugin(self, source: str, service: str = _TRANSFORMATION) -> Path:
+        """Compile a plug-in of your own, in Java, into the plug-in folder, and register it there; no JDK is needed.
+
+        Workers that start after that know it.
+
+        Parameters
+        ----------
+        source
+            Of a public class, in Java 17.
+        service
+            What it implements, by its full name: a transformation, or ``org.apache.kafka.connect.source.SourceConnector``.
+
+        Returns
+        -------
+        Path
+            The jar.
+
+        Raises
+        ------
+        JavaError
+            When it doesn't compile; with what the compiler says.
+        DownloadError, HashMismatch
+            When the compiler (3 MB) isn't in the cache and cannot be downloaded, or is not what was locked.
+        """
+        return compile_service(source, service, connect_classpath(announce), self.plugins, announce)
 
     # -- sight --------------------------------------------------------------------------------------------------
 
