@@ -14,10 +14,14 @@ from support import BACKEND, renew
 
 MEASURED = "measured"
 
+# A member is told with each heartbeat what to do: every 2 s here, every 5 s by default. Not much more often: librdkafka waits one
+# interval for the answer, and a member on a busy machine would miss its assignment.
+QUICK = {f"group.consumer.{which}heartbeat.interval.ms": 2000 for which in ("", "min.")}
+
 
 @pytest.fixture(scope="session")
 def three_brokers() -> Iterator[Cluster]:
-    with Cluster(brokers=3, backend=BACKEND) as cluster:
+    with Cluster(brokers=3, settings=QUICK, backend=BACKEND) as cluster:
         yield cluster
 
 

@@ -11,10 +11,12 @@ import psutil
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
+from kafka.protocol.consumer.group import LeaveGroupRequest, LeaveGroupResponse
 
 from kafkalab import Cluster, ConsoleConsumer, check
 from kafkalab.cluster import ClusterView, Fault, PartitionView
 from kafkalab.cluster.offsets import end_offsets
+from kafkalab.cluster.wire import BrokerConnection
 from kafkalab.lifeline import marked_processes
 from kafkalab.workers import wait_until_shared
 
@@ -30,6 +32,7 @@ __all__ = [
     "create",
     "delete",
     "empty",
+    "in_a_fork",
     "members",
     "put",
     "renew",
@@ -86,6 +89,23 @@ class Verdict:
         assert sentence in printed, printed
 
 
+def evict_members(cluster: Cluster) -> None:
+    """Remove all members from their groups: one that was killed would stay until its session times out, 45 s by default.
+
+    As Java's admin client does it (``removeMembersFromConsumerGroup``); each broker does so for the groups that it coordinates.
+    """
+    if cluster.spec.security is not None:
+        return  # it doesn't let everybody do that
+    view = cluster.describe()
+    for broker in view.brokers_up:
+        connection = BrokerConnection(cluster.bootstrap(broker), timeout=10)
+        for group in view.groups.values():
+            leaving = [LeaveGroupRequest.MemberIdentity(member_id=member.id) for member in group.members]
+            request = LeaveGroupRequest(group_id=group.id, members=leaving, version=4)
+            connection.ask(request, LeaveGroupResponse, 4)
+        connection.close()
+
+
 def empty(cluster: Cluster) -> None:
     """Delete all topics and groups, for the next test. A test that failed may have left members: they are ended."""
     for process in marked_processes(cluster.run.id):
@@ -94,7 +114,7 @@ def empty(cluster: Cluster) -> None:
                 process.kill()
         except psutil.NoSuchProcess:
             pass
-    # A member that was killed stays in its group until its session times out: 45 s by default.
+    evict_members(cluster)
     view = cluster.wait_for(lambda v: all(not g.members for g in v.groups.values()) and v, "no members", 60, groups=True)
     admin = AdminClient(cluster.client_config())
     if view.groups:
@@ -104,6 +124,19 @@ def empty(cluster: Cluster) -> None:
         for deleted in admin.delete_topics(list(view.topics)).values():
             deleted.result()
     cluster.wait_for(lambda v: not v.topics and not v.groups, "the topics and groups to be gone", groups=True)
+
+
+def in_a_fork(act: Callable[[], object]) -> None:
+    """Do it in a process that is forked off, as a worker of multiprocessing would in its copy of everything."""
+    child = os.fork()
+    if child == 0:
+        done = False
+        try:
+            act()
+            done = True
+        finally:
+            os._exit(0 if done else 1)  # librdkafka's clients can't be taken apart here: its threads are not in the fork
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 def renew(cluster: Cluster) -> None:

@@ -6,7 +6,7 @@
 #                   on both back ends, three chapters on Docker; faults, browser, Binder rehearsal
 #   test.sh full    all that, and at length: every notebook and check on Docker, too, a hundred faults on both, every
 #                   notebook ten times with three side by side, the Binder rehearsal from scratch, and what is marked
-#                   at_length: untouched labs, more pairs of faults, more moments of an interrupt
+#                   at_length: untouched labs, more pairs of faults, more moments of an interrupt, more trials of consumers
 #
 # With root and apt it sets up a Docker engine and a browser too, and stops the engine that it started. Where that is
 # not possible it says which tests are left out. With CI=true none may be left out but those that KAFKALAB_MAY_LEAVE_OUT

@@ -22,7 +22,7 @@ def _docker_missing() -> str | None:
     return None
 
 
-@pytest.fixture(scope="module", params=["local", pytest.param("docker", marks=pytest.mark.docker)])
+@pytest.fixture(scope="session", params=["local", pytest.param("docker", marks=pytest.mark.docker)])
 def backend(request: pytest.FixtureRequest) -> str:
     if request.param == "docker" and (reason := _docker_missing()):
         if os.environ.get("CI"):

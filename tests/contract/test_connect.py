@@ -14,6 +14,7 @@ from kafkalab.checks import CheckContext
 from kafkalab.errors import ConnectFailed, JavaError
 from kafkalab.paths import runs_dir
 from kafkalab.services import ConnectCluster
+from support import in_a_fork
 
 SOURCE, SINK = (f"org.apache.kafka.connect.file.FileStream{kind}Connector" for kind in ("Source", "Sink"))
 SAME = """
@@ -37,7 +38,10 @@ def cluster(backend: str) -> Iterator[Cluster]:
 
 @pytest.fixture(scope="module")
 def connect(cluster: Cluster) -> Iterator[ConnectCluster]:
-    with ConnectCluster(cluster, workers=2) as connect:
+    connect = ConnectCluster(cluster, workers=2)
+    connect.add_plugin("debezium-postgres")
+    connect.compile_plugin(SAME)
+    with connect:
         yield connect
 
 
@@ -89,9 +93,20 @@ def test_workers_listen_on_loopback_only(connect: ConnectCluster) -> None:
 
 
 def test_it_knows_the_connectors_in_its_folder(connect: ConnectCluster) -> None:
-    known = {plugin["class"] for plugin in ask(connect, "GET", "/connector-plugins")}
-    assert {SOURCE, SINK} <= known
+    known = {plugin["class"] for plugin in ask(connect, "GET", "/connector-plugins?connectorsOnly=false")}
+    assert {SOURCE, SINK, "io.debezium.connector.postgresql.PostgresConnector", "course.Same"} <= known
     assert any(path.name.startswith("connect-file") for path in connect.plugins.iterdir())
+
+
+def test_a_plugin_that_is_not_to_be_had_is_named(connect: ConnectCluster) -> None:
+    before = set(connect.plugins.iterdir())
+    with pytest.raises(ValueError, match="there is no plug-in 'debezium' here; there are debezium-postgres"):
+        connect.add_plugin("debezium")  # type: ignore[arg-type]
+    with pytest.raises(JavaError, match=r"Same doesn't compile:\n-+\n1\. ERROR in Same\.java"):
+        connect.compile_plugin(SAME.replace("return record", "return records"))
+    with pytest.raises(JavaError, match="the source has no `public class`"):
+        connect.compile_plugin("class Same {}")
+    assert set(connect.plugins.iterdir()) == before
 
 
 def test_a_worker_that_cannot_start_says_why_and_leaves_nothing(cluster: Cluster) -> None:
@@ -104,20 +119,13 @@ def test_a_worker_that_cannot_start_says_why_and_leaves_nothing(cluster: Cluster
         connect.url  # noqa: B018
 
 
-def test_it_gets_plugins_and_ends_with_its_cluster(backend: str) -> None:
-    with Cluster(1, backend=backend) as cluster:
-        connect = ConnectCluster(cluster)
-        with pytest.raises(ValueError, match="there is no plug-in 'debezium' here; there are debezium-postgres"):
-            connect.add_plugin("debezium")  # type: ignore[arg-type]
-        connect.add_plugin("debezium-postgres")
-        connect.compile_plugin(SAME)
-        with pytest.raises(JavaError, match=r"Same doesn't compile:\n-+\n1\. ERROR in Same\.java"):
-            connect.compile_plugin(SAME.replace("return record", "return records"))
-        with pytest.raises(JavaError, match="the source has no `public class`"):
-            connect.compile_plugin("class Same {}")
-        connect.start()
-        [worker] = connect.workers
-        folder = connect.plugins
-        known = {plugin["class"] for plugin in ask(connect, "GET", "/connector-plugins?connectorsOnly=false")}
-        assert "course.Same" in known and "io.debezium.connector.postgresql.PostgresConnector" in known
-    assert not worker.alive and not folder.exists() and connect.workers == ()
+def test_a_forked_child_leaves_it_alone(connect: ConnectCluster) -> None:
+    in_a_fork(connect.stop)
+    assert [worker.alive for worker in connect.workers] == [True, True]
+
+
+def test_it_ends_with_its_cluster(cluster: Cluster, connect: ConnectCluster) -> None:
+    workers, folder = connect.workers, connect.plugins
+    assert len(workers) == 2 and folder.exists()
+    cluster.stop()
+    assert not any(worker.alive for worker in workers) and not folder.exists() and connect.workers == ()

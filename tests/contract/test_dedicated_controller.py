@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from contract_support import configs, count_records, in_sync, make_topic, send
+from contract_support import DOCKER_AT_LENGTH, configs, count_records, in_sync, make_topic, send
 from kafkalab import Cluster, wait_until
 from kafkalab.cluster.wire import BrokerConnection, Metadata
 from kafkalab.errors import BrokerNotRunning, UnknownBroker
@@ -49,6 +49,7 @@ def test_cut_off_until_it_looks_for_the_controller_anew(dedicated: Cluster) -> N
     assert dedicated.describe(groups=False).brokers[0].state == "up"
 
 
+@DOCKER_AT_LENGTH
 def test_who_is_cut_off_does_not_speak_for_those_that_are_slow(dedicated: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     topic = make_topic(dedicated)
     dedicated.isolate(1)
@@ -98,27 +99,29 @@ def properties(path: Path) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-def test_a_controller_is_added_and_comes_back(make_cluster: Callable[..., Cluster]) -> None:
-    """First it follows the log, and once it was added it votes: it comes back with its log, and with its vote."""
-    cluster = make_cluster(1, controllers=1).start()
-    assert cluster.add_controller() == 101
-    seen = cluster.describe(groups=False).brokers[101]
+def test_a_controller_is_added_and_comes_back(dedicated: Cluster) -> None:
+    """First it follows the log, and once it was added it votes: it comes back with its log, and with its vote.
+
+    The cluster has two voters from here on: this test is the last one.
+    """
+    assert dedicated.add_controller() == 101
+    seen = dedicated.describe(groups=False).brokers[101]
     assert (seen.state, seen.address, seen.voter) == ("up", "", False)
-    settings = properties(cluster.controller_config(101))
+    settings = properties(dedicated.controller_config(101))
     own = properties(Path(settings["log.dirs"], "meta.properties"))
     assert (settings["node.id"], own["node.id"]) == ("101", "101")
 
-    tools = ["--bootstrap-server", cluster.bootstrap_servers]
+    tools = ["--bootstrap-server", dedicated.bootstrap_servers]
     subprocess.run(["kafka-features.sh", *tools, "upgrade", "--feature", "kraft.version=1"], check=True)
-    config = str(cluster.controller_config(101))
+    config = str(dedicated.controller_config(101))
     subprocess.run(["kafka-metadata-quorum.sh", *tools, "--command-config", config, "add-controller"], check=True)
-    both = cluster.wait_for(lambda view: all(view.brokers[i].voter for i in (100, 101)) and view, "two voters")
+    both = dedicated.wait_for(lambda view: all(view.brokers[i].voter for i in (100, 101)) and view, "two voters")
     assert both.controller == 100
-    cluster.kill(101)
+    dedicated.kill(101)
     with pytest.raises(BrokerNotRunning):
-        cluster.kill(101)
-    cluster.wait_for(lambda view: view.controller is None, "no majority: one of two is none")
-    cluster.restart(101)
-    view = cluster.describe(groups=False)
+        dedicated.kill(101)
+    dedicated.wait_for(lambda view: view.controller is None, "no majority: one of two is none")
+    dedicated.restart(101)
+    view = dedicated.describe(groups=False)
     assert view.controller in (100, 101) and view.brokers[101].voter
-    assert cluster.add_broker() == 1  # somebody registers it
+    assert dedicated.add_broker() == 3  # somebody registers it

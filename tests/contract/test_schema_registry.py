@@ -17,6 +17,7 @@ from confluent_kafka.schema_registry.error import SchemaRegistryError
 from kafkalab import Cluster, SchemaRegistry
 from kafkalab.errors import ClusterNotRunning, PortInUse, RegistryFailed
 from kafkalab.lifeline import marked_processes
+from support import in_a_fork
 
 MOST_MEMORY = 300 << 20
 
@@ -123,6 +124,11 @@ def test_a_killed_registry_comes_back_with_its_schemas(
     assert anew.register_schema("kept-5", avro("f5")) not in ids
 
 
+def test_a_forked_child_leaves_it_alone(registry: SchemaRegistry) -> None:
+    in_a_fork(registry.stop)
+    assert registry.running
+
+
 def test_its_schemas_are_in_the_cluster(registry: SchemaRegistry, client: SchemaRegistryClient, cluster: Cluster) -> None:
     client.register_schema("somewhere", avro("a"))
     assert "_schemas" in cluster.describe(groups=False, internal=True).topics
@@ -141,18 +147,23 @@ def test_a_port_that_is_taken(cluster: Cluster) -> None:
             SchemaRegistry(cluster, port=taken.getsockname()[1]).start()
 
 
+@pytest.mark.at_length  # one that was killed comes back with them, too
 def test_a_registry_that_was_ended_leaves_its_schemas_to_the_next(
     registry: SchemaRegistry, client: SchemaRegistryClient, cluster: Cluster
 ) -> None:
-    url = registry.url
     client.register_schema("left", avro("a"))
     registry.stop()
     assert not registry.running
-    with socket.socket() as probe:
-        assert probe.connect_ex(("127.0.0.1", urlparse(url).port)) != 0
     with SchemaRegistry(cluster) as second:
         assert "left" in SchemaRegistryClient({"url": second.url}).get_subjects()
-        cluster.stop()
-        assert not second.running
+    registry.start()
+
+
+def test_it_ends_with_its_cluster(registry: SchemaRegistry, cluster: Cluster) -> None:
+    url = registry.url
+    cluster.stop()
+    assert not registry.running
+    with socket.socket() as probe:
+        assert probe.connect_ex(("127.0.0.1", urlparse(url).port)) != 0
     with pytest.raises(RegistryFailed, match=r"call start\(\) first"):
-        second.restart()
+        registry.restart()

@@ -23,6 +23,7 @@ from confluent_kafka.admin import (
     UserScramCredentialUpsertion,
 )
 
+from contract_support import DOCKER_AT_LENGTH
 from kafkalab import Cluster, wait_until
 from kafkalab.checks.access import try_connect
 from kafkalab.cluster import Listener
@@ -142,26 +143,32 @@ def test_secrets_are_readable_by_their_owner_alone_and_no_process_shows_one(secu
     assert not [word for broker in (0, 1) for word in words if word in secured.logs(broker)]
 
 
-def test_names_and_passwords_that_are_not_ascii(secured: Cluster) -> None:
+@pytest.mark.parametrize("user", NOT_ASCII)
+def test_a_name_and_a_password_that_are_not_ascii(secured: Cluster, user: str) -> None:
     topic = make_topic(secured)
-
-    def lists_the_topic(user: str) -> None:
-        command = ["kafka-topics.sh", "--bootstrap-server", secured.servers("SASL_SSL"), "--list"]
-        login = ["--command-config", str(secured.command_config(user, "SASL_SSL"))]
-        listed = subprocess.run(command + login, capture_output=True, text=True, timeout=120)
-        assert topic in listed.stdout, listed.stderr[-2000:]
-
-    for user in NOT_ASCII:
-        assert outcome(secured.client_config(user, "SSL"), topic) == "sent"
-        assert outcome(secured.client_config(user, "SASL_SSL", "PLAIN"), topic) == "sent"
-        lists_the_topic(user)
+    assert outcome(secured.client_config(user, "SSL"), topic) == "sent"
+    assert outcome(secured.client_config(user, "SASL_SSL", "PLAIN"), topic) == "sent"
 
 
-def test_faults_are_seen_on_a_secured_cluster_too(secured: Cluster) -> None:
+@DOCKER_AT_LENGTH
+@pytest.mark.parametrize("user", NOT_ASCII)
+def test_they_reach_kafkas_tools_too(secured: Cluster, user: str) -> None:
+    topic = make_topic(secured)
+    command = ["kafka-topics.sh", "--bootstrap-server", secured.servers("SASL_SSL"), "--list"]
+    login = ["--command-config", str(secured.command_config(user, "SASL_SSL"))]
+    listed = subprocess.run(command + login, capture_output=True, text=True, timeout=120)
+    assert topic in listed.stdout, listed.stderr[-2000:]
+
+
+def test_faults_are_seen_on_a_secured_cluster_too_and_other_settings_hold(secured: Cluster) -> None:
     topic = make_topic(secured, 2)
     secured.kill(1)
     assert secured.describe().brokers[1].state == "dead"
-    secured.restart(1)
+    by_plain = secured.client_config("admin", "SASL_PLAINTEXT", "PLAIN") | {
+        "bootstrap.servers": secured.bootstrap(1, "SASL_PLAINTEXT")
+    }
+    secured.restart(1, settings={"listener.name.sasl_plaintext.sasl.enabled.mechanisms": "SCRAM-SHA-256"})
+    assert outcome(by_plain, topic) == "_AUTHENTICATION"
     secured.isolate(1)
     secured.wait_for(lambda v: v.out_of_sync(topic, 1), "it to be fenced")
     secured.heal(1)
@@ -182,7 +189,8 @@ def test_brokers_that_log_in_to_each_other_by_scram_from_the_beginning(by_scram:
     assert outcome(by_scram.client_config("admin"), topic) == "sent"
 
 
-def test_restart_with_other_settings(by_scram: Cluster) -> None:
+@pytest.mark.at_length
+def test_a_login_that_a_restart_was_given_is_kept(by_scram: Cluster) -> None:
     topic = make_topic(by_scram, 2)
     config = by_scram.client_config("admin") | {"bootstrap.servers": by_scram.bootstrap(0)}
     none = {"listener.name.sasl_ssl.sasl.enabled.mechanisms": "SCRAM-SHA-512"}

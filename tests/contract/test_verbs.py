@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import Consumer
 from confluent_kafka.admin import AdminClient
 
-from contract_support import ONLY_LOCAL, configs, count_records, in_sync, make_topic, send
+from contract_support import DOCKER_AT_LENGTH, ONLY_LOCAL, configs, count_records, in_sync, make_topic, send
 from kafkalab import Cluster, LedgerProducer, wait_until
 from kafkalab.cluster import ClusterView
 from kafkalab.cluster.wire import BrokerConnection
@@ -39,6 +39,14 @@ def test_start_returns_a_cluster_that_agrees(shared: Cluster) -> None:
     assert "Kafka Server started" in shared.logs(0)
 
 
+def test_each_broker_tells_its_feature_levels(shared: Cluster) -> None:
+    told = shared.features()
+    assert sorted(told) == [0, 1, 2]
+    for features in told.values():
+        assert features.supported["metadata.version"] >= features.finalized["metadata.version"] >= 30
+        assert features.finalized["share.version"] == 1
+
+
 def test_kill_and_restart_keep_address_and_data(shared: Cluster) -> None:
     topic = make_topic(shared)
     assert send(shared, topic, 50) == [None] * 50
@@ -61,6 +69,7 @@ def test_kill_and_restart_keep_address_and_data(shared: Cluster) -> None:
     assert count_records(shared, topic) == 100
 
 
+@DOCKER_AT_LENGTH
 def test_stop_broker_hands_leadership_over_first_as_a_timeline_shows(shared: Cluster) -> None:
     """A stop takes a while, and leaders move meanwhile: the timeline counts from the fault that is under way."""
     topic = make_topic(shared)
@@ -84,11 +93,8 @@ def test_stop_broker_hands_leadership_over_first_as_a_timeline_shows(shared: Clu
 
 def test_restart_with_other_settings_names_the_reason_of_this_life(shared: Cluster) -> None:
     topic = make_topic(shared)
-    shared.restart(2, settings={"num.partitions": 7, "auto.create.topics.enable": False})  # one that runs
-    assert shared.describe(groups=False).brokers[2].state == "up"
-    in_sync(shared, topic)
-    with pytest.raises(BrokerFailed, match=r"log.retention.hours"):
-        shared.restart(2, settings={"log.retention.hours": "three"})
+    with pytest.raises(BrokerFailed, match=r"log.retention.hours"):  # one that runs
+        shared.restart(2, settings={"num.partitions": 7, "auto.create.topics.enable": False, "log.retention.hours": "three"})
     with pytest.raises(BrokerFailed, match=r"num.io.threads") as caught:
         shared.restart(2, settings={"log.retention.hours": 3, "num.io.threads": "none"})
     assert "log.retention.hours" not in str(caught.value)
@@ -135,7 +141,7 @@ def test_isolate_and_heal(shared: Cluster, whom: str) -> None:
     assert count_records(shared, topic) == 20
 
 
-@pytest.mark.parametrize("killed", [False, True])
+@pytest.mark.parametrize("killed", [False, pytest.param(True, marks=pytest.mark.at_length)])
 def test_restart_connects_an_isolated_broker_again(shared: Cluster, killed: bool) -> None:
     topic = make_topic(shared)
     shared.isolate(1)
@@ -172,6 +178,8 @@ def test_errors_name_what_is_wrong(shared: Cluster) -> None:
     for ask in (lambda: shared.security, lambda: shared.java_config("admin")):
         with pytest.raises(KafkaLabError, match="not made with security"):
             ask()
+    with pytest.raises(KafkaLabError, match="it has no remote tier"):
+        shared.remote_tier  # noqa: B018
     with pytest.raises(ValueError, match=r"the setting num.partitions has no value"):
         shared.restart(0, settings={"num.partitions": None})
     with pytest.raises(BrokerNotRunning, match="cannot resume broker 0: it is up"):
@@ -224,6 +232,7 @@ def test_kill_during_restart(shared: Cluster) -> None:
 GROUPS = {"classic": "group-classic", "consumer": "group-consumer"}  # by their names both have the same coordinator
 
 
+@DOCKER_AT_LENGTH
 def test_describe_shows_groups_and_goes_on_when_their_coordinator_dies(shared: Cluster) -> None:
     topic = make_topic(shared, 1)
     assert send(shared, topic, 20) == [None] * 20

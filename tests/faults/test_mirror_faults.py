@@ -133,28 +133,31 @@ def test_missing_acl_on_the_target_and_topics_with_other_partitions(first: Clust
         assert mirror.failures() == {}
 
 
-def test_a_cluster_that_is_not_there(first: Cluster, second: Cluster) -> None:
+@pytest.mark.parametrize("alias", [pytest.param("first", marks=pytest.mark.at_length), "second"])
+def test_a_cluster_that_is_not_there(first: Cluster, second: Cluster, alias: str) -> None:
     mirror = MirrorMaker({"first": first, "second": second}, FLOW)
-    for alias, cluster in mirror.clusters.items():
-        cluster.kill(0)
-        with pytest.raises(MirrorFailed, match=f"the cluster '{alias}' does not answer at 127.0.0.1:.*needs both sides"):
-            mirror.start()
-        assert not mirror.alive
-        cluster.restart(0)
+    cluster = mirror.clusters[alias]
+    cluster.kill(0)
+    with pytest.raises(MirrorFailed, match=f"the cluster '{alias}' does not answer at 127.0.0.1:.*needs both sides"):
+        mirror.start()
+    assert not mirror.alive
+    cluster.restart(0)
 
 
 OWNER = """
-    import sys
-    from kafkalab import Cluster
+    import sys, threading
+    from kafkalab import Cluster, wait_until
     from kafkalab.services import MirrorMaker
     first, second = (Cluster.attached(servers).start() for servers in sys.argv[1:])
-    mirror = MirrorMaker({"first": first, "second": second}, {"first->second.enabled": True}).start()
+    mirror = MirrorMaker({"first": first, "second": second}, {"first->second.enabled": True})
+    threading.Thread(target=mirror.start, daemon=True).start()
+    wait_until(lambda: mirror.alive, 60, "its process")
     print(mirror._run.id, flush=True)
     sys.stdin.read()
 """
 
 
-def test_it_dies_with_its_owner(first: Cluster, second: Cluster, tmp_path: Path) -> None:
+def test_it_dies_with_its_owner_even_while_it_starts(first: Cluster, second: Cluster, tmp_path: Path) -> None:
     errors = tmp_path / "stderr"
     with errors.open("w") as stderr:
         owner = subprocess.Popen(

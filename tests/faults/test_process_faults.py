@@ -47,11 +47,11 @@ def run_owner(code: str, tmp_path: Path, **environment: str) -> subprocess.Popen
 
 
 def test_nothing_is_left_when_the_owner_is_killed(tmp_path: Path) -> None:
-    owner = run_owner(OWNER.format(brokers=2, backend="local", workers=True), tmp_path)
+    owner = run_owner(OWNER.format(brokers=1, backend="local", workers=True), tmp_path)
     line = owner.stdout.readline().split()
     assert len(line) == 2, (tmp_path / "stderr").read_text()
     run, address = line
-    assert len(marked_processes(run)) >= 4  # two brokers, the relay, the consumer
+    assert len(marked_processes(run)) >= 3  # the broker, the relay, the consumer
     owner.kill()
     wait_until(
         lambda: not marked_processes(run) and not (runs_dir() / run).exists(),
@@ -124,8 +124,8 @@ INTERRUPTED = """
 """
 
 
-MOMENTS = [0.1, 0.5, 1.4]  # seconds after the start
-MORE_MOMENTS = [0.02, 0.25, 0.9, 2.0]
+MOMENTS = [0.1, 1.4]  # seconds after the start
+MORE_MOMENTS = [0.02, 0.25, 0.5, 0.9, 2.0]
 
 
 @pytest.mark.parametrize("delay", [*MOMENTS, *[pytest.param(delay, marks=pytest.mark.at_length) for delay in MORE_MOMENTS]])
@@ -234,40 +234,6 @@ def test_a_forked_child_leaves_its_parents_cluster_alone(tmp_path: Path) -> None
     parent = run_owner(FORKING, tmp_path)
     out, _ = parent.communicate(timeout=120)
     assert out == "up\n", (tmp_path / "stderr").read_text()
-
-
-FORKING_BESIDE = """
-    import os
-    from contextlib import ExitStack
-    from confluent_kafka import Producer
-    from kafkalab import Cluster, ConsoleConsumer, SchemaRegistry
-    from kafkalab.services import MirrorMaker, MiniKdc
-    with Cluster(1, backend="local") as cluster:
-        Producer(cluster.client_config()).list_topics("t", timeout=30)  # makes it
-        cluster.wait_for(lambda view: view.led("t"), "the topic")
-        with ExitStack() as stack:
-            worker = stack.enter_context(ConsoleConsumer(cluster, "t", group="g"))
-            registry = stack.enter_context(SchemaRegistry(cluster))
-            kdc = stack.enter_context(MiniKdc(["alice"]))
-            mirror = MirrorMaker(dict(a=cluster, b=cluster), {"a->b.enabled": True, "a->b.topics": "t"})
-            stack.enter_context(mirror)
-            child = os.fork()
-            if child:
-                os.waitpid(child, 0)
-                print(worker.alive, registry.running, kdc.running, mirror.alive, flush=True)
-    if child == 0:
-        os._exit(0)  # librdkafka's clients can't be taken apart in a fork: its threads are not in it
-"""
-
-
-def test_a_forked_child_leaves_alone_what_runs_beside_the_cluster(tmp_path: Path) -> None:
-    """A worker, a registry, a KDC and a MirrorMaker."""
-    with run_owner(FORKING_BESIDE, tmp_path) as parent:
-        try:
-            out, _ = parent.communicate(timeout=180)
-        finally:
-            parent.kill()
-    assert out == "True True True True\n", out + (tmp_path / "stderr").read_text()
 
 
 NATIVE = """

@@ -23,7 +23,7 @@ from confluent_kafka.serialization import MessageField, SerializationContext, Se
 import kafkalab.distribution.jars as jars_module
 from kafkalab import Cluster, SchemaRegistry, wait_until
 from kafkalab.cluster.offsets import watermarks
-from kafkalab.distribution.registry import ensure_registry
+from kafkalab.distribution.registry import ensure_registry, registry_archive
 from kafkalab.errors import DownloadError, HashMismatch, RegistryFailed
 
 pytestmark = pytest.mark.cluster
@@ -190,10 +190,12 @@ def test_what_is_damaged_in_the_cache_is_an_error_with_its_log(
     cluster: Cluster, empty_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("KAFKALAB_CACHE")
-    whole = ensure_registry()
+    whole, made = ensure_registry(), registry_archive().folder
     monkeypatch.setenv("KAFKALAB_CACHE", str(empty_cache))
     copy = empty_cache / "registries" / whole.name
     shutil.copytree(whole, copy, copy_function=lambda a, b: Path(b).symlink_to(a))
+    (empty_cache / "archives").mkdir()
+    (empty_cache / "archives" / made.name).symlink_to(made)  # else one is made first, for 40 s of a processor
     (copy / "quarkus/generated-bytecode.jar").unlink()
     before = {p.pid for p in psutil.Process().children(recursive=True)}
     with pytest.raises(RegistryFailed, match=r"(?s)ended by itself; its log ends:.*GeneratedMain"):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+import socket
+import ssl
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,12 +13,17 @@ import pytest
 from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import (
     AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
     NewTopic,
+    ResourceType,
     ScramCredentialInfo,
     ScramMechanism,
     UserScramCredentialDeletion,
     UserScramCredentialUpsertion,
 )
+from cryptography import x509
 
 from kafkalab import Cluster, wait_until
 from kafkalab.checks.access import CONNECTED, try_connect
@@ -25,6 +32,7 @@ from kafkalab.errors import BrokerFailed, KdcFailed
 from kafkalab.lifeline import marked_processes
 from kafkalab.security import CertificateAuthority, Identity, Security
 from kafkalab.services import MiniKdc
+from support import in_a_fork
 
 pytestmark = pytest.mark.cluster
 
@@ -121,72 +129,64 @@ def test_a_wrong_jaas_line(line: str, reason: str) -> None:
         Cluster(1, backend="local", listeners=[Listener(), Listener("SASL", "SASL_PLAINTEXT", settings=settings)]).start()
 
 
-def test_a_user_that_is_removed_while_connected() -> None:
+@pytest.fixture(scope="module")
+def secured() -> Iterator[Cluster]:
+    """A broker with a certificate of its own, which also knows a user's password."""
+    listeners = [Listener("SSL", "SSL"), Listener("SASL_SSL", "SASL_SSL")]
     security = Security({"alice": "secret"}, mechanisms=("SCRAM-SHA-512",), authorizer=False)
-    with Cluster(1, backend="local", listeners=[Listener("SASL_SSL", "SASL_SSL")], security=security) as cluster:
-        admin = AdminClient(cluster.client_config())
-        admin.create_topics([NewTopic("t", 1, 1)])["t"].result()
-
-        def alter(alteration: object) -> None:
-            for altered in admin.alter_user_scram_credentials([alteration]).values():
-                altered.result()
-
-        alter(UserScramCredentialUpsertion("alice", ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096), b"secret"))
-        config = cluster.client_config("alice")
-        wait_until(lambda: try_connect(config) == CONNECTED, 30, "the user to be known")
-        connected = Producer(config)
-        connected.produce("t", "1")
-        assert connected.flush(20) == 0
-        alter(UserScramCredentialDeletion("alice", ScramMechanism.SCRAM_SHA_512))
-        wait_until(lambda: try_connect(config) == "_AUTHENTICATION", 30, "the user to be refused")
-        told: list[object] = []
-        connected.produce("t", "2", on_delivery=lambda error, _: told.append(error))
-        assert connected.flush(20) == 0 and told == [None]  # it stays in until its connection ends
+    with Cluster(1, backend="local", listeners=listeners, security=security) as cluster:
+        yield cluster
 
 
-def test_certificates_are_replaced_on_running_brokers() -> None:
-    import socket
-    import ssl
+def test_a_user_that_is_removed_while_connected(secured: Cluster) -> None:
+    admin = AdminClient(secured.client_config())
+    admin.create_topics([NewTopic("t", 1, 1)])["t"].result()
 
-    from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
-    from cryptography import x509
+    def alter(alteration: object) -> None:
+        for altered in admin.alter_user_scram_credentials([alteration]).values():
+            altered.result()
 
-    with Cluster(2, backend="local", listeners=[Listener("SSL", "SSL")], security=Security(authorizer=False)) as cluster:
+    alter(UserScramCredentialUpsertion("alice", ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096), b"secret"))
+    config = secured.client_config("alice", "SASL_SSL")
+    wait_until(lambda: try_connect(config) == CONNECTED, 30, "the user to be known")
+    connected = Producer(config)
+    connected.produce("t", "1")
+    assert connected.flush(20) == 0
+    alter(UserScramCredentialDeletion("alice", ScramMechanism.SCRAM_SHA_512))
+    wait_until(lambda: try_connect(config) == "_AUTHENTICATION", 30, "the user to be refused")
+    told: list[object] = []
+    connected.produce("t", "2", on_delivery=lambda error, _: told.append(error))
+    assert connected.flush(20) == 0 and told == [None]  # it stays in until its connection ends
 
-        def serial(broker: int) -> int:
-            host, port = cluster.bootstrap(broker).split(":")
-            context = ssl.create_default_context(cafile=str(cluster.security.authority.certificate))
-            with (
-                socket.create_connection((host, int(port)), 5) as plain,
-                context.wrap_socket(plain, server_hostname=host) as secure,
-            ):
-                return x509.load_der_x509_certificate(secure.getpeercert(binary_form=True)).serial_number
 
-        admin = AdminClient(cluster.client_config())
-        before = {broker: serial(broker) for broker in (0, 1)}
-        assert before[0] != before[1]
-        for broker in (0, 1):
-            store = cluster.security.renew_certificate(broker)
-            assert serial(broker) == before[broker]
-            entry = ConfigEntry(
-                "listener.name.ssl.ssl.keystore.location", str(store), incremental_operation=AlterConfigOpType.SET
-            )
-            resource = ConfigResource(ResourceType.BROKER, str(broker), incremental_configs=[entry])
-            admin.incremental_alter_configs([resource])[resource].result()
-            wait_until(
-                lambda b=broker: serial(b) != before[b],
-                20,
-                "the new certificate",
-                last_seen=lambda b=broker: cluster.logs(b)[-3000:],
-            )
-        cluster.restart(1)
-        assert serial(1) != before[1]
+def serial_number(cluster: Cluster) -> int:
+    """That of the certificate that the broker shows."""
+    host, port = cluster.bootstrap(0, "SSL").split(":")
+    context = ssl.create_default_context(cafile=str(cluster.security.authority.certificate))
+    with (
+        socket.create_connection((host, int(port)), 5) as plain,
+        context.wrap_socket(plain, server_hostname=host) as secure,
+    ):
+        return x509.load_der_x509_certificate(secure.getpeercert(binary_form=True)).serial_number
+
+
+def test_a_certificate_is_replaced_on_a_running_broker(secured: Cluster) -> None:
+    before = serial_number(secured)
+    store = secured.security.renew_certificate(0)
+    assert serial_number(secured) == before
+    entry = ConfigEntry("listener.name.ssl.ssl.keystore.location", str(store), incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(ResourceType.BROKER, "0", incremental_configs=[entry])
+    admin = AdminClient(secured.client_config())
+    admin.incremental_alter_configs([resource])[resource].result()
+    wait_until(lambda: serial_number(secured) != before, 20, "the new certificate", last_seen=lambda: secured.logs(0)[-3000:])
+    secured.restart(0)
+    assert serial_number(secured) != before
 
 
 # -- Kerberos -------------------------------------------------------------------------------------------------------
 
 
-def test_a_kdc_starts_gives_key_tables_and_leaves_nothing() -> None:
+def test_a_kdc_starts_gives_key_tables_belongs_to_its_process_and_leaves_nothing() -> None:
     with MiniKdc(["alice", MiniKdc.broker()]) as kdc:
         assert kdc.running and kdc.realm in kdc.krb5_conf.read_text()
         assert kdc.keytab("alice").stat().st_mode & 0o077 == 0
@@ -195,6 +195,8 @@ def test_a_kdc_starts_gives_key_tables_and_leaves_nothing() -> None:
         run = kdc._run
         assert run is not None and marked_processes(run.id)
         assert kdc.start() is kdc
+        in_a_fork(kdc.stop)
+        assert kdc.running
     assert not kdc.running and not marked_processes(run.id) and not run.directory.exists()
     with pytest.raises(KdcFailed, match="not running"):
         kdc.kill()

@@ -28,7 +28,7 @@ def test_faults_under_load_lose_nothing() -> None:
         admin = AdminClient(cluster.client_config())
         admin.create_topics([NewTopic(TOPIC, 6, 3)])[TOPIC].result()
         # With more than one request in flight librdkafka may double in spite of idempotence: its issue 4953.
-        producer = LedgerProducer(cluster, TOPIC, rate=100, acks="all", enable_idempotence=True, max_in_flight=1)
+        producer = LedgerProducer(cluster, TOPIC, rate=40, acks="all", enable_idempotence=True, max_in_flight=1)
         for number in range(ROUNDS):
             before = producer.acknowledged
             broker, verb = chance.randrange(3), chance.choice(["kill", "stop_broker", "pause", "restart"])

@@ -31,6 +31,7 @@ from kafkalab.waiting import wait_until
 from kafkalab.workers import ConsoleConsumer, ConsoleProducer, LedgerProducer, Worker, wait_until_shared
 from kafkalab.workers.plain_words import Warnings, in_plain_words
 from kafkalab.workers.settings import combine, delivery_timeout, idempotence
+from support import in_a_fork
 
 MakeTopic = Callable[..., str]
 Start = Callable[..., Worker]
@@ -199,12 +200,12 @@ def test_not_enough_replicas(cluster: Cluster, topic: MakeTopic, start: Start) -
         return failure.value.code
 
     follower = next(b for b in cluster.describe().brokers if b != cluster.describe().leaders(name)[0])
-    cluster.kill(follower)
+    cluster.pause(follower)
     try:
         cluster.wait_for(lambda view: follower not in view.isr(name)[0], "a smaller ISR")
         wait_until(lambda: refusal() == "NOT_ENOUGH_REPLICAS", 30, "the leader to refuse")
     finally:
-        cluster.restart(follower)
+        cluster.resume(follower)
 
 
 @pytest.mark.cluster
@@ -291,7 +292,11 @@ def test_a_group_shares_and_heals(cluster: Cluster, topic: MakeTopic, start: Sta
 @pytest.mark.cluster
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"group_protocol": "consumer"}, {"partition_assignment_strategy": "cooperative-sticky"}],
+    [
+        {},
+        {"group_protocol": "consumer"},
+        pytest.param({"partition_assignment_strategy": "cooperative-sticky"}, marks=pytest.mark.at_length),
+    ],
     ids=["classic", "new", "sticky"],
 )
 def test_more_members_than_partitions(cluster: Cluster, topic: MakeTopic, start: Start, settings: dict[str, str]) -> None:
@@ -431,6 +436,13 @@ def test_out_of_reach_of_an_interrupt_and_within_reach_of_the_reaper(cluster: Cl
     consumer = start(ConsoleConsumer, topic(1))
     assert os.getsid(consumer.pid) != os.getsid(0)
     assert consumer.pid in [process.pid for process in marked_processes(cluster.run.id)]
+
+
+@pytest.mark.cluster
+def test_a_forked_child_leaves_it_alone(topic: MakeTopic, start: Start) -> None:
+    producer = start(ConsoleProducer, topic(1))
+    in_a_fork(producer.close)
+    assert producer.send("m1") == [(0, 0)]
 
 
 @pytest.mark.cluster

@@ -28,7 +28,7 @@ ROUTE = {
 
 @pytest.fixture
 def database() -> Iterator[PostgreSQL]:
-    """A server with a table of two drivers."""
+    """A server with a table of two drivers. Ask for it before `connect`: Debezium ends at once while its server runs."""
     with PostgreSQL() as server:
         ask(server, "CREATE TABLE driver (id INT PRIMARY KEY, name TEXT, available BOOLEAN)")
         ask(server, "INSERT INTO driver VALUES (10, 'Diana', true), (11, 'Micky', true)")
@@ -88,7 +88,7 @@ def shift(server: PostgreSQL) -> None:
     ("order", "mode"), [("row,key,route", "delete-to-tombstone"), ("route,key,row", "rewrite-with-tombstone")]
 )
 def test_a_topic_that_equals_the_table(
-    single: Cluster, connect: ConnectCluster, database: PostgreSQL, verdict: Verdict, order: str, mode: str
+    single: Cluster, database: PostgreSQL, connect: ConnectCluster, verdict: Verdict, order: str, mode: str
 ) -> None:
     verdict.says("There is no connector 'driver-changes' yet", LAB, single, connect=connect, database=database)
     capture(connect, database, order, ROW, KEY, {HOW: mode})
@@ -117,7 +117,7 @@ def test_a_topic_that_equals_the_table(
     ],
 )
 def test_a_topic_that_differs(
-    single: Cluster, connect: ConnectCluster, database: PostgreSQL, verdict: Verdict, order: str, more: dict, sentence: str
+    single: Cluster, database: PostgreSQL, connect: ConnectCluster, verdict: Verdict, order: str, more: dict, sentence: str
 ) -> None:
     ask(database, "INSERT INTO driver VALUES (9, 'Quentin', true)")
     capture(connect, database, order, ROW, KEY, more)
