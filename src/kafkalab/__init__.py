@@ -7,6 +7,7 @@ from kafkalab.lazy import on_first_use
 _EXPORTS = {
     "Cluster": "kafkalab.cluster",
     "ClusterMap": "kafkalab.widgets",
+    "ConnectCluster": "kafkalab.services",
     "ConsoleConsumer": "kafkalab.workers",
     "ConsoleProducer": "kafkalab.workers",
     "ConsoleShareConsumer": "kafkalab.workers",
@@ -14,6 +15,7 @@ _EXPORTS = {
     "LedgerProducer": "kafkalab.workers",
     "LogMicroscope": "kafkalab.widgets",
     "MirrorMaker": "kafkalab.services",
+    "PostgreSQL": "kafkalab.services",
     "Predict": "kafkalab.widgets",
     "Progress": "kafkalab.widgets",
     "Quiz": "kafkalab.widgets",

@@ -77,7 +77,7 @@ class NotEnoughResources(KafkaLabError):
 
 
 class JavaError(KafkaLabError):
-    """No usable Java, or one of a version that Kafka or Spark does not run on."""
+    """No usable Java, or one of a version that Kafka or Spark does not run on; or source that doesn't compile."""
 
 
 class DownloadError(KafkaLabError):
@@ -140,6 +140,10 @@ class MirrorFailed(KafkaLabError):
 
 class ConnectFailed(KafkaLabError):
     """A Connect worker or a connector did not start, or does not run; the message holds Kafka's own reason."""
+
+
+class DatabaseFailed(KafkaLabError):
+    """PostgreSQL did not start, or does not run; the message holds its log's last lines."""
 
 
 class WorkerClosed(KafkaLabError):

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-import json
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 import pytest
 
+from connect_support import TEXT, ask
 from kafkalab import Cluster, wait_until
 from kafkalab.checks import CheckContext
-from kafkalab.errors import ConnectFailed
+from kafkalab.errors import ConnectFailed, JavaError
 from kafkalab.paths import runs_dir
 from kafkalab.services import ConnectCluster
-from kafkalab.services.answers import direct
 from support import in_a_fork
 
 SOURCE, SINK = (f"org.apache.kafka.connect.file.FileStream{kind}Connector" for kind in ("Source", "Sink"))
-PLAIN = {f"{part}.converter": "org.apache.kafka.connect.storage.StringConverter" for part in ("key", "value")}
+SAME = """
+package course;
+
+public class Same<R extends org.apache.kafka.connect.connector.ConnectRecord<R>>
+        implements org.apache.kafka.connect.transforms.Transformation<R> {
+    public void configure(java.util.Map<String, ?> settings) {}
+    public org.apache.kafka.common.config.ConfigDef config() { return new org.apache.kafka.common.config.ConfigDef(); }
+    public R apply(R record) { return record; }
+    public void close() {}
+}
+"""
 
 
 @pytest.fixture(scope="module")
@@ -31,32 +38,15 @@ def cluster(backend: str) -> Iterator[Cluster]:
 
 @pytest.fixture(scope="module")
 def connect(cluster: Cluster) -> Iterator[ConnectCluster]:
-    with ConnectCluster(cluster, workers=2) as connect:
+    connect = ConnectCluster(cluster, workers=2)
+    connect.add_plugin("debezium-postgres")
+    connect.compile_plugin(SAME)
+    with connect:
         yield connect
 
 
-def ask(method: str, url: str, body: object = None) -> object:
-    """What REST answers; asked again while workers share their work anew."""
-    data = None if body is None else json.dumps(body).encode()
-    request = urllib.request.Request(url, data, {"Content-Type": "application/json"}, method=method)
-
-    def answer() -> bytes | None:
-        try:
-            with direct.open(request, timeout=20) as response:
-                return response.read() or b"null"
-        except urllib.error.HTTPError as error:
-            assert error.code == 409, error.read()
-            return None
-
-    return json.loads(wait_until(answer, 30, f"{method} {url} to be answered"))
-
-
 def put(connect: ConnectCluster, name: str, **config: object) -> None:
-    ask(
-        "PUT",
-        f"{connect.url}/connectors/{name}/config",
-        {key.replace("_", "."): value for key, value in config.items()} | PLAIN,
-    )
+    ask(connect, "PUT", f"/connectors/{name}/config", {key.replace("_", "."): value for key, value in config.items()} | TEXT)
 
 
 def wait_for(cluster: Cluster, topic: str, lines: set[str]) -> None:
@@ -72,7 +62,7 @@ def test_a_worker_that_is_killed_is_replaced_by_the_other(cluster: Cluster, conn
     put(connect, "lines", connector_class=SOURCE, file=str(lines), topic="lines")
     connect.wait_until_running("lines")
     wait_for(cluster, "lines", {f"line {n}" for n in range(50)})
-    told = ask("GET", f"{connect.url}/connectors/lines/status")
+    told = ask(connect, "GET", "/connectors/lines/status")
     [busy] = [worker for worker in connect.workers if told["tasks"][0]["worker_id"] in worker.url]
     [other] = set(connect.workers) - {busy}
     busy.kill()
@@ -84,15 +74,15 @@ def test_a_worker_that_is_killed_is_replaced_by_the_other(cluster: Cluster, conn
 
     url = busy.url
     busy.restart()
-    assert busy.alive and busy.url == url and ask("GET", f"{url}/connectors") == ["lines"]
-    ask("DELETE", f"{url}/connectors/lines")
+    assert busy.alive and busy.url == url and ask(busy, "GET", "/connectors") == ["lines"]
+    ask(busy, "DELETE", "/connectors/lines")
 
 
 def test_a_connector_that_fails_says_why(connect: ConnectCluster, tmp_path: Path) -> None:
     put(connect, "nowhere", connector_class=SINK, file=str(tmp_path / "none/file.txt"), topics="lines")
     with pytest.raises(ConnectFailed, match="nowhere failed: .*ConnectException: Couldn't find or create file"):
         connect.wait_until_running("nowhere")
-    ask("DELETE", f"{connect.url}/connectors/nowhere")
+    ask(connect, "DELETE", "/connectors/nowhere")
 
 
 def test_workers_listen_on_loopback_only(connect: ConnectCluster) -> None:
@@ -103,9 +93,20 @@ def test_workers_listen_on_loopback_only(connect: ConnectCluster) -> None:
 
 
 def test_it_knows_the_connectors_in_its_folder(connect: ConnectCluster) -> None:
-    known = {plugin["class"] for plugin in ask("GET", f"{connect.url}/connector-plugins")}
-    assert {SOURCE, SINK} <= known
+    known = {plugin["class"] for plugin in ask(connect, "GET", "/connector-plugins?connectorsOnly=false")}
+    assert {SOURCE, SINK, "io.debezium.connector.postgresql.PostgresConnector", "course.Same"} <= known
     assert any(path.name.startswith("connect-file") for path in connect.plugins.iterdir())
+
+
+def test_a_plugin_that_is_not_to_be_had_is_named(connect: ConnectCluster) -> None:
+    before = set(connect.plugins.iterdir())
+    with pytest.raises(ValueError, match="there is no plug-in 'debezium' here; there are debezium-postgres"):
+        connect.add_plugin("debezium")  # type: ignore[arg-type]
+    with pytest.raises(JavaError, match=r"Same doesn't compile:\n-+\n1\. ERROR in Same\.java"):
+        connect.compile_plugin(SAME.replace("return record", "return records"))
+    with pytest.raises(JavaError, match="the source has no `public class`"):
+        connect.compile_plugin("class Same {}")
+    assert set(connect.plugins.iterdir()) == before
 
 
 def test_a_worker_that_cannot_start_says_why_and_leaves_nothing(cluster: Cluster) -> None:

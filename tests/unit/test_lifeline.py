@@ -9,10 +9,11 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
+import psutil
 import pytest
 
 from kafkalab.errors import KafkaLabError
-from kafkalab.lifeline import Owner, Run, reap, reaper
+from kafkalab.lifeline import Owner, Run, marked_processes, reap, reaper
 from kafkalab.paths import runs_dir
 
 
@@ -91,3 +92,21 @@ def test_a_forked_process_is_not_the_owner() -> None:
     if (child := os.fork()) == 0:
         os._exit(owner.is_me)
     assert os.waitpid(child, 0)[1] == 0
+
+
+def test_what_root_started_as_another_user_is_found_by_its_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Run("postgresql-1")
+
+    class Closed:
+        def __init__(self, *command: str) -> None:
+            self.command = command
+
+        def environ(self) -> dict[str, str]:
+            raise psutil.AccessDenied
+
+        def cmdline(self) -> list[str]:
+            return [*self.command]
+
+    its, other = Closed("postgres", "-D", str(run.directory / "data")), Closed("postgres", "-D", "/var/lib/data")
+    monkeypatch.setattr("psutil.process_iter", lambda: [its, other])
+    assert marked_processes(run.id) == [its]

@@ -8,9 +8,11 @@ import pytest
 
 import kafkalab.services.java_process as process_module
 import kafkalab.services.mirror as mirror_module
+import kafkalab.services.postgresql as postgresql_module
 from kafkalab import SchemaRegistry
+from kafkalab.errors import DatabaseFailed
 from kafkalab.lifeline import Run
-from kafkalab.services import ConnectCluster, MirrorMaker
+from kafkalab.services import ConnectCluster, MirrorMaker, PostgreSQL
 
 FLOW = {"first->second.enabled": True}
 CLUSTERS = {"first": None, "second": None}
@@ -58,3 +60,16 @@ def test_mirrormakers_reason_is_of_its_present_life(tmp_path: Path, monkeypatch:
 def test_a_number_of_workers_that_cannot_be_one_is_named_at_once(workers: object) -> None:
     with pytest.raises(ValueError, match="the number of workers is a number from 1 on"):
         ConnectCluster(None, workers)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("port", [99_999, -1, "5432"])
+def test_a_port_of_postgresql_that_cannot_be_one_is_named_at_once(port: object) -> None:
+    with pytest.raises(ValueError, match=f"the port of PostgreSQL is a number from 0 to 65535, not {port!r}"):
+        PostgreSQL(port=port)  # type: ignore[arg-type]
+
+
+def test_root_is_told_what_postgresql_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postgresql_module.os, "geteuid", lambda: 0)
+    monkeypatch.setattr(postgresql_module.shutil, "which", lambda _: None)
+    with pytest.raises(DatabaseFailed, match="doesn't run as root, and setpriv .* is not here: work as another user"):
+        postgresql_module._unprivileged()

@@ -25,7 +25,7 @@ def postgresql(postgresql_server: str) -> Iterator[str]:
     """The URL of a schema without tables."""
     server, schema = Database(postgresql_server, 5), f"book_{uuid.uuid4().hex[:8]}"
     server.run(f"CREATE SCHEMA {schema}")
-    yield f"{postgresql_server}&options=-csearch_path%3D{schema}"
+    yield f"{postgresql_server}?options=-csearch_path%3D{schema}"
     server.run(f"DROP SCHEMA {schema} CASCADE")
     server.close()
 

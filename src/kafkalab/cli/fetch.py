@@ -116,6 +116,8 @@ def more_steps() -> list[Step]:
         _jars("Kerberos: Java's part", "gssapi"),
         _jars("Connect and MirrorMaker", "mirror"),
         _jars("connectors", "connect"),
+        _jars("Debezium's connector for PostgreSQL", "debezium-postgres"),
+        _jars("Eclipse's Java compiler", "ecj"),
         _jars("Kafka Streams", "streams"),
         *(_older_kafka(version) for version in KAFKA_VERSIONS if version != KAFKA_VERSION),
         _jars("a remote tier in a folder", "tiered"),

@@ -16,8 +16,9 @@ from pathlib import Path
 
 import psutil
 
-from kafkalab.errors import BackendUnavailable, KafkaLabError
+from kafkalab.errors import BackendUnavailable, KafkaLabError, WaitTimeout
 from kafkalab.paths import runs_dir
+from kafkalab.waiting import wait_until
 
 __all__ = ["RUN_LABEL", "RUN_VARIABLE", "Run", "abandoned_runs", "claimed_runs", "marked_processes", "reap"]
 
@@ -26,6 +27,8 @@ RUN_LABEL = "kafkalab.run"
 
 # A JVM takes the names of files for what the locale says. In the locale "C" it can't name one that isn't ASCII.
 _LOCALE = {"LC_ALL": "C.UTF-8"} if sys.platform == "linux" else {}
+
+_REMOVAL_SECONDS = 5.0
 
 _reaper_lock = threading.Lock()
 _reaper_of: int | None = None  # the pid for which this process started a reaper; a fork needs one of its own
@@ -156,11 +159,19 @@ def marked_processes(run_id: str) -> list[psutil.Process]:
     found = []
     for process in psutil.process_iter():
         try:
-            if process.environ().get(RUN_VARIABLE) == run_id:
+            if _is_marked(process, run_id):
                 found.append(process)
         except (psutil.Error, OSError):
             continue  # ended meanwhile, or another user's
     return found
+
+
+def _is_marked(process: psutil.Process, run_id: str) -> bool:
+    try:
+        return bool(process.environ().get(RUN_VARIABLE) == run_id)
+    except psutil.AccessDenied:
+        # What root started as another user: in a container root may end it, but not look into it. Its command names the folder.
+        return any(str(Run(run_id).directory) in word for word in process.cmdline())
 
 
 def reap(run: Run) -> None:
@@ -181,9 +192,16 @@ def reap(run: Run) -> None:
         psutil.wait_procs(left, timeout=5)
     if (run.directory / "docker").exists():
         _remove_containers(run)
-    shutil.rmtree(run.directory, ignore_errors=True)
+    with contextlib.suppress(WaitTimeout):
+        wait_until(lambda: _is_removed(run.directory), _REMOVAL_SECONDS, f"{run.directory} to be gone")
     for owner in runs_dir().glob("owners/*"):  # not owners/*/ID: that looks into each, and one may vanish just then
         (owner / run.id).unlink(missing_ok=True)
+
+
+def _is_removed(folder: Path) -> bool:
+    """Whether a folder is gone, now or by this; children of a killed process may still write there for a moment."""
+    shutil.rmtree(folder, ignore_errors=True)
+    return not folder.exists()
 
 
 def _remove_containers(run: Run) -> None:

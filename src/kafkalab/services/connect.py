@@ -4,24 +4,30 @@ from __future__ import annotations
 
 import json
 import os
+import tarfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self, get_args
 
 from kafkalab.cluster import Cluster
 from kafkalab.cluster.ports import HOST, reserve_port
 from kafkalab.cluster.resources import require_memory
-from kafkalab.distribution import announce, connect_classpath, connect_plugins
+from kafkalab.distribution import announce, connect_classpath, connect_plugins, ensure_jars
+from kafkalab.distribution.javac import compile_service
 from kafkalab.errors import ConnectFailed
 from kafkalab.lifeline import Owner, Run, reap
 from kafkalab.security.files import write_private
 from kafkalab.services.answers import direct
 from kafkalab.services.java_process import JavaProcess
 from kafkalab.settings import as_text, format_properties
+from kafkalab.tar import unpack
 from kafkalab.waiting import wait_until
 
 __all__ = ["ConnectCluster", "ConnectWorker"]
 
+Plugin = Literal["debezium-postgres"]
+
+_TRANSFORMATION = "org.apache.kafka.connect.transforms.Transformation"
 _MAIN = "org.apache.kafka.connect.cli.ConnectDistributed"
 _START_TIMEOUT = 180.0
 _ANSWER_SECONDS = 10.0
@@ -260,6 +266,55 @@ class ConnectCluster:
 
     def __repr__(self) -> str:
         return f"<ConnectCluster: {sum(worker.alive for worker in self._workers)} of {self._count} workers running>"
+
+    def add_plugin(self, name: Plugin) -> None:
+        """Unpack a connector into the plug-in folder: verified, and downloaded on first use (25 MB).
+
+        Workers that start after that know it.
+
+        Parameters
+        ----------
+        name
+            ``debezium-postgres``: Debezium's change data capture for PostgreSQL.
+
+        Raises
+        ------
+        ValueError
+            When there's no such connector here.
+        DownloadError, HashMismatch
+            When it isn't in the cache and cannot be downloaded, or is not what was locked.
+        """
+        if name not in get_args(Plugin):
+            raise ValueError(f"there is no plug-in {name!r} here; there are {', '.join(get_args(Plugin))}")
+        [archive] = ensure_jars(name, announce)
+        with tarfile.open(archive) as packed:
+            unpack(packed, self.plugins)
+
+    def compile_plugin(self, source: str, service: str = _TRANSFORMATION) -> Path:
+        """Compile a plug-in of your own, in Java, into the plug-in folder, and register it there; no JDK is needed.
+
+        Workers that start after that know it.
+
+        Parameters
+        ----------
+        source
+            Of a public class, in Java 17.
+        service
+            What it implements, by its full name: a transformation, or ``org.apache.kafka.connect.source.SourceConnector``.
+
+        Returns
+        -------
+        Path
+            The jar.
+
+        Raises
+        ------
+        JavaError
+            When it doesn't compile; with what the compiler says.
+        DownloadError, HashMismatch
+            When the compiler (3 MB) isn't in the cache and cannot be downloaded, or is not what was locked.
+        """
+        return compile_service(source, service, connect_classpath(announce), self.plugins, announce)
 
     # -- sight --------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,132 @@
+"""Positions from a file to a topic and on to another file, masked; then a source that is set back."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from kafkalab.checks.connectors import config_of, runs, target_lines
+from kafkalab.checks.context import CheckContext, Unmet, text_of
+from kafkalab.checks.lab import Notebook
+from kafkalab.checks.records import BEGIN_AGAIN
+from kafkalab.checks.topics import filled
+from kafkalab.checks.wording import counted
+
+__all__ = ["notebook"]
+
+SOURCE, SINK, TOPIC = "positions-in", "positions-out", "truck_position"
+DRIVERS = ("Diana", "Micky", "Lila")
+FIRST, ALL, AGAIN = 10, 12, 3
+
+notebook = Notebook("09_file_smt", difficulty="easy", minutes=40, needs="chapter 09, sections 1 to 4")
+
+
+def numbers(ctx: CheckContext) -> Counter[int]:
+    """How often the topic holds each line of the file, by its number."""
+    times: Counter[int] = Counter()
+    for value in map(text_of, filled(ctx, TOPIC)):
+        times.update(number for number in range(1, ALL + 1) if f'"line": {number},' in value or f'"line":{number},' in value)
+    return times
+
+
+# -- transforms -------------------------------------------------------------------------------------------------------
+
+smt = notebook.check(
+    "09_file_smt",
+    "Mask and route lines of a file",
+    hints=(
+        "Each name in `transforms` has its own `transforms.NAME.type` and settings.",
+        "RegexRouter has `regex` and `replacement`; `$1` is what the first bracket of the regex matched.",
+        "The sink's transforms need fields, which JsonConverter gives them; `value.converter.schemas.enable` is false.",
+        "MaskField$Value has `fields` and `replacement`. InsertField$Value has `static.field` and `static.value`.",
+    ),
+)
+
+
+@smt.requires("positions-in runs, and a RegexRouter names its topic")
+def source_is_routed(ctx: CheckContext) -> None:
+    runs(ctx, SOURCE)
+    config = config_of(ctx, SOURCE)
+    if config.get("topic") != "position":
+        raise Unmet(f"The setting `topic` of {SOURCE} is {config.get('topic')!r}. Leave it: a transform is to change the name.")
+    if not any(value.endswith("RegexRouter") for name, value in config.items() if name.endswith(".type")):
+        raise Unmet(f"{SOURCE} has no RegexRouter. Where do transforms of a source have their settings?")
+
+
+@smt.requires("truck_position holds the ten lines of the file", after=source_is_routed)
+def topic_holds_the_lines(ctx: CheckContext) -> None:
+    times = numbers(ctx)
+    if again := [number for number in range(1, FIRST) if times[number] > 1]:
+        raise Unmet(
+            f"{TOPIC} holds line {again[0]} {times[again[0]]} times. Does a connector under another name know where "
+            f"this one was? {BEGIN_AGAIN}"
+        )
+    if missing := [number for number in range(1, FIRST + 1) if not times[number]]:
+        raise Unmet(f"{TOPIC} lacks line {missing[0]} of the file. Which topic got it? kafka-topics.sh lists them.")
+
+
+@smt.requires("positions-out runs, and its file has the ten lines", after=topic_holds_the_lines)
+def sink_writes_them(ctx: CheckContext) -> None:
+    runs(ctx, SINK)
+    if (found := len(target_lines(ctx, SINK))) < FIRST:
+        raise Unmet(f"The file of {SINK} has {counted(found, 'line')}, not {FIRST}. Does it read all of {TOPIC}?")
+
+
+@smt.requires("No line of that file names a driver, and each still names its truck", after=sink_writes_them)
+def drivers_are_masked(ctx: CheckContext) -> None:
+    for line in target_lines(ctx, SINK):
+        if named := [driver for driver in DRIVERS if driver in line]:
+            raise Unmet(
+                f"A line of the file names {named[0]}. Which field holds that name? Lines that were written before a change of "
+                "the chain stay as they are: delete the connector, give it a new file, and create it under the same name."
+            )
+        if "truck" not in line or "event" not in line:
+            raise Unmet(f"A line of the file is {line!r}. It should keep its truck and its event: which fields are masked?")
+
+
+@smt.requires("Each line says which depot it came from", after=sink_writes_them)
+def depot_is_inserted(ctx: CheckContext) -> None:
+    for line in target_lines(ctx, SINK):
+        if "depot" not in line or "Bern" not in line:
+            raise Unmet(f"A line of the file is {line!r}. Where is the field depot with the value Bern?")
+
+
+# -- offsets ----------------------------------------------------------------------------------------------------------
+
+offsets = notebook.check(
+    "09_offsets",
+    "Let a source send its last lines again",
+    hints=(
+        "Three requests: PUT …/stop, PATCH …/offsets, PUT …/resume. The second is refused until no task runs: ask again.",
+        "GET …/offsets shows the form of the body. The position counts bytes.",
+        "Line 10 begins where the first nine end: add up the lengths of the first nine lines of the file, with their ends.",
+    ),
+)
+
+
+@offsets.requires("truck_position holds lines 1 to 9 once, in spite of the restart")
+def early_lines_once(ctx: CheckContext) -> None:
+    times = numbers(ctx)
+    early = range(1, ALL - AGAIN + 1)
+    if missing := [number for number in early if not times[number]]:
+        raise Unmet(f"{TOPIC} lacks line {missing[0]}. {BEGIN_AGAIN}")
+    if again := [number for number in early if times[number] > 1]:
+        raise Unmet(
+            f"{TOPIC} holds line {again[0]} {times[again[0]]} times. The source began too early: at which byte does line "
+            f"{ALL - AGAIN + 1} begin, and does a connector under another name know where this one was? {BEGIN_AGAIN}"
+        )
+
+
+@offsets.requires("It holds lines 10 to 12 twice", after=early_lines_once)
+def late_lines_twice(ctx: CheckContext) -> None:
+    times = numbers(ctx)
+    for number in range(ALL - AGAIN + 1, ALL + 1):
+        if times[number] != 2:
+            raise Unmet(
+                f"{TOPIC} holds line {number} {counted(times[number], 'time')}, not twice. Which position did you set, and did "
+                "the source resume?"
+            )
+
+
+@offsets.requires("positions-in runs again", after=late_lines_twice)
+def source_runs(ctx: CheckContext) -> None:
+    runs(ctx, SOURCE)

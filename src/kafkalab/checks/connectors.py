@@ -1,0 +1,66 @@
+"""What checks ask of Connect: its connectors, by REST."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+from pathlib import Path
+from typing import Any
+
+from kafkalab.checks.context import CheckContext, Unmet
+from kafkalab.errors import ConnectFailed
+from kafkalab.services import ConnectCluster
+from kafkalab.services.answers import direct
+
+__all__ = ["answer_of", "config_of", "runs", "target_lines"]
+
+_SECONDS = 20
+
+
+def answer_of(ctx: CheckContext, path: str) -> Any:
+    """What a worker answers to a GET.
+
+    Raises
+    ------
+    urllib.error.HTTPError
+        When that's an error.
+    """
+    connect = ctx.answer("connect", ConnectCluster, "the ConnectCluster of this lab", may_be_empty=True)
+    try:
+        url = connect.url
+    except ConnectFailed:
+        raise Unmet("No worker runs. Start one with connect.start(), and look again.") from None
+    with direct.open(url + path, timeout=_SECONDS) as answer:
+        return json.load(answer)
+
+
+def config_of(ctx: CheckContext, connector: str) -> dict[str, str]:
+    """Settings of a connector that must be there."""
+    found = answer_of(ctx, "/connectors")
+    if connector not in found:
+        raise Unmet(f"There is no connector {connector!r} yet. The workers know: {', '.join(sorted(found)) or 'none'}.")
+    return dict(answer_of(ctx, f"/connectors/{connector}/config"))
+
+
+def runs(ctx: CheckContext, connector: str) -> None:
+    """A connector that must run, with all its tasks."""
+    config_of(ctx, connector)
+    try:
+        told = answer_of(ctx, f"/connectors/{connector}/status")
+    except urllib.error.HTTPError:  # 404: it was made a moment ago
+        raise Unmet(f"{connector} has no state yet. Wait until it runs, and check again.") from None
+    for part in (told["connector"], *told["tasks"]):
+        name = f"task {part['id']} of {connector}" if "id" in part else connector
+        if part["state"] != "RUNNING":
+            raise Unmet(f"The state of {name} is {part['state']}. What does GET /connectors/{connector}/status say?")
+    if not told["tasks"]:
+        raise Unmet(f"{connector} has no task yet. Wait until it runs, and check again.")
+
+
+def target_lines(ctx: CheckContext, connector: str) -> list[str]:
+    """Lines of the file that a file sink writes; they must be some."""
+    target = Path(config_of(ctx, connector).get("file", ""))
+    lines = target.read_text(errors="replace").splitlines() if target.is_file() else []
+    if not lines:
+        raise Unmet(f"{connector} hasn't written a line to its file yet. Which topic does it read, and does its task run?")
+    return lines

@@ -1,0 +1,39 @@
+"""What tests of Connect use: requests to its workers."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.request
+from typing import Any
+
+from kafkalab import ConnectCluster, wait_until
+from kafkalab.services.answers import direct
+from kafkalab.services.connect import ConnectWorker
+
+__all__ = ["SMT", "TEXT", "ask", "put"]
+
+TEXT = {f"{part}.converter": "org.apache.kafka.connect.storage.StringConverter" for part in ("key", "value")}
+SMT = "org.apache.kafka.connect.transforms"
+
+
+def ask(who: ConnectCluster | ConnectWorker, method: str, path: str, body: object = None) -> Any:
+    """What a worker answers; asked again while workers share out their work, and while a connector stops."""
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(who.url + path, data, {"Content-Type": "application/json"}, method=method)
+
+    def answer() -> bytes | None:
+        try:
+            with direct.open(request, timeout=20) as response:
+                return response.read() or b"null"
+        except urllib.error.HTTPError as error:
+            said = error.read()
+            assert error.code == 409 or b"STOPPED state" in said, said
+            return None
+
+    return json.loads(wait_until(answer, 60, f"{method} {path} to be answered"))
+
+
+def put(connect: ConnectCluster, name: str, config: dict[str, object]) -> None:
+    """Create a connector, or change its settings."""
+    ask(connect, "PUT", f"/connectors/{name}/config", config)

@@ -1,0 +1,117 @@
+"""What `PostgreSQL` guarantees."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import psutil
+import psycopg
+import pytest
+
+from kafkalab import wait_until
+from kafkalab.cluster.ports import HOST, reserve_port
+from kafkalab.errors import DatabaseFailed, PortInUse
+from kafkalab.paths import runs_dir
+from kafkalab.services import PostgreSQL
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[PostgreSQL]:
+    with PostgreSQL() as server:
+        yield server
+
+
+def ask(server: PostgreSQL, statement: str) -> list[tuple[object, ...]]:
+    with psycopg.connect(server.url) as connection:
+        found = connection.execute(statement)
+        return found.fetchall() if found.description else []
+
+
+def test_what_was_committed_survives_a_kill_and_a_restart(server: PostgreSQL) -> None:
+    url = server.url
+    ask(server, "CREATE TABLE driver (id INT PRIMARY KEY, name TEXT)")
+    ask(server, "INSERT INTO driver VALUES (10, 'Diana'), (11, 'Micky')")
+    with psycopg.connect(url) as open_one:
+        open_one.execute("INSERT INTO driver VALUES (12, 'Laurence')")
+        server.kill()
+        assert not server.running
+        with pytest.raises(psycopg.OperationalError):
+            open_one.execute("SELECT 1")
+    server.start()
+    assert server.url == url and ask(server, "SELECT id FROM driver ORDER BY id") == [(10,), (11,)]
+    server.restart()
+    assert server.url == url and ask(server, "SELECT count(*) FROM driver") == [(2,)]
+    assert "database system was not properly shut down" in server.logs()
+
+
+def test_it_listens_on_loopback_only_and_asks_for_the_password(server: PostgreSQL) -> None:
+    assert ask(server, "SHOW listen_addresses") == [(HOST,)]
+    wrong = server.url.replace(server.password, "guessed")
+    with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
+        psycopg.connect(wrong)
+
+
+def test_changes_can_be_captured(server: PostgreSQL) -> None:
+    ask(server, "CREATE TABLE truck (name TEXT PRIMARY KEY)")
+    ask(server, "CREATE PUBLICATION trucks FOR TABLE truck")
+    ask(server, "SELECT pg_create_logical_replication_slot('changes', 'pgoutput')")
+    ask(server, "INSERT INTO truck VALUES ('Mack')")
+    how = "'proto_version', '1', 'publication_names', 'trucks'"
+    changes = ask(server, f"SELECT data FROM pg_logical_slot_get_binary_changes('changes', NULL, NULL, {how})")
+    assert [change for (change,) in changes if change[:1] == b"I" and b"Mack" in change]
+
+
+def test_a_setting_of_ones_own_wins() -> None:
+    with PostgreSQL({"wal_level": "replica", "work_mem": "1MB"}) as server:
+        assert ask(server, "SHOW wal_level") == [("replica",)] and ask(server, "SHOW work_mem") == [("1MB",)]
+
+
+def test_one_that_cannot_start_says_why_and_leaves_nothing() -> None:
+    before = set(runs_dir().glob("postgresql-*"))
+    server = PostgreSQL({"not_there": 1})
+    with pytest.raises(DatabaseFailed, match='unrecognized configuration parameter "not_there"'):
+        server.start()
+    with reserve_port() as held, pytest.raises(PortInUse, match=str(held.port)):
+        PostgreSQL(port=held.port).start()
+    assert set(runs_dir().glob("postgresql-*")) == before
+    with pytest.raises(DatabaseFailed, match="call start"):
+        server.url  # noqa: B018
+    with pytest.raises(DatabaseFailed, match="doesn't run"):
+        server.kill()
+
+
+def test_nothing_is_left_when_it_stops() -> None:
+    server = PostgreSQL().start()
+    pid, port = server._process.pid, server.port  # type: ignore[union-attr]
+    family = [psutil.Process(pid), *psutil.Process(pid).children()]
+    folder = server._run.directory  # type: ignore[union-attr]
+    server.stop()
+    assert not any(process.is_running() for process in family) and not folder.exists()
+    reserve_port(port).close()
+    server.stop()  # again
+
+
+def test_nothing_is_left_when_its_owner_is_killed() -> None:
+    program = """
+import json, sys
+from kafkalab.services import PostgreSQL
+server = PostgreSQL().start()
+print(json.dumps([server._process.pid, str(server._run.directory)]), flush=True)
+sys.stdin.read()
+"""
+    owner = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert owner.stdout is not None
+    pid, folder = json.loads(owner.stdout.readline())
+    family = [psutil.Process(pid), *psutil.Process(pid).children()]
+    owner.kill()
+    owner.communicate()
+    wait_until(
+        lambda: not os.path.exists(folder) and not any(process.is_running() for process in family),
+        30,
+        "PostgreSQL and its folder to be gone",
+        last_seen=lambda: [process for process in family if process.is_running()],
+    )
