@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import subprocess
 import sys
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["kafka_options", "kafka_source_options", "kill_spark", "spark_session", "start_session"]
 
 _MEMORY = "512m"
+
+_PY4J = logging.getLogger("py4j")
 
 _run: Run | None = None  # of the JVM, of which a Python process has one
 _known_clusters: weakref.WeakSet[Cluster] = weakref.WeakSet()
@@ -68,6 +71,7 @@ def kill_spark(session: SparkSession) -> None:
         A session that `spark_session` returned.
     """
     process = jvm_process(session)
+    _PY4J.setLevel(logging.CRITICAL)  # it would log a stack trace for each call that is under way, in the midst of the notebook
     process.kill()
     process.wait()
 
@@ -109,6 +113,7 @@ def start_session(name: str) -> SparkSession:
 
 def _start(name: str) -> None:
     global _run
+    _PY4J.setLevel(logging.NOTSET)
     # Python functions in a query run on this Python: another one has other packages, or none.
     os.environ["PYSPARK_PYTHON"] = sys.executable
     gateway = None
