@@ -38,12 +38,12 @@ class Answers:
 
 
 def answers(events: Iterable[Event], drivers: Iterable[Driver] = DRIVERS, window: int = 60) -> Answers:
-    """Answers for events of which each counts, in whatever order.
+    """Answers for events, in whatever order. One that is there more than once counts once.
 
     Parameters
     ----------
     events
-        Each once.
+        Those of a ledger, or of several.
     drivers
         The table of drivers.
     window
@@ -53,7 +53,7 @@ def answers(events: Iterable[Event], drivers: Iterable[Driver] = DRIVERS, window
     counts: Counter[tuple[int, int]] = Counter()
     alarms: Counter[tuple[int, int]] = Counter()
     dangerous: dict[str, tuple[int, str | None]] = {}
-    for event in events:
+    for event in {event.correlation: event for event in events}.values():
         key = (event.timestamp // 1000 // window * window, event.driver)
         counts[key] += 1
         if event.dangerous:

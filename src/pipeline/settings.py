@@ -7,6 +7,10 @@ from typing import Any
 
 __all__ = ["Settings"]
 
+# Spark asks the leader of each partition where it ends. Its Kafka client goes on asking a leader that died until this time is
+# over, 60 s by default; then Spark asks anew.
+_IMPATIENT = {"kafka.request.timeout.ms": "5000", "kafka.default.api.timeout.ms": "6000", "fetchOffset.numRetries": "10"}
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -55,4 +59,4 @@ class Settings:
 
     def source(self, topic: str) -> dict[str, Any]:
         """Options that read a topic from its beginning, by a batch or, without a checkpoint, by a stream."""
-        return {**self.kafka, "subscribe": topic, "startingOffsets": "earliest"}
+        return {**_IMPATIENT, **self.kafka, "subscribe": topic, "startingOffsets": "earliest"}

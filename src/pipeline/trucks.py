@@ -15,7 +15,7 @@ _DANGERS = ("Overspeed", "Lane Departure", "Unsafe tail distance", "Unsafe follo
 _KINDS = (NORMAL,) * 8 + _DANGERS
 
 _START = 1_506_974_400_000  # 2017-10-02 20:00:00 UTC
-_TOUR = 1_800_000  # milliseconds from one end of a route to the other and back
+_TOUR = 900_000  # milliseconds from one end of a route to the other and back
 
 ROUTES: dict[int, tuple[str, tuple[float, float], tuple[float, float]]] = {
     1198242881: ("Saint Louis to Chicago", (38.63, -90.20), (41.88, -87.63)),
@@ -133,7 +133,8 @@ class Trucks:
         timestamp = _START + number * self.interval
         way = (timestamp - _START) / _TOUR + truck / self.number
         along = 0.5 - 0.5 * math.cos(2 * math.pi * way)  # there and back
-        latitude, longitude = (round(a + (b - a) * along, 4) for a, b in zip(start, end, strict=True))
+        bend = 0.15 * math.sin(2 * math.pi * (2 * along + truck / 3)) * math.sin(math.pi * along)  # roads aren't straight
+        latitude, longitude = (round(a + (b - a) * along + bend, 4) for a, b in zip(start, end, strict=True))
         return Event(timestamp, 100 + truck, driver, route, kind, latitude, longitude, f"{100 + truck}-{number:06d}")
 
 

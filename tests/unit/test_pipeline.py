@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from xml.etree import ElementTree
 
 import pytest
 
+from kafkalab.widgets.svg import document
 from pipeline import DRIVERS, Trucks, answers
 from pipeline.__main__ import main
+from pipeline.dashboard_drawing import draw_dashboard, in_words
 from pipeline.ledger import Answers
+from pipeline.reading import Place, Rate, Reading
 from pipeline.settings import Settings
 from pipeline.trucks import Event
 
@@ -19,7 +23,7 @@ EVENTS = 4000
 def test_the_same_trucks_report_the_same() -> None:
     assert Trucks().reports(300) == Trucks().reports(300) != Trucks(seed=12).reports(300)
     first = Trucks().reports(1)[0].event
-    assert first == Event(1506974400000, 105, 35, 1198242881, "Unsafe following distance", 41.6623, -87.8022, "105-000000")
+    assert first == Event(1506974400000, 105, 35, 1198242881, "Unsafe following distance", 41.6559, -87.8085, "105-000000")
 
 
 def test_what_goes_wrong_on_the_way() -> None:
@@ -53,7 +57,7 @@ def test_answers_from_a_ledger() -> None:
     assert found.counts == {(0, 11): (2, 1), (60, 11): (1, 1), (60, 28): (1, 1)} and found.events == 4
     assert found.dangerous == {"b": (11, "Micky Isaacson"), "c": (11, "Micky Isaacson"), "d": (28, None)}
     random.Random(1).shuffle(events)
-    assert answers(events) == found
+    assert answers(events + events[:2]) == found
     assert answers(events[:2]).lacks(found) == 4 - len(events[:2]) and found.lacks(Answers({}, {})) == 0
 
 
@@ -80,3 +84,18 @@ def test_a_command_line_that_lacks_something(
     with pytest.raises(SystemExit):
         main(arguments)
     assert said in capsys.readouterr().err
+
+
+def test_the_dashboard_draws_what_was_read() -> None:
+    places = tuple(Place(e.latitude, e.longitude, e.kind) for r in Trucks().reports(300) if (e := r.event) and e.dangerous)
+    rates = tuple(Rate(1.0 * n, 100 + n, 900.0) for n in range(50))
+    reading = Reading(3, 1234, 56, (("Lila <Page>", 30, 400), ("driver 28", 26, 500)), places, rates, (1.25, 3.5), 4321, 17)
+    drawing = document(draw_dashboard(reading), in_words(reading))
+    ElementTree.fromstring(drawing)  # it is XML, whatever names it holds
+    for shown in ("1,234", "Lila &lt;Page&gt;", "30 of 400", "driver 28", "1.2 s · 3.5 s", "4,321", "Chicago", "Overspeed"):
+        assert shown in drawing, shown
+    assert in_words(reading) == (
+        "1234 events in the tables, 56 of them dangerous; most of them by Lila <Page>; lag 17; the streams run"
+    )
+    nothing = Reading()
+    assert "stopped" in document(draw_dashboard(nothing), in_words(nothing)) and "no stream runs" in in_words(nothing)
