@@ -14,8 +14,11 @@ from typing import TYPE_CHECKING, Any
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
+from kafkalab.distribution import spark_jars
+from kafkalab.errors import SparkFailed
 from kafkalab.lifeline import Run
 from kafkalab.spark.jvm import start_jvm
+from kafkalab.spark.standalone import EXECUTOR_MB, SparkCluster
 
 if TYPE_CHECKING:
     from kafkalab.cluster import Cluster
@@ -30,7 +33,9 @@ _run: Run | None = None  # of the JVM, of which a Python process has one
 _known_clusters: weakref.WeakSet[Cluster] = weakref.WeakSet()
 
 
-def spark_session(cluster: Cluster | None = None, *, name: str = "kafkalab") -> SparkSession:
+def spark_session(
+    cluster: Cluster | None = None, *, name: str = "kafkalab", master: SparkCluster | None = None
+) -> SparkSession:
     """A Spark session on this machine with the Kafka source and sink ready.
 
     The first call starts Spark (``local[2]``, 512 MB); later ones return the same session, or a new one after
@@ -42,6 +47,8 @@ def spark_session(cluster: Cluster | None = None, *, name: str = "kafkalab") -> 
         A running cluster. When it stops, streams that still run are stopped before.
     name
         Name of the application.
+    master
+        A running Spark cluster, on whose executors the session's tasks run; without it they run in this session's own JVM.
 
     Returns
     -------
@@ -52,8 +59,10 @@ def spark_session(cluster: Cluster | None = None, *, name: str = "kafkalab") -> 
     ------
     JavaError, SparkFailed, DownloadError
         Why Spark could not start.
+    SparkFailed
+        Also when there is a session already that runs elsewhere than on that Spark cluster.
     """
-    session = start_session(name)
+    session = start_session(name, master)
     if cluster is not None and cluster not in _known_clusters:
         _known_clusters.add(cluster)
         cluster.on_stop(lambda: _stop_streams(cluster))
@@ -103,15 +112,17 @@ def kafka_source_options(bootstrap_servers: str) -> dict[str, str]:
     }
 
 
-def start_session(name: str) -> SparkSession:
+def start_session(name: str, master: SparkCluster | None = None) -> SparkSession:
     """The session of this process; if there is none, start one."""
     _forget_dead_jvm()
     if SparkContext._active_spark_context is None:
-        _start(name)
+        _start(name, master)
+    elif master is not None and SparkContext._active_spark_context.master != master.url:
+        raise SparkFailed("there is a session already, which runs elsewhere: call its stop() first")
     return SparkSession.builder.getOrCreate()
 
 
-def _start(name: str) -> None:
+def _start(name: str, master: SparkCluster | None) -> None:
     global _run
     _PY4J.setLevel(logging.NOTSET)
     # Python functions in a query run on this Python: another one has other packages, or none.
@@ -120,7 +131,7 @@ def _start(name: str) -> None:
     if SparkContext._gateway is None:
         _run = Run.create("spark")
         gateway = start_jvm(_run, _MEMORY)
-    SparkContext(conf=_configuration(name), gateway=gateway)
+    SparkContext(conf=_configuration(name, master), gateway=gateway)
     _remove_artifacts_folder(SparkSession.builder.getOrCreate())
 
 
@@ -133,7 +144,7 @@ def _remove_artifacts_folder(session: SparkSession) -> None:
             folder.rmdir()
 
 
-def _configuration(name: str) -> SparkConf:
+def _configuration(name: str, master: SparkCluster | None) -> SparkConf:
     settings = {
         "spark.app.name": name,
         "spark.master": "local[2]",
@@ -149,10 +160,26 @@ def _configuration(name: str) -> SparkConf:
         # Times read the same on every machine.
         "spark.sql.session.timeZone": "UTC",
     }
+    if master is not None:
+        settings |= _on_a_cluster(master)
     if _run is not None:
         settings["spark.local.dir"] = str(_run.directory / "local")
         settings["spark.sql.warehouse.dir"] = str(_run.directory / "warehouse")
     return SparkConf(loadDefaults=False).setAll(list(settings.items()))
+
+
+def _on_a_cluster(master: SparkCluster) -> dict[str, str]:
+    return {
+        "spark.master": master.url,
+        "spark.authenticate": "true",
+        "spark.authenticate.secret": master.secret,
+        "spark.executor.memory": f"{EXECUTOR_MB}m",
+        "spark.executor.cores": "1",
+        "spark.executor.extraClassPath": os.pathsep.join(map(str, spark_jars())),  # connectors; it has Spark's own
+        "spark.executor.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData",
+        # Wait until all executors are there, or the first query would run on one of them.
+        "spark.scheduler.minRegisteredResourcesRatio": "1.0",
+    }
 
 
 def _forget_dead_jvm() -> None:
