@@ -97,8 +97,12 @@ class Reader:
     """
 
     client: Mapping[str, Any]
+    _admin: AdminClient = field(init=False)
     _last: Reading = field(default_factory=Reading)
     _taken: int = 0
+
+    def __post_init__(self) -> None:
+        self._admin = AdminClient(dict(self.client))
 
     def read(self, pipeline: Pipeline) -> Reading:
         """What is so now."""
@@ -143,12 +147,12 @@ class Reader:
         )
 
     def _ask_kafka(self, pipeline: Pipeline, last: Reading) -> Reading:
-        admin, topic = AdminClient(dict(self.client)), pipeline.settings.positions
+        topic = pipeline.settings.positions
         try:
-            partitions = admin.list_topics(topic, _TIMEOUT).topics[topic].partitions
+            partitions = self._admin.list_topics(topic, _TIMEOUT).topics[topic].partitions
             latest: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call] # the client's own lack of types
             wanted = {TopicPartition(topic, number): latest for number in partitions}
-            asked = admin.list_offsets(wanted, request_timeout=_TIMEOUT)
+            asked = self._admin.list_offsets(wanted, request_timeout=_TIMEOUT)
             end = sum(future.result().offset for future in asked.values())
         except KafkaException:
             return last

@@ -80,9 +80,20 @@ def kill_spark(session: SparkSession) -> None:
         A session that `spark_session` returned.
     """
     process = jvm_process(session)
-    _PY4J.setLevel(logging.CRITICAL)  # it would log a stack trace for each call that is under way, in the midst of the notebook
+    _hush_py4j()
     process.kill()
     process.wait()
+
+
+def _hush_py4j(hushed: bool = True) -> None:
+    """Let py4j log nothing: for each call that was under way it would log a stack trace, in the midst of the notebook."""
+    _PY4J.setLevel(logging.CRITICAL if hushed else logging.NOTSET)
+    change = logging.root.addFilter if hushed else logging.root.removeFilter
+    change(_not_of_py4j)  # it uses the root logger, too
+
+
+def _not_of_py4j(record: logging.LogRecord) -> bool:
+    return Path(record.pathname).parent.name != _PY4J.name
 
 
 def jvm_process(session: SparkSession) -> subprocess.Popen[bytes]:
@@ -124,7 +135,7 @@ def start_session(name: str, master: SparkCluster | None = None) -> SparkSession
 
 def _start(name: str, master: SparkCluster | None) -> None:
     global _run
-    _PY4J.setLevel(logging.NOTSET)
+    _hush_py4j(False)
     # Python functions in a query run on this Python: another one has other packages, or none.
     os.environ["PYSPARK_PYTHON"] = sys.executable
     gateway = None
