@@ -14,9 +14,8 @@ from kafkalab import Cluster, wait_until
 from kafkalab.checks import CheckContext
 from kafkalab.cluster.ports import reserve_port
 from kafkalab.errors import ConnectFailed, JavaError
-from kafkalab.paths import runs_dir
 from kafkalab.services import ConnectCluster, MqttBroker
-from support import in_a_fork
+from support import in_a_fork, own_runs
 
 SOURCE, SINK = (f"org.apache.kafka.connect.file.FileStream{kind}Connector" for kind in ("Source", "Sink"))
 BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"
@@ -167,11 +166,11 @@ def test_a_plugin_that_is_not_to_be_had_is_named(connect: ConnectCluster) -> Non
 
 
 def test_a_worker_that_cannot_start_says_why_and_leaves_nothing(cluster: Cluster) -> None:
-    before = set(runs_dir().iterdir())
+    before = own_runs()
     connect = ConnectCluster(cluster, settings={"key.converter": "not.there.Converter"})
     with pytest.raises(ConnectFailed, match=r"worker 0 ended by itself: .*not\.there\.Converter"):
         connect.start()
-    assert set(runs_dir().iterdir()) == before
+    assert own_runs() == before
     with pytest.raises(ConnectFailed, match="no Connect worker runs"):
         connect.url  # noqa: B018
 

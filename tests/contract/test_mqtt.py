@@ -16,8 +16,8 @@ import pytest
 from kafkalab import wait_until
 from kafkalab.cluster.ports import HOST, reserve_port
 from kafkalab.errors import MqttFailed, PortInUse
-from kafkalab.paths import runs_dir
 from kafkalab.services import MqttBroker
+from support import own_runs
 
 TOPICS = "truck/+/position"
 
@@ -98,10 +98,10 @@ def test_it_listens_on_loopback_only(broker: MqttBroker) -> None:
 
 
 def test_one_that_cannot_start_says_why_and_leaves_nothing() -> None:
-    before = set(runs_dir().glob("mqtt-*"))
+    before = own_runs()
     with reserve_port() as held, pytest.raises(PortInUse, match=str(held.port)):
         MqttBroker(port=held.port).start()
-    assert set(runs_dir().glob("mqtt-*")) == before
+    assert own_runs() == before
     with pytest.raises(MqttFailed, match="call start"):
         MqttBroker().url  # noqa: B018
 
