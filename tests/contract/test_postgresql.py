@@ -15,8 +15,8 @@ import pytest
 from kafkalab import wait_until
 from kafkalab.cluster.ports import HOST, reserve_port
 from kafkalab.errors import DatabaseFailed, PortInUse
-from kafkalab.paths import runs_dir
 from kafkalab.services import PostgreSQL
+from support import own_runs
 
 
 @pytest.fixture(scope="module")
@@ -71,13 +71,13 @@ def test_a_setting_of_ones_own_wins() -> None:
 
 
 def test_one_that_cannot_start_says_why_and_leaves_nothing() -> None:
-    before = set(runs_dir().glob("postgresql-*"))
+    before = own_runs()
     server = PostgreSQL({"not_there": 1})
     with pytest.raises(DatabaseFailed, match='unrecognized configuration parameter "not_there"'):
         server.start()
     with reserve_port() as held, pytest.raises(PortInUse, match=str(held.port)):
         PostgreSQL(port=held.port).start()
-    assert set(runs_dir().glob("postgresql-*")) == before
+    assert own_runs() == before
     with pytest.raises(DatabaseFailed, match="call start"):
         server.url  # noqa: B018
     with pytest.raises(DatabaseFailed, match="doesn't run"):
