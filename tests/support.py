@@ -17,7 +17,7 @@ from kafkalab import Cluster, ConsoleConsumer, check
 from kafkalab.cluster import ClusterView, Fault, PartitionView
 from kafkalab.cluster.offsets import end_offsets
 from kafkalab.cluster.wire import BrokerConnection
-from kafkalab.lifeline import marked_processes
+from kafkalab.lifeline import Run, claimed_runs, marked_processes
 from kafkalab.workers import wait_until_shared
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "empty",
     "in_a_fork",
     "members",
+    "own_runs",
     "put",
     "renew",
     "send",
@@ -124,6 +125,11 @@ def empty(cluster: Cluster) -> None:
         for deleted in admin.delete_topics(list(view.topics)).values():
             deleted.result()
     cluster.wait_for(lambda v: not v.topics and not v.groups, "the topics and groups to be gone", groups=True)
+
+
+def own_runs() -> set[str]:
+    """Ids of what this process started and that is still there; tests beside it start other things."""
+    return {run for run in claimed_runs() if Run(run).is_mine()}
 
 
 def in_a_fork(act: Callable[[], object]) -> None:

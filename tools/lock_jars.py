@@ -16,6 +16,7 @@ from pathlib import Path
 KAFKA = "4.3.1"
 OTHER_KAFKAS = ("4.2.1",)  # brokers and tools only: a cluster is upgraded from these
 SPARK = "4.0.0"
+ARTEMIS = "2.55.0"
 
 
 def brokers_and_tools(version: str) -> dict[str, list[str]]:
@@ -51,6 +52,19 @@ GROUPS: dict[str, dict[str, list[str]]] = {
     "streams": {
         f"org.apache.kafka:kafka-streams:{KAFKA}": ["org.rocksdb:rocksdbjni"],
         f"org.apache.kafka:kafka-streams-test-utils:{KAFKA}": ["org.rocksdb:rocksdbjni"],
+    },
+    # An MQTT broker whose only protocol that is, with Java's own sockets, and with no peers.
+    "mqtt-broker": {
+        f"org.apache.artemis:artemis-server:{ARTEMIS}": [
+            "org.jgroups:jgroups",
+            "io.netty:netty-transport-native-epoll",
+            "io.netty:netty-transport-native-kqueue",
+        ],
+        f"org.apache.artemis:artemis-mqtt-protocol:{ARTEMIS}": [],
+        "org.slf4j:slf4j-simple:2.0.18": [],
+    },
+    "mqtt-client": {
+        "org.eclipse.paho:org.eclipse.paho.client.mqttv3:1.2.5": [],
     },
     "kdc": {
         "org.apache.hadoop:hadoop-minikdc:3.5.0": [],

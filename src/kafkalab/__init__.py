@@ -15,6 +15,7 @@ _EXPORTS = {
     "LedgerProducer": "kafkalab.workers",
     "LogMicroscope": "kafkalab.widgets",
     "MirrorMaker": "kafkalab.services",
+    "MqttBroker": "kafkalab.services",
     "PostgreSQL": "kafkalab.services",
     "Predict": "kafkalab.widgets",
     "Progress": "kafkalab.widgets",

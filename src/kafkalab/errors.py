@@ -146,6 +146,10 @@ class DatabaseFailed(KafkaLabError):
     """PostgreSQL did not start, or does not run; the message holds its log's last lines."""
 
 
+class MqttFailed(KafkaLabError):
+    """The MQTT broker did not start, or does not run; the message holds its log's last lines."""
+
+
 class WorkerClosed(KafkaLabError):
     """A producer or consumer was used after it was closed or killed."""
 

@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import paho.mqtt.client as mqtt
 import psutil
 import pytest
 
 from connect_support import TEXT, ask
 from kafkalab import Cluster, wait_until
 from kafkalab.checks import CheckContext
+from kafkalab.cluster.ports import reserve_port
 from kafkalab.errors import ConnectFailed, JavaError
-from kafkalab.paths import runs_dir
-from kafkalab.services import ConnectCluster
-from support import in_a_fork
+from kafkalab.services import ConnectCluster, MqttBroker
+from support import in_a_fork, own_runs
 
 SOURCE, SINK = (f"org.apache.kafka.connect.file.FileStream{kind}Connector" for kind in ("Source", "Sink"))
+BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"
 SAME = """
 package course;
 
@@ -40,13 +42,15 @@ def cluster(backend: str) -> Iterator[Cluster]:
 def connect(cluster: Cluster) -> Iterator[ConnectCluster]:
     connect = ConnectCluster(cluster, workers=2)
     connect.add_plugin("debezium-postgres")
+    connect.add_plugin("mqtt-source")
     connect.compile_plugin(SAME)
     with connect:
         yield connect
 
 
 def put(connect: ConnectCluster, name: str, **config: object) -> None:
-    ask(connect, "PUT", f"/connectors/{name}/config", {key.replace("_", "."): value for key, value in config.items()} | TEXT)
+    settings = TEXT | {key.replace("_", "."): value for key, value in config.items()}
+    ask(connect, "PUT", f"/connectors/{name}/config", settings)
 
 
 def wait_for(cluster: Cluster, topic: str, lines: set[str]) -> None:
@@ -85,6 +89,58 @@ def test_a_connector_that_fails_says_why(connect: ConnectCluster, tmp_path: Path
     ask(connect, "DELETE", "/connectors/nowhere")
 
 
+def test_an_mqtt_message_is_acknowledged_when_kafka_has_it(cluster: Cluster, connect: ConnectCluster) -> None:
+    with MqttBroker() as broker:
+        put(connect, "mqtt", connector_class="MqttSourceConnector", mqtt_url=broker.url, mqtt_topics="truck/+/position",
+            mqtt_client_id="connector", topic="truck_position", value_converter=BYTES)  # fmt: skip
+        connect.wait_until_running("mqtt")
+        told = ask(connect, "GET", "/connectors/mqtt/status")
+        [busy] = [worker for worker in connect.workers if told["tasks"][0]["worker_id"] in worker.url]
+        wait_until(lambda: f"connected to {broker.url}" in busy.log, 60, "the connector to reach the MQTT broker")
+        delivered: list[bytes] = []
+        client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2)
+        client.on_message = lambda _client, _data, message: delivered.append(message.payload)
+        client.connect(broker.host, broker.port)
+        client.loop_start()
+        client.subscribe("truck/#", qos=1)
+
+        def publish(*payloads: str) -> None:
+            for sent in [client.publish("truck/10/position", payload, qos=1) for payload in payloads]:
+                sent.wait_for_publish(30)
+
+        publish("first")
+        wait_for(cluster, "truck_position", {"first"})
+        cluster.pause(0)
+        publish(*(f"{n}" for n in range(50)))
+        wait_until(lambda: b"49" in delivered, 60, "the last message to be delivered", last_seen=lambda: delivered)
+        busy.kill()  # it has messages, and Kafka has none of them
+        broker.kill()
+        cluster.resume(0)
+        broker.start()
+        wait_for(cluster, "truck_position", {f"{n}" for n in range(50)})
+        client.loop_stop()
+    busy.start()
+    ask(connect, "DELETE", "/connectors/mqtt")
+
+
+def test_settings_of_the_mqtt_source_are_checked_field_by_field(connect: ConnectCluster) -> None:
+    wrong = {"mqtt.url": "http://x:1", "mqtt.topics": "truck/#/position", "mqtt.qos": 2, "topic": "", "mqtt.timeout.ms": "many"}
+    config = wrong | {"connector.class": "MqttSourceConnector", "name": "mqtt"}
+    told = ask(connect, "PUT", "/connector-plugins/MqttSourceConnector/config/validate", config)
+    found = {field["value"]["name"]: field["value"]["errors"] for field in told["configs"] if field["value"]["errors"]}
+    assert found.keys() == {*wrong, "mqtt.client.id"}
+    assert "expected tcp://HOST:PORT or ssl://HOST:PORT" in found["mqtt.url"][0]
+
+
+def test_an_mqtt_broker_that_is_not_there_fails_the_task(connect: ConnectCluster) -> None:
+    with reserve_port() as nobody:
+        put(connect, "deaf", connector_class="MqttSourceConnector", mqtt_url=f"tcp://127.0.0.1:{nobody.port}",
+            mqtt_topics="#", mqtt_client_id="deaf", mqtt_timeout_ms=1, topic="deaf")  # fmt: skip
+        with pytest.raises(ConnectFailed, match="no MQTT broker lets us in at tcp://127.0.0.1:"):
+            wait_until(lambda: connect.wait_until_running("deaf"), 60, "the task to fail")
+    ask(connect, "DELETE", "/connectors/deaf")
+
+
 def test_workers_listen_on_loopback_only(connect: ConnectCluster) -> None:
     for worker in connect.workers:
         assert worker.pid is not None
@@ -100,7 +156,7 @@ def test_it_knows_the_connectors_in_its_folder(connect: ConnectCluster) -> None:
 
 def test_a_plugin_that_is_not_to_be_had_is_named(connect: ConnectCluster) -> None:
     before = set(connect.plugins.iterdir())
-    with pytest.raises(ValueError, match="there is no plug-in 'debezium' here; there are debezium-postgres"):
+    with pytest.raises(ValueError, match="there is no plug-in 'debezium' here; there are debezium-postgres, mqtt-source"):
         connect.add_plugin("debezium")  # type: ignore[arg-type]
     with pytest.raises(JavaError, match=r"Same doesn't compile:\n-+\n1\. ERROR in Same\.java"):
         connect.compile_plugin(SAME.replace("return record", "return records"))
@@ -110,11 +166,11 @@ def test_a_plugin_that_is_not_to_be_had_is_named(connect: ConnectCluster) -> Non
 
 
 def test_a_worker_that_cannot_start_says_why_and_leaves_nothing(cluster: Cluster) -> None:
-    before = set(runs_dir().iterdir())
+    before = own_runs()
     connect = ConnectCluster(cluster, settings={"key.converter": "not.there.Converter"})
     with pytest.raises(ConnectFailed, match=r"worker 0 ended by itself: .*not\.there\.Converter"):
         connect.start()
-    assert set(runs_dir().iterdir()) == before
+    assert own_runs() == before
     with pytest.raises(ConnectFailed, match="no Connect worker runs"):
         connect.url  # noqa: B018
 

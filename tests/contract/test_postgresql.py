@@ -15,8 +15,8 @@ import pytest
 from kafkalab import wait_until
 from kafkalab.cluster.ports import HOST, reserve_port
 from kafkalab.errors import DatabaseFailed, PortInUse
-from kafkalab.paths import runs_dir
 from kafkalab.services import PostgreSQL
+from support import own_runs
 
 
 @pytest.fixture(scope="module")
@@ -71,13 +71,13 @@ def test_a_setting_of_ones_own_wins() -> None:
 
 
 def test_one_that_cannot_start_says_why_and_leaves_nothing() -> None:
-    before = set(runs_dir().glob("postgresql-*"))
+    before = own_runs()
     server = PostgreSQL({"not_there": 1})
     with pytest.raises(DatabaseFailed, match='unrecognized configuration parameter "not_there"'):
         server.start()
     with reserve_port() as held, pytest.raises(PortInUse, match=str(held.port)):
         PostgreSQL(port=held.port).start()
-    assert set(runs_dir().glob("postgresql-*")) == before
+    assert own_runs() == before
     with pytest.raises(DatabaseFailed, match="call start"):
         server.url  # noqa: B018
     with pytest.raises(DatabaseFailed, match="doesn't run"):
@@ -86,12 +86,12 @@ def test_one_that_cannot_start_says_why_and_leaves_nothing() -> None:
 
 def test_nothing_is_left_when_it_stops() -> None:
     server = PostgreSQL().start()
-    pid, port = server._process.pid, server.port  # type: ignore[union-attr]
+    pid, held = server._process.pid, server._held  # type: ignore[union-attr]
     family = [psutil.Process(pid), *psutil.Process(pid).children()]
     folder = server._run.directory  # type: ignore[union-attr]
     server.stop()
     assert not any(process.is_running() for process in family) and not folder.exists()
-    reserve_port(port).close()
+    assert held._held.fileno() == -1  # the reservation has let go of its port
     server.stop()  # again
 
 

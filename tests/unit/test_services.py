@@ -12,7 +12,7 @@ import kafkalab.services.postgresql as postgresql_module
 from kafkalab import SchemaRegistry
 from kafkalab.errors import DatabaseFailed
 from kafkalab.lifeline import Run
-from kafkalab.services import ConnectCluster, MirrorMaker, PostgreSQL
+from kafkalab.services import ConnectCluster, MirrorMaker, MqttBroker, PostgreSQL
 
 FLOW = {"first->second.enabled": True}
 CLUSTERS = {"first": None, "second": None}
@@ -66,6 +66,12 @@ def test_a_number_of_workers_that_cannot_be_one_is_named_at_once(workers: object
 def test_a_port_of_postgresql_that_cannot_be_one_is_named_at_once(port: object) -> None:
     with pytest.raises(ValueError, match=f"the port of PostgreSQL is a number from 0 to 65535, not {port!r}"):
         PostgreSQL(port=port)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("port", [99_999, -1, "1883"])
+def test_a_port_of_the_mqtt_broker_that_cannot_be_one_is_named_at_once(port: object) -> None:
+    with pytest.raises(ValueError, match=f"the port of the MQTT broker is a number from 0 to 65535, not {port!r}"):
+        MqttBroker(port=port)  # type: ignore[arg-type]
 
 
 def test_root_is_told_what_postgresql_needs(monkeypatch: pytest.MonkeyPatch) -> None:

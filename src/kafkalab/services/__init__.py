@@ -8,6 +8,7 @@ _EXPORTS = {
     "ConnectCluster": "kafkalab.services.connect",
     "MiniKdc": "kafkalab.services.kdc",
     "MirrorMaker": "kafkalab.services.mirror",
+    "MqttBroker": "kafkalab.services.mqtt",
     "PostgreSQL": "kafkalab.services.postgresql",
     "SchemaRegistry": "kafkalab.services.schema_registry",
 }

@@ -25,8 +25,12 @@ from kafkalab.waiting import wait_until
 
 __all__ = ["ConnectCluster", "ConnectWorker"]
 
-Plugin = Literal["debezium-postgres"]
+Plugin = Literal["debezium-postgres", "mqtt-source"]
 
+MQTT_SOURCE = Path(__file__).with_name("plugins") / "MqttSourceConnector.java"
+"""The Java source of the plug-in ``mqtt-source``."""
+
+_SOURCE_CONNECTOR = "org.apache.kafka.connect.source.SourceConnector"
 _TRANSFORMATION = "org.apache.kafka.connect.transforms.Transformation"
 _MAIN = "org.apache.kafka.connect.cli.ConnectDistributed"
 _START_TIMEOUT = 180.0
@@ -268,14 +272,15 @@ class ConnectCluster:
         return f"<ConnectCluster: {sum(worker.alive for worker in self._workers)} of {self._count} workers running>"
 
     def add_plugin(self, name: Plugin) -> None:
-        """Unpack a connector into the plug-in folder: verified, and downloaded on first use (25 MB).
+        """Put a connector into the plug-in folder. What others made for it is verified, and downloaded on first use.
 
         Workers that start after that know it.
 
         Parameters
         ----------
         name
-            ``debezium-postgres``: Debezium's change data capture for PostgreSQL.
+            ``debezium-postgres``: Debezium's change data capture for PostgreSQL (25 MB). ``mqtt-source``: the course's own
+            source for MQTT, compiled from `MQTT_SOURCE`.
 
         Raises
         ------
@@ -286,6 +291,9 @@ class ConnectCluster:
         """
         if name not in get_args(Plugin):
             raise ValueError(f"there is no plug-in {name!r} here; there are {', '.join(get_args(Plugin))}")
+        if name == "mqtt-source":
+            self._compile_mqtt_source()
+            return
         [archive] = ensure_jars(name, announce)
         with tarfile.open(archive) as packed:
             unpack(packed, self.plugins)
@@ -315,6 +323,15 @@ class ConnectCluster:
             When the compiler (3 MB) isn't in the cache and cannot be downloaded, or is not what was locked.
         """
         return compile_service(source, service, connect_classpath(announce), self.plugins, announce)
+
+    def _compile_mqtt_source(self) -> None:
+        [client] = ensure_jars("mqtt-client", announce)
+        folder = self.plugins / "mqtt-source"
+        folder.mkdir(exist_ok=True)
+        (folder / client.name).unlink(missing_ok=True)
+        os.symlink(client, folder / client.name)
+        classes = os.pathsep.join((connect_classpath(announce), str(client)))
+        compile_service(MQTT_SOURCE.read_text(), _SOURCE_CONNECTOR, classes, folder, announce)
 
     # -- sight --------------------------------------------------------------------------------------------------
 

@@ -41,7 +41,7 @@ class JavaProcess:
         heap
             Java heap, as in ``-Xmx``.
         classes
-            A class path that begins with that of brokers and tools, for which the class-data archive is made.
+            A class path. One that begins with that of brokers and tools has use of their class-data archive.
         main, arguments
             The class that is run, and what it's told.
         environment
