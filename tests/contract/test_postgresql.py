@@ -86,12 +86,12 @@ def test_one_that_cannot_start_says_why_and_leaves_nothing() -> None:
 
 def test_nothing_is_left_when_it_stops() -> None:
     server = PostgreSQL().start()
-    pid, port = server._process.pid, server.port  # type: ignore[union-attr]
+    pid, held = server._process.pid, server._held  # type: ignore[union-attr]
     family = [psutil.Process(pid), *psutil.Process(pid).children()]
     folder = server._run.directory  # type: ignore[union-attr]
     server.stop()
     assert not any(process.is_running() for process in family) and not folder.exists()
-    reserve_port(port).close()
+    assert held._held.fileno() == -1  # the reservation has let go of its port
     server.stop()  # again
 
 

@@ -24,7 +24,7 @@ lab = notebook.check(
     hints=(
         "cluster.wait_for(lambda view: all(view.topics[name][0].leader not in (0, None) for name in topics), 'leaders') "
         "waits for new leaders; more(…) waits for the producers.",
-        "In the second story: cluster.pause(1), more('worst-acks-1'), cluster.pause(2), more('worst-acks-1'), "
+        "In the second story: cluster.pause(1), copied('worst-acks-all', 2), cluster.pause(2), more('worst-acks-1'), "
         "cluster.kill(0), then resume 2 and 1 without delay.",
         "Count the copies first: written.groupBy('topic', 'value').count(). Then join with acknowledged on topic and "
         "value, 'full', so that both sides keep all their rows.",
