@@ -46,7 +46,7 @@ public class MqttSourceConnector extends SourceConnector {
         .define("mqtt.qos", Type.INT, 1, ConfigDef.Range.between(0, 1),
             Importance.HIGH, "With 0 a message may be lost. With 1 it's sent again until it is in Kafka.")
         .define("mqtt.client.id", Type.STRING, ConfigDef.NO_DEFAULT_VALUE, new ConfigDef.NonEmptyString(),
-            Importance.HIGH, "The name under which the MQTT broker keeps messages while the connector is away (QoS 1).")
+            Importance.HIGH, "The name under which the MQTT broker keeps filter and messages while the connector is away (QoS 1).")
         .define("mqtt.timeout.ms", Type.LONG, 60_000L, ConfigDef.Range.atLeast(1),
             Importance.LOW, "How long to try to reach the MQTT broker before the task fails.")
         .define("topic", Type.STRING, ConfigDef.NO_DEFAULT_VALUE, new ConfigDef.NonEmptyString(),
@@ -120,6 +120,7 @@ public class MqttSourceConnector extends SourceConnector {
             if (first != null) {
                 records.add(first);
                 arrived.drainTo(records, 499);
+                LOG.debug("{} messages for Kafka", records.size());
             }
             return records;
         }
