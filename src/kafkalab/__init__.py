@@ -22,6 +22,7 @@ _EXPORTS = {
     "Quiz": "kafkalab.widgets",
     "SchemaRegistry": "kafkalab.services",
     "SpaceTime": "kafkalab.widgets",
+    "SparkCluster": "kafkalab.spark",
     "StreamsApp": "kafkalab.streams",
     "Terminals": "kafkalab.widgets",
     "Timeline": "kafkalab.widgets",

@@ -712,6 +712,7 @@ def test_every_question_has_a_sound_answer(name):
         ("08_mirrormaker", 10),
         ("09_connect", 11),
         ("10_streams", 6),
+        ("11_spark_pipeline", 3),
         ("12_kafka_4", 7),
     ],
 )

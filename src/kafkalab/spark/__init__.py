@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kafkalab.spark.session import kafka_options, kill_spark, spark_session
+from kafkalab.spark.standalone import SparkCluster
 from kafkalab.spark.streaming import show_progress
 
-__all__ = ["kafka_options", "kill_spark", "show_progress", "spark_session"]
+__all__ = ["SparkCluster", "kafka_options", "kill_spark", "show_progress", "spark_session"]

@@ -17,7 +17,7 @@ from kafkalab.lifeline import Run
 from kafkalab.spark.archive import archive_options, classpath
 from kafkalab.waiting import wait_until
 
-__all__ = ["start_jvm"]
+__all__ = ["jvm_options", "start_jvm"]
 
 _START_TIMEOUT = 120.0
 _MAIN = "org.apache.spark.api.python.PythonGatewayServer"
@@ -67,7 +67,7 @@ def start_jvm(run: Run, memory: str) -> ClientServer:
     temporary = run.directory / "tmp"
     temporary.mkdir()
     address, log_file = run.directory / "gateway", run.directory / "spark.log"
-    command = [str(java), *_options(memory, temporary), "-cp", classpath(), _MAIN]
+    command = [str(java), *jvm_options(memory, temporary), *archive_options(), "-cp", classpath(), _MAIN]
     with open(log_file, "wb") as log:
         process = _launch(command, run, address, log)
     try:
@@ -88,13 +88,13 @@ def start_jvm(run: Run, memory: str) -> ClientServer:
     return gateway
 
 
-def _options(memory: str, temporary: Path) -> list[str]:
+def jvm_options(memory: str, temporary: Path) -> list[str]:
+    """Options of a JVM of Spark's: its heap, as in ``-Xmx``, and its folder for temporary files."""
     return [
         f"-Xmx{memory}",
         "-XX:+UseSerialGC",
         "-XX:TieredStopAtLevel=1",  # lessons are short: the second compiler costs more time than it saves
         "-XX:-UsePerfData",
-        *archive_options(),
         f"-Djava.io.tmpdir={temporary}",
         f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties')}",
         "-Djdk.reflect.useDirectMethodHandle=false",

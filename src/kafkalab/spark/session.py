@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import subprocess
 import sys
@@ -13,8 +14,11 @@ from typing import TYPE_CHECKING, Any
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
+from kafkalab.distribution import spark_jars
+from kafkalab.errors import SparkFailed
 from kafkalab.lifeline import Run
 from kafkalab.spark.jvm import start_jvm
+from kafkalab.spark.standalone import EXECUTOR_MB, SparkCluster
 
 if TYPE_CHECKING:
     from kafkalab.cluster import Cluster
@@ -23,11 +27,15 @@ __all__ = ["kafka_options", "kafka_source_options", "kill_spark", "spark_session
 
 _MEMORY = "512m"
 
+_PY4J = logging.getLogger("py4j")
+
 _run: Run | None = None  # of the JVM, of which a Python process has one
 _known_clusters: weakref.WeakSet[Cluster] = weakref.WeakSet()
 
 
-def spark_session(cluster: Cluster | None = None, *, name: str = "kafkalab") -> SparkSession:
+def spark_session(
+    cluster: Cluster | None = None, *, name: str = "kafkalab", master: SparkCluster | None = None
+) -> SparkSession:
     """A Spark session on this machine with the Kafka source and sink ready.
 
     The first call starts Spark (``local[2]``, 512 MB); later ones return the same session, or a new one after
@@ -39,6 +47,8 @@ def spark_session(cluster: Cluster | None = None, *, name: str = "kafkalab") -> 
         A running cluster. When it stops, streams that still run are stopped before.
     name
         Name of the application.
+    master
+        A running Spark cluster, on whose executors the session's tasks run; without it they run in this session's own JVM.
 
     Returns
     -------
@@ -49,8 +59,10 @@ def spark_session(cluster: Cluster | None = None, *, name: str = "kafkalab") -> 
     ------
     JavaError, SparkFailed, DownloadError
         Why Spark could not start.
+    SparkFailed
+        Also when there is a session already that runs elsewhere than on that Spark cluster.
     """
-    session = start_session(name)
+    session = start_session(name, master)
     if cluster is not None and cluster not in _known_clusters:
         _known_clusters.add(cluster)
         cluster.on_stop(lambda: _stop_streams(cluster))
@@ -68,8 +80,20 @@ def kill_spark(session: SparkSession) -> None:
         A session that `spark_session` returned.
     """
     process = jvm_process(session)
+    _hush_py4j()
     process.kill()
     process.wait()
+
+
+def _hush_py4j(hushed: bool = True) -> None:
+    """Let py4j log nothing: for each call that was under way it would log a stack trace, in the midst of the notebook."""
+    _PY4J.setLevel(logging.CRITICAL if hushed else logging.NOTSET)
+    change = logging.root.addFilter if hushed else logging.root.removeFilter
+    change(_not_of_py4j)  # it uses the root logger, too
+
+
+def _not_of_py4j(record: logging.LogRecord) -> bool:
+    return Path(record.pathname).parent.name != _PY4J.name
 
 
 def jvm_process(session: SparkSession) -> subprocess.Popen[bytes]:
@@ -99,23 +123,26 @@ def kafka_source_options(bootstrap_servers: str) -> dict[str, str]:
     }
 
 
-def start_session(name: str) -> SparkSession:
+def start_session(name: str, master: SparkCluster | None = None) -> SparkSession:
     """The session of this process; if there is none, start one."""
     _forget_dead_jvm()
     if SparkContext._active_spark_context is None:
-        _start(name)
+        _start(name, master)
+    elif master is not None and SparkContext._active_spark_context.master != master.url:
+        raise SparkFailed("there is a session already, which runs elsewhere: call its stop() first")
     return SparkSession.builder.getOrCreate()
 
 
-def _start(name: str) -> None:
+def _start(name: str, master: SparkCluster | None) -> None:
     global _run
+    _hush_py4j(False)
     # Python functions in a query run on this Python: another one has other packages, or none.
     os.environ["PYSPARK_PYTHON"] = sys.executable
     gateway = None
     if SparkContext._gateway is None:
         _run = Run.create("spark")
         gateway = start_jvm(_run, _MEMORY)
-    SparkContext(conf=_configuration(name), gateway=gateway)
+    SparkContext(conf=_configuration(name, master), gateway=gateway)
     _remove_artifacts_folder(SparkSession.builder.getOrCreate())
 
 
@@ -128,7 +155,7 @@ def _remove_artifacts_folder(session: SparkSession) -> None:
             folder.rmdir()
 
 
-def _configuration(name: str) -> SparkConf:
+def _configuration(name: str, master: SparkCluster | None) -> SparkConf:
     settings = {
         "spark.app.name": name,
         "spark.master": "local[2]",
@@ -144,10 +171,26 @@ def _configuration(name: str) -> SparkConf:
         # Times read the same on every machine.
         "spark.sql.session.timeZone": "UTC",
     }
+    if master is not None:
+        settings |= _on_a_cluster(master)
     if _run is not None:
         settings["spark.local.dir"] = str(_run.directory / "local")
         settings["spark.sql.warehouse.dir"] = str(_run.directory / "warehouse")
     return SparkConf(loadDefaults=False).setAll(list(settings.items()))
+
+
+def _on_a_cluster(master: SparkCluster) -> dict[str, str]:
+    return {
+        "spark.master": master.url,
+        "spark.authenticate": "true",
+        "spark.authenticate.secret": master.secret,
+        "spark.executor.memory": f"{EXECUTOR_MB}m",
+        "spark.executor.cores": "1",
+        "spark.executor.extraClassPath": os.pathsep.join(map(str, spark_jars())),  # connectors; it has Spark's own
+        "spark.executor.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData",
+        # Wait until all executors are there, or the first query would run on one of them.
+        "spark.scheduler.minRegisteredResourcesRatio": "1.0",
+    }
 
 
 def _forget_dead_jvm() -> None:

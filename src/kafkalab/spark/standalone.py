@@ -1,0 +1,252 @@
+"""`SparkCluster`: Spark's own master and workers, as processes on this machine."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import secrets
+import subprocess
+import urllib.request
+from pathlib import Path
+from typing import Any, Self
+
+import psutil
+import pyspark
+
+from kafkalab.cluster.backends.failure import log_tail
+from kafkalab.cluster.ports import HOST, reserve_port
+from kafkalab.cluster.resources import require_memory
+from kafkalab.distribution import spark_java_command
+from kafkalab.distribution.java import write_script
+from kafkalab.errors import SparkFailed
+from kafkalab.lifeline import Owner, Run, reap
+from kafkalab.security.files import write_private
+from kafkalab.spark.archive import classpath
+from kafkalab.spark.jvm import jvm_options
+from kafkalab.waiting import wait_until
+
+__all__ = ["EXECUTOR_MB", "SparkCluster"]
+
+_START_SECONDS = 120.0
+_DEPLOY = "org.apache.spark.deploy"
+_HEAP = "128m"  # of the master and of a worker; their executors have their own
+EXECUTOR_MB = 512  # the least that Spark allows
+# What each takes, measured: a master or worker, and an executor. With the class-data archive a master would take 250 MB.
+_PROCESS, _EXECUTOR = 160 << 20, 280 << 20
+
+# Spark starts executors with a module of Java's that the course's own Java lacks. It's for some linear algebra.
+_JAVA = """#!/bin/sh
+for argument; do
+  shift
+  [ "$argument" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$argument"
+done
+exec "{java}" "$@"
+"""
+
+
+class SparkCluster:
+    """A standalone cluster of Spark on loopback: a master, and workers of which each runs one executor with one core.
+
+    It ends with this process. Only who knows its secret may use it: `spark_session` with ``master=`` does.
+
+    Parameters
+    ----------
+    workers
+        How many.
+
+    Raises
+    ------
+    ValueError
+        When that is less than one.
+
+    Examples
+    --------
+    >>> with SparkCluster(workers=2) as spark_cluster:  # doctest: +SKIP
+    ...     spark = spark_session(master=spark_cluster)
+    """
+
+    def __init__(self, workers: int = 2) -> None:
+        if workers < 1:
+            raise ValueError(f"a Spark cluster has at least one worker, not {workers}")
+        self._number = workers
+        self._run: Run | None = None
+        self._owner = Owner()
+        self._secret = secrets.token_urlsafe(24)
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._port = self._page = 0
+
+    # -- life ---------------------------------------------------------------------------------------------------
+
+    def start(self) -> Self:
+        """Start master and workers; one that runs is left as it is. On return every worker is registered.
+
+        Raises
+        ------
+        NotEnoughResources
+            When there is too little memory for it and for its executors.
+        SparkFailed
+            When a process ends by itself; with its log's last lines.
+        WaitTimeout
+            When a worker doesn't register in time.
+        """
+        if self._run is not None:
+            return self
+        require_memory(_PROCESS + self._number * (_PROCESS + _EXECUTOR), f"a Spark cluster of {self._number} workers")
+        self._run, self._owner = Run.create("spark-cluster"), Owner()
+        try:
+            with reserve_port() as master, reserve_port() as page:
+                self._port, self._page = master.port, page.port
+                self._prepare(self._run.directory)
+                self._spawn("master", f"{_DEPLOY}.master.Master", "--port", str(self._port), "--webui-port", str(self._page))
+                self._wait(lambda: self._status() is not None, "Spark's master to answer")
+            for number in range(self._number):
+                self._start_worker(number)
+            self._wait(lambda: len(self.workers) == self._number, "every worker to register")
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def stop(self) -> None:
+        """End it with its executors. On return its processes and files are gone.
+
+        In a process that was forked off after `start`, nothing is ended: the cluster is its parent's.
+        """
+        if not self._owner.is_me:
+            return
+        run, self._run = self._run, None
+        if run is not None:
+            reap(run)
+        for process in self._processes.values():
+            process.wait()
+        self._processes = {}
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *exception: object) -> None:
+        self.stop()
+
+    def __repr__(self) -> str:
+        return f"<SparkCluster: {f'{len(self.workers)} workers' if self._run else 'not running'}>"
+
+    # -- faults -------------------------------------------------------------------------------------------------
+
+    def kill_worker(self, number: int) -> None:
+        """Kill a worker and its executor with SIGKILL, as if their machine had failed. On return they are gone.
+
+        Raises
+        ------
+        SparkFailed
+            When there is no such worker, or it doesn't run.
+        """
+        process = self._worker(number)
+        if process.poll() is not None:
+            raise SparkFailed(f"worker {number} can't be killed: it doesn't run")
+        everything = [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]
+        for one in everything:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                one.kill()
+        process.wait()
+        psutil.wait_procs(everything[1:], 20)
+
+    def restart_worker(self, number: int) -> None:
+        """Start a worker again that was killed. On return it's registered; applications get an executor there.
+
+        Raises
+        ------
+        SparkFailed
+            When there is no such worker, or it ends before it registers.
+        """
+        process = self._worker(number)
+        if process.poll() is None:
+            return
+        before = self.workers
+        self._start_worker(number)
+        self._wait(lambda: set(self.workers) - set(before), f"worker {number} to register")
+
+    # -- sight --------------------------------------------------------------------------------------------------
+
+    @property
+    def url(self) -> str:
+        """Address of the master: ``spark://…``."""
+        self._started()
+        return f"spark://{HOST}:{self._port}"
+
+    @property
+    def secret(self) -> str:
+        """What a session must know to use it (``spark.authenticate.secret``)."""
+        return self._secret
+
+    @property
+    def workers(self) -> list[str]:
+        """Ids of the workers that the master takes for alive. It misses one that was killed at once, as its connection ends."""
+        status = self._status()
+        return [worker["id"] for worker in status["workers"] if worker["state"] == "ALIVE"] if status else []
+
+    def logs(self, who: str) -> str:
+        """The log so far of the ``master``, or of ``worker-0`` and so on."""
+        path = self._started().directory / f"{who}.log"
+        return path.read_text(errors="replace") if path.exists() else ""
+
+    # -- parts --------------------------------------------------------------------------------------------------
+
+    def _started(self) -> Run:
+        if self._run is None:
+            raise SparkFailed("the Spark cluster is not running: call start() first")
+        return self._run
+
+    def _worker(self, number: int) -> subprocess.Popen[bytes]:
+        self._started()
+        if (process := self._processes.get(f"worker-{number}")) is None:
+            raise SparkFailed(f"there is no worker {number}; there are {', '.join(map(str, range(self._number)))}")
+        return process
+
+    def _prepare(self, folder: Path) -> None:
+        """Write what its processes read: settings with the secret, and a Java for executors."""
+        secret = f"spark.authenticate true\nspark.authenticate.secret {self._secret}\n"
+        write_private(folder / "spark.properties", secret)
+        write_script(folder / "java" / "bin" / "java", _JAVA.format(java=spark_java_command()))
+        (folder / "tmp").mkdir()
+
+    def _start_worker(self, number: int) -> None:
+        folder = self._started().directory
+        self._spawn(
+            f"worker-{number}", f"{_DEPLOY}.worker.Worker", "--cores", "1", "--memory", f"{EXECUTOR_MB}M", "--webui-port", "0",
+            "--work-dir", str(folder / f"work-{number}"), self.url,
+        )  # fmt: skip
+
+    def _spawn(self, name: str, main: str, *arguments: str) -> None:
+        run = self._started()
+        settings = ("--host", HOST, "--properties-file", str(run.directory / "spark.properties"))
+        environment = {
+            "SPARK_LOCAL_IP": HOST,
+            "SPARK_HOME": str(Path(pyspark.__file__).parent),
+            "SPARK_SCALA_VERSION": "2.13",  # else a worker looks for a build of Spark's own sources
+            "JAVA_HOME": str(run.directory / "java"),
+        }
+        with (run.directory / f"{name}.log").open("ab") as log:
+            self._processes[name] = subprocess.Popen(
+                [str(spark_java_command()), *jvm_options(_HEAP, run.directory / "tmp"), "-cp", classpath(), main,
+                 *settings, *arguments],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, cwd=run.directory,
+                env={**run.environment(), **environment}, start_new_session=True,
+            )  # fmt: skip
+
+    def _wait(self, condition: Any, what: str) -> None:
+        def look() -> object:
+            for name, process in self._processes.items():
+                if process.poll() not in (None, -9):  # one that was killed stays so until it's restarted
+                    raise SparkFailed(f"Spark's {name} ended by itself. Its last lines:\n{log_tail(self.logs(name))}")
+            return condition()
+
+        wait_until(look, _START_SECONDS, what, last_seen=lambda: log_tail(self.logs("master")))
+
+    def _status(self) -> dict[str, Any] | None:
+        """What the master's page says, as JSON; None while it doesn't answer."""
+        try:
+            with urllib.request.urlopen(f"http://{HOST}:{self._page}/json/", timeout=10) as answer:
+                status: dict[str, Any] = json.load(answer)
+                return status
+        except (OSError, ValueError):
+            return None

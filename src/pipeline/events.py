@@ -1,0 +1,63 @@
+"""The Avro schema of events, and what the registry knows of its versions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from confluent_kafka.schema_registry import SchemaRegistryClient
+from confluent_kafka.schema_registry.avro import AvroSerializer
+from confluent_kafka.serialization import MessageField, SerializationContext
+
+from pipeline.trucks import Event
+
+__all__ = ["SCHEMA", "encoder", "written_schemas"]
+
+SCHEMA = json.dumps({
+    "type": "record",
+    "name": "TruckEvent",
+    "namespace": "trucks",
+    "fields": [
+        {"name": "timestamp", "type": "long"},
+        {"name": "truckId", "type": "int"},
+        {"name": "driverId", "type": "int"},
+        {"name": "routeId", "type": "long"},
+        {"name": "eventType", "type": "string"},
+        {"name": "latitude", "type": "double"},
+        {"name": "longitude", "type": "double"},
+        {"name": "correlationId", "type": "string"},
+    ],
+})  # fmt: skip
+"""The schema that this version of the pipeline reads by."""
+
+_FIELDS = [field["name"] for field in json.loads(SCHEMA)["fields"]]
+
+
+def encoder(registry: str, topic: str) -> Callable[[Event], bytes]:
+    """What turns events into values: a zero byte, four bytes of the schema's id, and Avro. The first call registers the schema.
+
+    Parameters
+    ----------
+    registry
+        Its URL.
+    topic
+        Where the values go: the subject has its name.
+    """
+    serializer = AvroSerializer(
+        SchemaRegistryClient({"url": registry}), SCHEMA, lambda event, _: dict(zip(_FIELDS, event, strict=True))
+    )
+    context = SerializationContext(topic, MessageField.VALUE)
+
+    def encode(event: Event) -> bytes:
+        value: bytes = serializer(event, context)
+        return value
+
+    return encode
+
+
+def written_schemas(registry: str, topic: str) -> dict[int, str]:
+    """All schemas by which values of a topic may be written, by their ids."""
+    client = SchemaRegistryClient({"url": registry})
+    subject = f"{topic}-value"
+    found = (client.get_version(subject, version) for version in client.get_versions(subject))
+    return {version.schema_id: str(version.schema.schema_str) for version in found if version.schema_id is not None}

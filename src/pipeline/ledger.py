@@ -1,0 +1,62 @@
+"""The answers that the ledger of a sender gives, worked out without Kafka and Spark: what the tables must come to."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from pipeline.drivers import DRIVERS, Driver
+from pipeline.trucks import Event
+
+__all__ = ["Answers", "answers"]
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What the pipeline finds out.
+
+    Attributes
+    ----------
+    counts
+        Events and dangerous events, by the second in which a window starts and the driver.
+    dangerous
+        Driver and name of each dangerous event, by its correlation id; no name where the driver is unknown.
+    """
+
+    counts: dict[tuple[int, int], tuple[int, int]]
+    dangerous: dict[str, tuple[int, str | None]]
+
+    @property
+    def events(self) -> int:
+        """How many events were counted in all."""
+        return sum(events for events, _ in self.counts.values())
+
+    def lacks(self, other: Answers) -> int:
+        """How many events the other has and this one hasn't, window by window."""
+        return sum(max(0, events - self.counts.get(key, (0, 0))[0]) for key, (events, _) in other.counts.items())
+
+
+def answers(events: Iterable[Event], drivers: Iterable[Driver] = DRIVERS, window: int = 60) -> Answers:
+    """Answers for events, in whatever order. One that is there more than once counts once.
+
+    Parameters
+    ----------
+    events
+        Those of a ledger, or of several.
+    drivers
+        The table of drivers.
+    window
+        Seconds in a window.
+    """
+    names = {driver.id: f"{driver.first_name} {driver.last_name}" for driver in drivers}
+    counts: Counter[tuple[int, int]] = Counter()
+    alarms: Counter[tuple[int, int]] = Counter()
+    dangerous: dict[str, tuple[int, str | None]] = {}
+    for event in {event.correlation: event for event in events}.values():
+        key = (event.timestamp // 1000 // window * window, event.driver)
+        counts[key] += 1
+        if event.dangerous:
+            alarms[key] += 1
+            dangerous[event.correlation] = (event.driver, names.get(event.driver))
+    return Answers({key: (number, alarms[key]) for key, number in counts.items()}, dangerous)

@@ -1,0 +1,176 @@
+"""What a dashboard shows of a pipeline, looked up at one moment."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+import psycopg
+from confluent_kafka import KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
+from py4j.protocol import Py4JError
+
+from pipeline.app import Pipeline
+
+__all__ = ["Place", "Rate", "Reader", "Reading"]
+
+_TIMEOUT = 5.0
+
+_WORST = """
+SELECT driver, (SELECT max(first_name || ' ' || last_name) FROM {schema}.dangerous_driving AS d WHERE d.driver = c.driver),
+       sum(dangerous) AS dangerous, sum(events)
+FROM {schema}.driving AS c GROUP BY driver ORDER BY sum(dangerous) DESC, driver LIMIT 6
+"""
+
+_LATEST = "SELECT latitude, longitude, kind FROM {schema}.dangerous_driving ORDER BY stored DESC, correlation LIMIT 150"
+
+_LATENCY = """
+SELECT percentile_cont(ARRAY[0.5, 0.99]) WITHIN GROUP (ORDER BY extract(epoch FROM stored - sent))
+FROM (SELECT sent, stored FROM {schema}.dangerous_driving ORDER BY stored DESC LIMIT 300) AS recent
+"""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a dangerous event happened, and its kind."""
+
+    latitude: float
+    longitude: float
+    kind: str
+
+
+@dataclass(frozen=True)
+class Rate:
+    """What a micro-batch did: when it began (seconds since the epoch), and records per second that came and were processed."""
+
+    at: float
+    came: float
+    processed: float
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The figures.
+
+    Attributes
+    ----------
+    running
+        How many of the pipeline's streams run.
+    events, dangerous
+        How many are in the tables.
+    worst
+        Drivers with most dangerous events: name, dangerous events, all events.
+    places
+        The latest dangerous events, newest first.
+    rates
+        Of the latest micro-batches of the stream that counts.
+    latency
+        Median and 99th percentile of the seconds from a record in Kafka to its row, of the latest dangerous events.
+    state
+        Rows that the streams keep in their state.
+    lag
+        Records in the topic that the stream that counts has not taken in.
+    """
+
+    running: int = 0
+    events: int = 0
+    dangerous: int = 0
+    worst: tuple[tuple[str, int, int], ...] = ()
+    places: tuple[Place, ...] = ()
+    rates: tuple[Rate, ...] = ()
+    latency: tuple[float, float] | None = None
+    state: int = 0
+    lag: int = 0
+
+
+@dataclass
+class Reader:
+    """Looks a pipeline up, again and again. What can't be asked at a moment stays as it was.
+
+    Attributes
+    ----------
+    client
+        Settings of a Kafka client.
+    """
+
+    client: Mapping[str, Any]
+    _admin: AdminClient = field(init=False)
+    _last: Reading = field(default_factory=Reading)
+    _taken: int = 0
+
+    def __post_init__(self) -> None:
+        self._admin = AdminClient(dict(self.client))
+
+    def read(self, pipeline: Pipeline) -> Reading:
+        """What is so now."""
+        for look in (self._ask_tables, self._ask_streams, self._ask_kafka):
+            self._last = look(pipeline, self._last)
+        return self._last
+
+    def _ask_tables(self, pipeline: Pipeline, last: Reading) -> Reading:
+        try:
+            worst = pipeline.tables.ask(_WORST)
+            [(events, dangerous)] = pipeline.tables.ask("SELECT sum(events), sum(dangerous) FROM {schema}.driving")
+            places = pipeline.tables.ask(_LATEST)
+            [(latency,)] = pipeline.tables.ask(_LATENCY)
+        except psycopg.Error:  # it is down, or has no tables yet
+            return last
+        return replace(
+            last,
+            events=int(events or 0),
+            dangerous=int(dangerous or 0),
+            worst=tuple((name or f"driver {driver}", int(bad), int(total)) for driver, name, bad, total in worst),
+            places=tuple(Place(*row) for row in places),
+            latency=tuple(latency) if latency else None,
+        )
+
+    def _ask_streams(self, pipeline: Pipeline, last: Reading) -> Reading:
+        queries = pipeline.queries
+        if not queries:
+            return last
+        try:
+            running = sum(query.isActive for query in queries.values())
+            latest = [query.lastProgress for query in queries.values()]
+            counting = queries["counts"].recentProgress
+        except (Py4JError, OSError):  # Spark is gone
+            return replace(last, running=0)
+        if counting:
+            self._taken = _sum_of(counting[-1]["sources"][0]["endOffset"])
+        return replace(
+            last,
+            running=running,
+            state=sum(part["numRowsTotal"] for progress in latest if progress for part in progress["stateOperators"]),
+            rates=_merged(last.rates, tuple(_rate(progress) for progress in counting)),
+        )
+
+    def _ask_kafka(self, pipeline: Pipeline, last: Reading) -> Reading:
+        topic = pipeline.settings.positions
+        try:
+            partitions = self._admin.list_topics(topic, _TIMEOUT).topics[topic].partitions
+            latest: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call] # the client's own lack of types
+            wanted = {TopicPartition(topic, number): latest for number in partitions}
+            asked = self._admin.list_offsets(wanted, request_timeout=_TIMEOUT)
+            end = sum(future.result().offset for future in asked.values())
+        except KafkaException:
+            return last
+        return replace(last, lag=max(0, end - self._taken))
+
+
+def _sum_of(offsets: str | Mapping[str, Any]) -> int:
+    topics = json.loads(offsets) if isinstance(offsets, str) else offsets
+    return sum(offset for partitions in topics.values() for offset in partitions.values())
+
+
+def _rate(progress: Any) -> Rate:
+    at = datetime.fromisoformat(progress["timestamp"]).timestamp()
+    rows, seconds = progress["numInputRows"], progress["durationMs"]["triggerExecution"] / 1000
+    came = progress["inputRowsPerSecond"]  # none for the first batch
+    return Rate(at, came if came == came else 0.0, rows / max(seconds, 0.001))
+
+
+def _merged(earlier: tuple[Rate, ...], later: tuple[Rate, ...]) -> tuple[Rate, ...]:
+    by_time = {rate.at: rate for rate in (*earlier, *later)}
+    return tuple(by_time[at] for at in sorted(by_time))[-60:]

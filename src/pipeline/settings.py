@@ -1,0 +1,62 @@
+"""Where the pipeline reads and writes, and how patient it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = ["Settings"]
+
+# Spark asks the leader of each partition where it ends. Its Kafka client goes on asking a leader that died until this time is
+# over, 60 s by default; then Spark asks anew.
+_IMPATIENT = {"kafka.request.timeout.ms": "5000", "kafka.default.api.timeout.ms": "6000", "fetchOffset.numRetries": "10"}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a pipeline needs to know.
+
+    Attributes
+    ----------
+    kafka
+        Options of Spark's Kafka source and sink: ``kafka.bootstrap.servers``, and any other client setting with ``kafka.`` in
+        front.
+    registry
+        URL of the schema registry.
+    database
+        URL of PostgreSQL. It may hold a password, so it isn't shown.
+    checkpoint
+        A folder for offsets and state, which outlives the process. The streams of a pipeline have folders of their own in it.
+    schema
+        The schema in the database that holds the tables. Another one is another version of the answers.
+    positions, drivers
+        Topics to read.
+    dangerous, dead_letters
+        Topics to write.
+    patience
+        How late an event may come and still count: the watermark's delay.
+    window
+        The length of the windows in which events are counted.
+    trigger
+        How often a micro-batch starts.
+    most
+        How many records a micro-batch reads at most.
+    """
+
+    kafka: dict[str, str]
+    registry: str
+    database: str = field(repr=False)
+    checkpoint: str
+    schema: str = "live"
+    positions: str = "truck_position"
+    drivers: str = "driver"
+    dangerous: str = "dangerous_driving_and_driver_s"
+    dead_letters: str = "truck_position_dead"
+    patience: str = "5 minutes"
+    window: str = "1 minute"
+    trigger: str = "1 second"
+    most: int = 50_000
+
+    def source(self, topic: str) -> dict[str, Any]:
+        """Options that read a topic from its beginning, by a batch or, without a checkpoint, by a stream."""
+        return {**_IMPATIENT, **self.kafka, "subscribe": topic, "startingOffsets": "earliest"}

@@ -1,0 +1,88 @@
+"""What becomes of records: functions from a DataFrame to a DataFrame. Streams and batches share them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as f
+from pyspark.sql.avro.functions import from_avro
+
+from pipeline.events import SCHEMA
+from pipeline.trucks import NORMAL
+
+__all__ = ["dangerous", "dead_letters", "decoded", "events", "latest_drivers", "once", "per_window"]
+
+_HEADER = 5  # bytes: a zero, and the schema's id
+
+_DRIVER = "id INT, first_name STRING, last_name STRING, available BOOLEAN"
+
+
+def decoded(records: DataFrame, schemas: Mapping[int, str]) -> DataFrame:
+    """Kafka's records with the `event` that each holds, or with the `problem`, which is null where there is none.
+
+    Parameters
+    ----------
+    records
+        As Spark's Kafka source gives them.
+    schemas
+        By which schemas values may be written, by the registry's ids. They are read by this version's own.
+    """
+    written_by = f.conv(f.hex(f.substring("value", 2, 4)), 16, 10).cast("long")
+    event: Column = f.lit(None)
+    for number, schema in schemas.items():
+        avro = f.expr(f"substring(value, {_HEADER + 1})")
+        read = from_avro(avro, schema, {"mode": "PERMISSIVE", "avroSchema": SCHEMA})
+        event = f.when(written_by == number, read).otherwise(event)
+    framed = (f.length("value") > _HEADER) & (f.hex(f.substring("value", 1, 1)) == "00")
+    problem = (
+        f.when(f.coalesce(~framed, f.lit(True)), "no header of a schema")
+        .when(~written_by.isin(*schemas), "a schema that the registry doesn't know for this topic")
+        .when(f.col("event.correlationId").isNull(), "the value doesn't fit its schema")
+    )
+    return records.withColumn("event", f.when(framed, event)).withColumn("problem", problem)
+
+
+def events(decoded: DataFrame) -> DataFrame:
+    """The events, with the `time` when each happened and the time `sent` of its record."""
+    good = decoded.where("problem IS NULL").select("event.*", f.col("timestamp").alias("sent"))
+    return good.withColumn("time", f.timestamp_millis("timestamp")).drop("timestamp")
+
+
+def dead_letters(decoded: DataFrame) -> DataFrame:
+    """The other records for a topic of their own: unchanged, with headers that say what is wrong and where they were."""
+    header = f.array(*[
+        f.struct(f.lit(name).alias("key"), f.col(column).cast("string").cast("binary").alias("value"))
+        for name, column in {"problem": "problem", "topic": "topic", "partition": "partition", "offset": "offset"}.items()
+    ])  # fmt: skip
+    return decoded.where("problem IS NOT NULL").select("key", "value", header.alias("headers"))
+
+
+def once(events: DataFrame, patience: str) -> DataFrame:
+    """Each event once, however often it was sent.
+
+    A stream remembers the ids of events until the watermark has passed them. An event that is later than that is dropped.
+    """
+    return events.withWatermark("time", patience).dropDuplicates(["correlationId", "time"])
+
+
+def latest_drivers(records: DataFrame) -> DataFrame:
+    """The table of drivers: the last row of each key. One whose last record is a tombstone isn't in it."""
+    last = records.groupBy("key").agg(f.max_by("value", "offset").alias("value"))
+    row = f.from_json(f.col("value").cast("string"), _DRIVER)
+    return last.where("value IS NOT NULL").select(row.alias("driver")).select("driver.*")
+
+
+def dangerous(events: DataFrame, drivers: DataFrame) -> DataFrame:
+    """Events of any kind but ``Normal``, with the names of their drivers; without names where the driver is unknown."""
+    named = drivers.select(f.col("id").alias("driverId"), "first_name", "last_name")
+    return events.where(f.col("eventType") != NORMAL).join(f.broadcast(named), "driverId", "left")
+
+
+def per_window(events: DataFrame, window: str) -> DataFrame:
+    """How many events, and how many dangerous ones, each driver had in each window."""
+    counts = events.groupBy(f.window("time", window), "driverId").agg(
+        f.count("*").alias("events"),
+        f.count_if(f.col("eventType") != NORMAL).alias("dangerous"),
+    )
+    return counts.select(f.col("window.start").alias("starts"), "driverId", "events", "dangerous")

@@ -1,0 +1,118 @@
+"""The truck pipeline on Spark: what its functions make of records, and that streams, a batch and the ledger agree.
+
+Chapter 11 runs it with a registry, and kills Spark and a broker; here the registry's answer is given.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import fastavro
+import pytest
+from pyspark.sql import Row, SparkSession
+
+from kafkalab import Cluster, spark_session
+from kafkalab.spark import kafka_options
+from pipeline import DRIVERS, Event, Pipeline, Settings, Trucks, answers, send_drivers, transform
+from pipeline.__main__ import main
+from pipeline.events import SCHEMA
+from support import create, put
+
+pytestmark = pytest.mark.cluster
+
+FIELDS = [field["name"] for field in json.loads(SCHEMA)["fields"]]
+OLDER = json.loads(SCHEMA) | {"fields": [{"name": "driverAge", "type": "int"}, *json.loads(SCHEMA)["fields"]]}
+SCHEMAS = {7: SCHEMA, 9: json.dumps(OLDER)}
+EVENT = Event(1_506_974_405_000, 103, 21, 1927624662, "Overspeed", 41.7, -90.6, "103-1")
+
+
+@pytest.fixture(scope="module")
+def spark(cluster: Cluster) -> Iterator[SparkSession]:
+    yield spark_session(cluster)
+    spark_session().stop()
+
+
+def framed(event: Event, schema: int = 7, **more: object) -> bytes:
+    """An event as a client of the registry writes it."""
+    payload = io.BytesIO()
+    fields = dict(zip(FIELDS, event, strict=True)) | more
+    fastavro.schemaless_writer(payload, fastavro.parse_schema(json.loads(SCHEMAS[schema])), fields)
+    return b"\0" + schema.to_bytes(4, "big") + payload.getvalue()
+
+
+def decoded(spark: SparkSession, *values: bytes | None) -> list[Row]:
+    records = spark.createDataFrame([(value,) for value in values], "value BINARY")
+    return transform.decoded(records, SCHEMAS).collect()
+
+
+def test_events_are_read_whichever_schema_wrote_them(spark: SparkSession) -> None:
+    rows = decoded(spark, framed(EVENT), framed(EVENT, 9, driverAge=33))
+    assert [(tuple(row.event), row.problem) for row in rows] == [(tuple(EVENT), None)] * 2
+
+
+def test_what_is_wrong_with_malformed_values(spark: SparkSession) -> None:
+    good = framed(EVENT)
+    unframed = decoded(spark, None, b"", b"\0\0", b"18,28,Normal", good[4:])
+    assert {row.problem for row in unframed} == {"no header of a schema"}
+    [unknown, cut] = decoded(spark, b"\0\0\0\0\x08" + good[5:], good[:-8])
+    assert unknown.problem == "a schema that the registry doesn't know for this topic"
+    assert cut.problem == "the value doesn't fit its schema"
+
+
+def test_the_last_row_of_each_driver_counts(spark: SparkSession) -> None:
+    rows = [("10", 0, "Ada"), ("11", 1, "Bela"), ("10", 2, "Anna"), ("11", 3, None)]
+    values = [(key, number, name and json.dumps({"id": int(key), "first_name": name})) for key, number, name in rows]
+    records = spark.createDataFrame(values, "key STRING, offset LONG, value STRING")
+    assert [(row.id, row.first_name) for row in transform.latest_drivers(records).collect()] == [(10, "Anna")]
+
+
+def test_streams_a_batch_and_the_ledger_agree(
+    spark: SparkSession, cluster: Cluster, postgresql_server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pipeline.app.written_schemas", lambda *_: SCHEMAS)
+    schemas = [f"pipeline_{uuid.uuid4().hex[:8]}" for _ in range(2)]
+    settings = Settings(
+        kafka_options(cluster), "none", postgresql_server, str(tmp_path / "point"), schemas[0], trigger="0 seconds"
+    )
+    for topic in (settings.positions, settings.drivers, settings.dangerous, settings.dead_letters):
+        create(cluster, topic, 2)
+    send_drivers(cluster.client_config())
+    reports = Trucks(malformed=0.05).reports(400)
+    events = {report.event.correlation: report.event for report in reports if report.event}
+
+    def send(some: list) -> None:
+        put(cluster, settings.positions, [(str(r.driver), framed(r.event) if r.event else r.malformed, -1) for r in some])
+
+    send(reports[:300])
+    pipeline = Pipeline(spark, settings).start()
+    pipeline.catch_up()
+    pipeline.stop()
+    send(reports[300:])
+    again = Pipeline(spark, settings).start()  # goes on from the checkpoint
+    again.catch_up()
+    again.stop()
+    wanted = answers(events.values(), DRIVERS)
+    assert again.tables.answers() == wanted
+
+    client = cluster.client_config()["bootstrap.servers"]
+    monkeypatch.setenv("PIPELINE_DATABASE", postgresql_server)
+    places = ["--registry", "none", "--checkpoint", str(tmp_path / "unused"), "--schema", schemas[1]]
+    main(["--bootstrap-servers", client, *places, "--batch"])
+    batch = Pipeline(spark, Settings(settings.kafka, "none", postgresql_server, "", schemas[1]))
+    assert batch.tables.answers() == wanted
+
+    def records(topic: str) -> list[Row]:
+        source = spark.read.format("kafka").options(**settings.source(topic), includeHeaders=True)
+        return source.load().collect()
+
+    assert sorted(row.key.decode() for row in records(settings.dangerous)) == sorted(wanted.dangerous)
+    dead = records(settings.dead_letters)
+    assert len(dead) == sum(report.event is None for report in reports) > 0
+    headers = {header.key: header.value.decode() for header in dead[0].headers}
+    assert headers["topic"] == settings.positions and headers["problem"] and headers.keys() >= {"partition", "offset"}
+    for schema in schemas:
+        Pipeline(spark, Settings(settings.kafka, "none", postgresql_server, "", schema)).tables.drop()

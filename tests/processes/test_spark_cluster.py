@@ -1,0 +1,89 @@
+"""`SparkCluster`: two workers compute together, one may be killed, strangers are kept out, and nothing stays behind."""
+
+from __future__ import annotations
+
+import os
+import urllib.request
+from collections.abc import Iterator
+
+import psutil
+import pytest
+from pyspark.sql import functions as f
+
+from kafkalab import SparkCluster, spark_session, wait_until
+from kafkalab.cluster.ports import HOST
+from kafkalab.errors import NotEnoughResources, SparkFailed
+from kafkalab.paths import runs_dir
+
+pytestmark = pytest.mark.cluster
+
+NUMBERS = 1_000_000
+SUM = NUMBERS * (NUMBERS - 1) // 2
+
+
+@pytest.fixture(scope="module")
+def workers() -> Iterator[SparkCluster]:
+    with SparkCluster(2) as spark_cluster:
+        yield spark_cluster
+        spark_session().stop()
+
+
+def executors() -> set[str]:
+    """Folders of the executors that Python functions run on."""
+    where = f.udf(lambda _: os.environ["SPARK_EXECUTOR_DIRS"], "string")
+    return {row.where for row in spark_session().range(0, 8, 1, 4).select(where("id").alias("where")).collect()}
+
+
+def total() -> int:
+    return spark_session().range(0, NUMBERS, 1, 4).selectExpr("sum(id) AS total").first().total
+
+
+def test_two_executors_compute_and_one_may_be_killed(workers: SparkCluster) -> None:
+    session = spark_session(master=workers)
+    assert session is spark_session() and session.sparkContext.master == workers.url
+    assert len(executors()) == 2 and total() == SUM
+    left = workers.workers[:]
+    workers.kill_worker(0)
+    assert total() == SUM
+    wait_until(lambda: len(workers.workers) == 1, 30, "the master to miss the worker")
+    with pytest.raises(SparkFailed, match="worker 0 can't be killed"):
+        workers.kill_worker(0)
+    workers.restart_worker(0)
+    assert len(workers.workers) == 2 and set(workers.workers) != set(left)
+    wait_until(lambda: len(executors()) == 2, 60, "an executor on the worker that was started again")
+
+
+def test_it_listens_on_loopback_only(workers: SparkCluster) -> None:
+    own = [process for process in psutil.Process().children(recursive=True) if process.name() == "java"]
+    listening = [c.laddr.ip for process in own for c in process.net_connections() if c.status == "LISTEN"]
+    assert listening and {ip.removeprefix("::ffff:") for ip in listening} == {HOST}
+
+
+def test_a_session_runs_in_one_place(workers: SparkCluster) -> None:
+    other = SparkCluster(1)
+    with pytest.raises(SparkFailed, match="not running"):
+        spark_session(master=other)
+    other._run, other._port = workers._run, 1  # as if it ran elsewhere
+    with pytest.raises(SparkFailed, match="there is a session already"):
+        spark_session(master=other)
+
+
+def test_what_cannot_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ValueError, match="at least one worker"):
+        SparkCluster(0)
+    with pytest.raises(SparkFailed, match="call start"):
+        SparkCluster().kill_worker(0)
+    monkeypatch.setattr("kafkalab.cluster.resources.available_memory", lambda: 500 << 20)
+    before = set(runs_dir().glob("spark-cluster-*"))
+    with pytest.raises(NotEnoughResources, match="a Spark cluster of 2 workers needs about"):
+        SparkCluster(2).start()
+    assert set(runs_dir().glob("spark-cluster-*")) == before
+
+
+def test_its_secret_is_no_ones_to_read(workers: SparkCluster) -> None:
+    [settings] = [path for path in runs_dir().glob("spark-cluster-*/spark.properties") if workers.secret in path.read_text()]
+    assert settings.stat().st_mode & 0o077 == 0
+    for process in psutil.Process().children(recursive=True):
+        assert not any(workers.secret in argument for argument in process.cmdline())
+    with urllib.request.urlopen(f"http://{HOST}:{workers._page}/json/") as page:
+        assert workers.secret not in page.read().decode()
