@@ -12,10 +12,11 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from contiguous import Contiguous
 from important_first import read_important_first
 from partition_readers import PartitionReader, readers
@@ -354,7 +355,14 @@ def test_five_threads_share_three_partitions_and_tell_what_ended_them(cluster: C
 def test_two_readers_of_one_partition_by_hand_both_read_all_of_it(cluster: Cluster, prices: str) -> None:
     settings = cluster.client_config(group_id="twins", enable_auto_commit=False, auto_offset_reset="earliest")
     read: list[list[int]] = [[], []]
-    twins = [PartitionReader(settings, prices, 0, lambda r, offsets=offsets: offsets.append(r.offset())) for offsets in read]
+    both_began = threading.Barrier(2)  # the first to commit would have the other begin there
+
+    def note(record: Message, offsets: list[int]) -> None:
+        if not offsets:
+            both_began.wait(60)
+        offsets.append(record.offset())
+
+    twins = [PartitionReader(settings, prices, 0, partial(note, offsets=offsets)) for offsets in read]
     for twin in twins:
         twin.start()
     wait_until(lambda: all(len(offsets) >= 300 for offsets in read), 20, "both to read all of it")

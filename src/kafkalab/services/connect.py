@@ -401,7 +401,9 @@ class ConnectCluster:
     def worker_settings(self) -> dict[str, str]:
         """What all workers are told."""
         up = len(self._cluster.describe(groups=False).brokers_up)
-        copies = {f"{what}.storage.replication.factor": str(min(_WANTED_COPIES, up)) for what in _COPIES}
+        # Of all brokers, not of those that are up: a worker may start while some are down.
+        brokers = sum(bool(node.address) for node in self._cluster.describe(groups=False).brokers.values())
+        copies = {f"{what}.storage.replication.factor": str(min(_WANTED_COPIES, brokers)) for what in _COPIES}
         where = {"bootstrap.servers": self._cluster.bootstrap_servers, "plugin.path": str(self.plugins)}
         return {**where, **_SETTINGS, **copies, **self._settings}
 
