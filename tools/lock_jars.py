@@ -66,6 +66,10 @@ GROUPS: dict[str, dict[str, list[str]]] = {
     "mqtt-client": {
         "org.eclipse.paho:org.eclipse.paho.client.mqttv3:1.2.5": [],
     },
+    # A driver for PostgreSQL; what else it names are annotations for a checker of types.
+    "jdbc": {
+        "org.postgresql:postgresql:42.7.8": ["org.checkerframework:checker-qual"],
+    },
     "kdc": {
         "org.apache.hadoop:hadoop-minikdc:3.5.0": [],
     },

@@ -8,6 +8,7 @@ _EXPORTS = {
     "Cluster": "kafkalab.cluster",
     "ClusterMap": "kafkalab.widgets",
     "ConnectCluster": "kafkalab.services",
+    "ConnectStatus": "kafkalab.widgets",
     "ConsoleConsumer": "kafkalab.workers",
     "ConsoleProducer": "kafkalab.workers",
     "ConsoleShareConsumer": "kafkalab.workers",

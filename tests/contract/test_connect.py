@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import re
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
 import paho.mqtt.client as mqtt
 import psutil
+import psycopg
 import pytest
+from confluent_kafka import Producer
 
 from connect_support import TEXT, ask
 from kafkalab import Cluster, wait_until
 from kafkalab.checks import CheckContext
-from kafkalab.cluster.ports import reserve_port
-from kafkalab.errors import ConnectFailed, JavaError
-from kafkalab.services import ConnectCluster, MqttBroker
+from kafkalab.cluster.ports import HOST, reserve_port
+from kafkalab.errors import ConnectFailed, JavaError, PortInUse
+from kafkalab.services import ConnectCluster, MqttBroker, PostgreSQL
 from kafkalab.services.connect import ConnectWorker
-from support import in_a_fork, own_runs
+from support import create, in_a_fork, own_runs
 
 SOURCE, SINK = (f"org.apache.kafka.connect.file.FileStream{kind}Connector" for kind in ("Source", "Sink"))
+JSON = "org.apache.kafka.connect.json.JsonConverter"
 BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"
 SAME = """
 package course;
@@ -45,6 +50,7 @@ def connect(cluster: Cluster) -> Iterator[ConnectCluster]:
     connect = ConnectCluster(cluster, workers=2)
     connect.add_plugin("debezium-postgres")
     connect.add_plugin("mqtt-source")
+    connect.add_plugin("jdbc")
     connect.compile_plugin(SAME)
     with connect:
         yield connect
@@ -146,6 +152,134 @@ def test_an_mqtt_broker_that_is_not_there_fails_the_task(connect: ConnectCluster
     ask(connect, "DELETE", "/connectors/deaf")
 
 
+@pytest.fixture(scope="module")
+def database() -> Iterator[PostgreSQL]:
+    with PostgreSQL() as server:
+        yield server
+
+
+def tell(server: PostgreSQL, *statements: str) -> list[tuple[object, ...]]:
+    """Have the database do this; what it answers to the last statement."""
+    with psycopg.connect(server.url) as connection:
+        for statement in statements:
+            cursor = connection.execute(statement)
+        return cursor.fetchall() if cursor.description else []
+
+
+def on(server: PostgreSQL) -> dict[str, object]:
+    """Settings of both JDBC connectors."""
+    where = f"jdbc:postgresql://{server.host}:{server.port}/{server.database}"
+    login = {"connection_url": where, "connection_user": server.user, "connection_password": server.password}
+    return login | {"value_converter": JSON, "value_converter_schemas_enable": False}
+
+
+def wait_for_ids(cluster: Cluster, topic: str, ids: list[int]) -> None:
+    def found() -> list[int]:
+        if topic not in cluster.describe(groups=False).topics:
+            return []
+        return [json.loads(value)["id"] for value in CheckContext(cluster).values(topic)]
+
+    wait_until(lambda: found() == ids, 60, f"{len(ids)} rows in {topic}", last_seen=found, interval=0.3)
+
+
+def wait_for_failure(connect: ConnectCluster, name: str, reason: str) -> None:
+    with pytest.raises(ConnectFailed, match=reason):
+        wait_until(lambda: connect.wait_until_running(name), 60, f"{name} to fail")
+
+
+def test_the_jdbc_source_sends_each_row_while_database_and_columns_come_and_go(
+    cluster: Cluster, connect: ConnectCluster, database: PostgreSQL
+) -> None:
+    tell(database, "DROP TABLE IF EXISTS car", "CREATE TABLE car (id INT, at TIMESTAMPTZ, speed REAL)",
+         "INSERT INTO car SELECT n, '2026-01-01', n FROM generate_series(1, 25) n")  # fmt: skip
+    database.kill()
+    put(connect, "cars", connector_class="JdbcSourceConnector", table="car", topic_prefix="all-", batch_max_rows=10,
+        timestamp_column_name="at", incrementing_column_name="id", poll_interval_ms=200, **on(database))  # fmt: skip
+    logs = "no database answers at jdbc:postgresql://"
+    wait_until(lambda: any(logs in worker.log for worker in connect.workers), 60, "the connector to miss the database")
+    database.start()
+    wait_for_ids(cluster, "all-car", [*range(1, 26)])
+    assert json.loads(CheckContext(cluster).values("all-car")[0]) == {"id": 1, "at": "2026-01-01T00:00:00Z", "speed": 1.0}
+
+    database.kill()
+    database.start()
+    tell(database, "ALTER TABLE car ADD COLUMN colour TEXT", "INSERT INTO car VALUES (26, '2026-01-02', 1, 'red')")
+    wait_for_ids(cluster, "all-car", [*range(1, 27)])
+    assert json.loads(CheckContext(cluster).values("all-car")[-1])["colour"] == "red"
+
+    tell(database, "ALTER TABLE car RENAME COLUMN at TO since", "INSERT INTO car VALUES (27, '2026-01-03')")
+    wait_for_failure(connect, "cars", 'the database refused: ERROR: column "at" does not exist')
+    tell(database, "ALTER TABLE car RENAME COLUMN since TO at")
+    ask(connect, "POST", "/connectors/cars/restart?includeTasks=true")
+    wait_for_ids(cluster, "all-car", [*range(1, 28)])
+    ask(connect, "DELETE", "/connectors/cars")
+
+
+def test_the_jdbc_sink_leaves_the_table_right(cluster: Cluster, connect: ConnectCluster, database: PostgreSQL) -> None:
+    tell(database, "DROP TABLE IF EXISTS copy", "CREATE TABLE copy (id INT PRIMARY KEY, at TIMESTAMPTZ, name TEXT)")
+    create(cluster, "copy", 1, 1)
+
+    def send(number: int, **row: object) -> None:
+        value = json.dumps({"id": number, **row}) if row else None
+        with Producer(cluster.client_config()) as producer:
+            producer.produce("copy", value, str(number))
+
+    def wait_for_rows(*rows: tuple[int, str]) -> None:
+        def copied() -> list[tuple[object, ...]]:
+            return tell(database, "SELECT id, name FROM copy ORDER BY id")
+
+        wait_until(lambda: copied() == [*rows], 60, "the rows", last_seen=copied)
+
+    sink = {"connector_class": "JdbcSinkConnector", "topics": "copy", "delete_enabled": True, **on(database)}
+    send(1, name="one", at="2026-01-01T00:00:00.123456Z")
+    send(2, name="two")
+    put(connect, "rows", **sink)
+    wait_for_rows((1, "one"), (2, "two"))
+    send(1, name="uno")
+    wait_for_failure(connect, "rows", "the database refused: ERROR: duplicate key value")
+    put(connect, "rows", **sink, insert_mode="upsert")
+    wait_for_rows((1, "uno"), (2, "two"))
+
+    database.kill()
+    send(2)
+    database.start()
+    wait_for_rows((1, "uno"))
+    send(3, name="three", phone="555")
+    wait_for_failure(connect, "rows", 'column "phone" of relation "copy" does not exist')
+    tell(database, "ALTER TABLE copy ADD COLUMN phone TEXT")
+    ask(connect, "POST", "/connectors/rows/restart?includeTasks=true")
+    wait_for_rows((1, "uno"), (3, "three"))
+    ask(connect, "DELETE", "/connectors/rows")
+
+
+def test_settings_of_the_jdbc_connectors_are_checked_field_by_field(connect: ConnectCluster) -> None:
+    for kind, wrong, missing in (
+        ("Source", {"connection.url": "jdbc:mysql://x", "poll.interval.ms": 0, "table": ""}, "topic.prefix"),
+        ("Sink", {"connection.user": "", "insert.mode": "update", "delete.enabled": "perhaps"}, "connection.url"),
+    ):
+        config = wrong | {"connector.class": f"Jdbc{kind}Connector", "name": "wrong", "topics": "x"}
+        told = ask(connect, "PUT", f"/connector-plugins/Jdbc{kind}Connector/config/validate", config)
+        assert {*wrong, missing} <= {field["value"]["name"] for field in told["configs"] if field["value"]["errors"]}
+
+
+def test_a_worker_whose_port_is_taken_says_so_and_leaves_the_others(connect: ConnectCluster) -> None:
+    worker, other = connect.workers
+    worker.kill()
+    port = int(worker.url.rpartition(":")[2])
+    with socket.create_server((HOST, port)):
+        with pytest.raises(PortInUse, match=f"worker 0 ended by itself: another program has taken its port, {port}"):
+            worker.start()
+    assert other.alive
+    worker.start()
+
+
+def test_a_connector_class_that_no_worker_has_is_named(connect: ConnectCluster) -> None:
+    with pytest.raises(
+        AssertionError, match="Failed to find any class that implements Connector and which name matches Nobody"
+    ):
+        put(connect, "nobody", connector_class="Nobody")
+
+
 def test_workers_listen_on_loopback_only(connect: ConnectCluster) -> None:
     for worker in connect.workers:
         assert worker.pid is not None
@@ -161,7 +295,7 @@ def test_it_knows_the_connectors_in_its_folder(connect: ConnectCluster) -> None:
 
 def test_a_plugin_that_is_not_to_be_had_is_named(connect: ConnectCluster) -> None:
     before = set(connect.plugins.iterdir())
-    with pytest.raises(ValueError, match="there is no plug-in 'debezium' here; there are debezium-postgres, mqtt-source"):
+    with pytest.raises(ValueError, match="there is no plug-in 'debezium' here; there are debezium-postgres, jdbc, mqtt-source"):
         connect.add_plugin("debezium")  # type: ignore[arg-type]
     with pytest.raises(JavaError, match=r"Same doesn't compile:\n-+\n1\. ERROR in Same\.java"):
         connect.compile_plugin(SAME.replace("return record", "return records"))

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+import kafkalab.services.connect as connect_module
 import kafkalab.services.java_process as process_module
 import kafkalab.services.mirror as mirror_module
 import kafkalab.services.postgresql as postgresql_module
 from kafkalab import SchemaRegistry
-from kafkalab.errors import DatabaseFailed
+from kafkalab.errors import ConnectFailed, DatabaseFailed
 from kafkalab.lifeline import Run
 from kafkalab.services import ConnectCluster, MirrorMaker, MqttBroker, PostgreSQL
 
@@ -79,3 +81,56 @@ def test_root_is_told_what_postgresql_needs(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(postgresql_module.shutil, "which", lambda _: None)
     with pytest.raises(DatabaseFailed, match="doesn't run as root, and setpriv .* is not here: work as another user"):
         postgresql_module._unprivileged()
+
+
+class FakeCluster:
+    """Keeps what it is to call when it stops."""
+
+    def __init__(self) -> None:
+        self.callbacks: list[Callable[[], None]] = []
+
+    def on_stop(self, callback: Callable[[], None]) -> None:
+        self.callbacks.append(callback)
+
+
+def test_a_worker_that_cannot_be_added_leaves_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    class FakeWorker:
+        discarded = 0
+
+        def __init__(self, *_: object) -> None:
+            pass
+
+        def start(self) -> None:
+            raise ConnectFailed("it ended")
+
+        def stop(self) -> None:
+            pass
+
+        def discard(self) -> None:
+            FakeWorker.discarded += 1
+
+    monkeypatch.setattr(connect_module, "ConnectWorker", FakeWorker)
+    monkeypatch.setattr(connect_module, "connect_plugins", lambda _: [])
+    connect = ConnectCluster(FakeCluster())  # type: ignore[arg-type]
+    with pytest.raises(ConnectFailed, match="there are no Connect workers yet"):
+        connect.add_worker()
+    there = connect._workers = [FakeWorker()]  # type: ignore[list-item]
+    with pytest.raises(ConnectFailed, match="it ended"):
+        connect.add_worker()
+    assert connect.workers == tuple(there) and FakeWorker.discarded == 1
+    connect.stop()
+
+
+def test_connect_asks_its_cluster_once_to_be_told_of_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connect_module, "connect_plugins", lambda _: [])
+    cluster = FakeCluster()
+    connect = ConnectCluster(cluster)  # type: ignore[arg-type]
+    for _ in range(2):
+        assert connect.plugins.is_dir()
+        connect.stop()
+    [ends] = cluster.callbacks
+    folder = connect.plugins
+    ends()
+    assert not folder.exists()
+    assert connect.plugins.is_dir() and len(cluster.callbacks) == 2  # the cluster has forgotten the first one
+    connect.stop()

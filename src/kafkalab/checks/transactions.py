@@ -55,9 +55,15 @@ def transactions(ctx: CheckContext, topic: str) -> list[Transaction]:
     They get a few seconds to end, because a coordinator answers a commit before it writes the markers.
     """
     existing(ctx, topic)
+    found: list[Transaction] = []
+
+    def all_ended() -> bool:
+        found[:] = _transactions(ctx, topic)
+        return all(transaction.end for transaction in found)
+
     with suppress(WaitTimeout):  # one is open
-        wait_until(lambda: all(t.end for t in _transactions(ctx, topic)), _MARKER_SECONDS, "markers", interval=0.2)
-    return _transactions(ctx, topic)
+        wait_until(all_ended, _MARKER_SECONDS, "markers", interval=0.2)
+    return found
 
 
 def _transactions(ctx: CheckContext, topic: str) -> list[Transaction]:

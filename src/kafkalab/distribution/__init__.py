@@ -14,7 +14,16 @@ from kafkalab.distribution.archive import (
 )
 from kafkalab.distribution.commands import keep_all_output
 from kafkalab.distribution.gssapi import gssapi_support
-from kafkalab.distribution.jars import KAFKA_VERSION, KAFKA_VERSIONS, Jar, ensure_jars, faulty_jars, jars_dir, locked_jars
+from kafkalab.distribution.jars import (
+    KAFKA_VERSION,
+    KAFKA_VERSIONS,
+    Jar,
+    ensure_jars,
+    faulty_jars,
+    jars_dir,
+    lock_digest,
+    locked_jars,
+)
 from kafkalab.distribution.java import java_command, java_home, java_version, spark_java_command
 from kafkalab.distribution.shared import Report, announce, environment_dir, made_by_one, sweep
 from kafkalab.distribution.storage import format_log_dir, random_uuid
@@ -48,6 +57,7 @@ __all__ = [
     "java_version",
     "kafka_archive",
     "keep_all_output",
+    "lock_digest",
     "locked_jars",
     "made_by_one",
     "put_tools_on_path",

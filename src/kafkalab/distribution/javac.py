@@ -6,6 +6,7 @@ import re
 import subprocess
 import tempfile
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from kafkalab.distribution.jars import ensure_jars
@@ -14,7 +15,7 @@ from kafkalab.distribution.shared import Report
 from kafkalab.distribution.tools import JVM_OPTIONS
 from kafkalab.errors import JavaError
 
-__all__ = ["compile_service"]
+__all__ = ["compile_jar", "compile_service"]
 
 _MAIN = "org.eclipse.jdt.internal.compiler.batch.Main"
 _PACKAGE = re.compile(r"^\s*package\s+([\w.]+)\s*;", re.MULTILINE)
@@ -54,21 +55,57 @@ def compile_service(source: str, service: str, classes: str, folder: Path, repor
         raise JavaError("the source has no `public class`, which the jar would be named after")
     package = _PACKAGE.search(source)
     name = f"{package[1]}.{named[1]}" if package else named[1]
+    return compile_jar({named[1]: source}, {name: service}, classes, folder / f"{named[1]}.jar", report)
+
+
+def compile_jar(
+    sources: Mapping[str, str], services: Mapping[str, str], classes: str, jar: Path, report: Report | None = None
+) -> Path:
+    """Compile classes into a jar that registers some of them as providers of services.
+
+    Parameters
+    ----------
+    sources
+        Of each class, in Java 17, by its simple name.
+    services
+        What a class implements, by the class's full name: Java's `ServiceLoader` finds it under that.
+    classes
+        Class path for the compiler.
+    jar
+        Appears in one step.
+    report
+        Told of progress when the compiler is downloaded.
+
+    Returns
+    -------
+    Path
+        The jar.
+
+    Raises
+    ------
+    JavaError
+        When they don't compile; with what the compiler says.
+    DownloadError, HashMismatch
+        When the compiler isn't in the cache and cannot be downloaded, or is not what was locked.
+    """
     [compiler] = ensure_jars("ecj", report)
     with tempfile.TemporaryDirectory() as scratch:
-        file, compiled = Path(scratch, f"{named[1]}.java"), Path(scratch, "classes")
-        file.write_text(source, encoding="utf-8")
+        compiled = Path(scratch, "classes")
+        files = [Path(scratch, f"{name}.java") for name in sources]
+        for file, source in zip(files, sources.values(), strict=True):
+            file.write_text(source, encoding="utf-8")
         done = subprocess.run(
             [str(java_command()), *JVM_OPTIONS, "-cp", str(compiler), _MAIN,
-             "-17", "-encoding", "UTF-8", "-nowarn", "-proc:none", "-cp", classes, "-d", str(compiled), str(file)],
+             "-17", "-encoding", "UTF-8", "-nowarn", "-proc:none", "-cp", classes, "-d", str(compiled), *map(str, files)],
             check=False, capture_output=True, text=True, errors="replace",
         )  # fmt: skip
         if done.returncode != 0:
-            raise JavaError(f"{named[1]} doesn't compile:\n{done.stderr.replace(f'{scratch}/', '').strip()}")
-        draft, jar = folder / f".{named[1]}.draft", folder / f"{named[1]}.jar"
+            raise JavaError(f"{', '.join(sources)} doesn't compile:\n{done.stderr.replace(f'{scratch}/', '').strip()}")
+        draft = jar.with_name(f".{jar.stem}.draft")
         with zipfile.ZipFile(draft, "w") as archive:
             for path in sorted(compiled.rglob("*.class")):
                 archive.write(path, path.relative_to(compiled))
-            archive.writestr(f"META-INF/services/{service}", f"{name}\n")
-    draft.replace(jar)
-    return jar
+            for service in sorted(set(services.values())):
+                providers = [provider for provider, provided in services.items() if provided == service]
+                archive.writestr(f"META-INF/services/{service}", "".join(f"{provider}\n" for provider in providers))
+    return draft.replace(jar)

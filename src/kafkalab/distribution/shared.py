@@ -44,7 +44,7 @@ PREPARING_VARIABLE = "KAFKALAB_PREPARING"
 UNUSED_DAYS = 30
 """Days without use after which `sweep` removes an entry."""
 
-_ENTRIES = ("archives", "jars", "registries")
+_ENTRIES = ("archives", "jars", "plugins", "registries")
 # Of earlier versions of the course, which had them elsewhere, and of processes that were killed.
 _LEFT_BEHIND = ("archives/*.jsa", "bin", "bootstrap-*.checkpoint", "registry-*", "*-jars-*", "download-*", "unpack-*")
 

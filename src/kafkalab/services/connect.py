@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tarfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal, Self, get_args
 
@@ -14,23 +14,23 @@ from kafkalab.cluster.ports import HOST, reserve_port
 from kafkalab.cluster.resources import require_memory
 from kafkalab.distribution import announce, connect_classpath, connect_plugins, ensure_jars
 from kafkalab.distribution.javac import compile_service
-from kafkalab.errors import ConnectFailed
+from kafkalab.errors import ConnectFailed, PortInUse
 from kafkalab.lifeline import Owner, Run, reap
 from kafkalab.security.files import write_private
 from kafkalab.services.answers import direct
+from kafkalab.services.connect_view import ConnectView, WorkerView, connectors_in
 from kafkalab.services.java_process import JavaProcess
+from kafkalab.services.own_plugins import JDBC, MQTT_SOURCE
+from kafkalab.services.traces import reason
 from kafkalab.settings import as_text, format_properties
 from kafkalab.tar import unpack
 from kafkalab.waiting import wait_until
 
 __all__ = ["ConnectCluster", "ConnectWorker"]
 
-Plugin = Literal["debezium-postgres", "mqtt-source"]
+Plugin = Literal["debezium-postgres", "jdbc", "mqtt-source"]
 
-MQTT_SOURCE = Path(__file__).with_name("plugins") / "MqttSourceConnector.java"
-"""The Java source of the plug-in ``mqtt-source``."""
-
-_SOURCE_CONNECTOR = "org.apache.kafka.connect.source.SourceConnector"
+_OWN_PLUGINS = {plugin.name: plugin for plugin in (JDBC, MQTT_SOURCE)}
 _TRANSFORMATION = "org.apache.kafka.connect.transforms.Transformation"
 _MAIN = "org.apache.kafka.connect.cli.ConnectDistributed"
 _START_TIMEOUT = 180.0
@@ -107,6 +107,8 @@ class ConnectWorker:
         ------
         ConnectFailed
             When it ends by itself; with Kafka's reason.
+        PortInUse
+            When another program took its port meanwhile.
         WaitTimeout
             When it runs, but doesn't answer in time.
         """
@@ -158,9 +160,14 @@ class ConnectWorker:
         ------
         ConnectFailed
             When its process has ended.
+        PortInUse
+            When it has ended since its port is another program's.
         """
         if not self.alive:
-            raise ConnectFailed(self._process.last_words(f"worker {self.number} ended by itself"))
+            words = self._process.last_words(f"worker {self.number} ended by itself")
+            if "java.net.BindException" in words:
+                raise PortInUse(f"worker {self.number} ended by itself: another program has taken its port, {self._held.port}")
+            raise ConnectFailed(words)
         try:
             return isinstance(_get(f"{self.url}/connectors"), list)
         except OSError:
@@ -213,6 +220,8 @@ class ConnectCluster:
         self._run: Run | None = None
         self._owner = Owner()
         self._workers: list[ConnectWorker] = []
+        self._ends_with_cluster = False
+        self._on_stop: list[Callable[[], None]] = []
 
     # -- life ---------------------------------------------------------------------------------------------------
 
@@ -246,10 +255,27 @@ class ConnectCluster:
         return self
 
     def add_worker(self) -> ConnectWorker:
-        """Start one more worker. On return it answers; it gets its share of the tasks."""
+        """Start one more worker. On return it answers; it gets its share of the tasks.
+
+        Raises
+        ------
+        ConnectFailed
+            When `start` wasn't called.
+        ConnectFailed, WaitTimeout, ClusterNotRunning, NotEnoughResources
+            As for `start`. The other workers are left as they are.
+        """
+        if not self._workers:
+            raise ConnectFailed("there are no Connect workers yet: call start() first")
+        require_memory(_MEMORY, "one more Connect worker")
+        worker = ConnectWorker(self, self._opened(), self._count)
+        try:
+            worker.start()
+        except BaseException:
+            worker.discard()
+            raise
+        self._workers.append(worker)
         self._count += 1
-        self.start()
-        return self._workers[-1]
+        return worker
 
     def stop(self) -> None:
         """End all workers in order. On return their processes and files are gone; what they kept in topics stays.
@@ -258,9 +284,14 @@ class ConnectCluster:
         """
         if not self._owner.is_me:
             return
+        self._tell_of_stop()
         for worker in self._workers:
             worker.stop()
         self._discard()
+
+    def on_stop(self, callback: Callable[[], None]) -> None:
+        """Have something called once, when the workers are stopped and before they end."""
+        self._on_stop.append(callback)
 
     def __enter__(self) -> Self:
         return self.start()
@@ -279,8 +310,8 @@ class ConnectCluster:
         Parameters
         ----------
         name
-            ``debezium-postgres``: Debezium's change data capture for PostgreSQL (25 MB). ``mqtt-source``: the course's own
-            source for MQTT, compiled from `MQTT_SOURCE`.
+            ``debezium-postgres``: Debezium's change data capture for PostgreSQL (25 MB). Of the course's own: ``jdbc``, a
+            source that polls a table of PostgreSQL and a sink; ``mqtt-source``, a source for MQTT.
 
         Raises
         ------
@@ -291,8 +322,12 @@ class ConnectCluster:
         """
         if name not in get_args(Plugin):
             raise ValueError(f"there is no plug-in {name!r} here; there are {', '.join(get_args(Plugin))}")
-        if name == "mqtt-source":
-            self._compile_mqtt_source()
+        if own := _OWN_PLUGINS.get(name):
+            jars, folder = own.jars(announce), self.plugins / name
+            folder.mkdir(exist_ok=True)
+            for jar in jars:
+                (folder / jar.name).unlink(missing_ok=True)
+                os.symlink(jar, folder / jar.name)
             return
         [archive] = ensure_jars(name, announce)
         with tarfile.open(archive) as packed:
@@ -323,15 +358,6 @@ class ConnectCluster:
             When the compiler (3 MB) isn't in the cache and cannot be downloaded, or is not what was locked.
         """
         return compile_service(source, service, connect_classpath(announce), self.plugins, announce)
-
-    def _compile_mqtt_source(self) -> None:
-        [client] = ensure_jars("mqtt-client", announce)
-        folder = self.plugins / "mqtt-source"
-        folder.mkdir(exist_ok=True)
-        (folder / client.name).unlink(missing_ok=True)
-        os.symlink(client, folder / client.name)
-        classes = os.pathsep.join((connect_classpath(announce), str(client)))
-        compile_service(MQTT_SOURCE.read_text(), _SOURCE_CONNECTOR, classes, folder, announce)
 
     # -- sight --------------------------------------------------------------------------------------------------
 
@@ -376,13 +402,24 @@ class ConnectCluster:
             states |= {f"{name} task {task['id']}": task["state"] for task in told["status"]["tasks"]}
         return states
 
+    def describe(self) -> ConnectView:
+        """Workers, connectors and tasks as they are now, and the lag of sinks."""
+        workers = tuple(WorkerView(worker.number, worker.url, worker.alive) for worker in self._workers)
+        try:
+            answer = _get(f"{self.url}/connectors?expand=status")
+        except (ConnectFailed, OSError):
+            return ConnectView(workers, None)
+        groups = self._cluster.describe(groups=True).groups
+        lag = {id_: sum(group.lag.values()) for id_, group in groups.items() if group.lag}
+        return ConnectView(workers, connectors_in(answer, workers, lag))
+
     def wait_until_running(self, connector: str, timeout: float = 60) -> None:
         """Wait until a connector and all its tasks, one at least, are RUNNING.
 
         Raises
         ------
         ConnectFailed
-            When one of them has failed; with the first line of its trace.
+            When one of them has failed; with the reason in its trace.
         WaitTimeout
             When time is up; the message tells the states.
         """
@@ -391,7 +428,7 @@ class ConnectCluster:
             told = _get(f"{self.url}/connectors/{connector}/status")
             for part in (told["connector"], *told["tasks"]):
                 if part["state"] == "FAILED":
-                    raise ConnectFailed(f"{connector} failed: {part['trace'].splitlines()[0]}")
+                    raise ConnectFailed(f"{connector} failed: {reason(part['trace'])}")
             return bool(told["tasks"]) and all(part["state"] == "RUNNING" for part in (told["connector"], *told["tasks"]))
 
         wait_until(running, timeout, f"{connector} to run", last_seen=self.states, ignore=(OSError,))
@@ -413,10 +450,22 @@ class ConnectCluster:
             (self._run.directory / "plugins").mkdir()
             for jar in connect_plugins(announce):
                 os.symlink(jar, self._run.directory / "plugins" / jar.name)
-            self._cluster.on_stop(self._discard)
+            if not self._ends_with_cluster:
+                self._cluster.on_stop(self._cluster_stops)
+                self._ends_with_cluster = True
         return self._run
 
+    def _cluster_stops(self) -> None:
+        self._ends_with_cluster = False  # it asks once
+        self._discard()
+
+    def _tell_of_stop(self) -> None:
+        callbacks, self._on_stop = self._on_stop, []
+        for callback in callbacks:
+            callback()
+
     def _discard(self) -> None:
+        self._tell_of_stop()
         run, self._run = self._run, None
         workers, self._workers = self._workers, []
         for worker in workers:

@@ -13,6 +13,7 @@ from confluent_kafka import Consumer, Message, TopicPartition
 
 from kafkalab.cluster import Cluster
 from kafkalab.cluster.offsets import end_offsets
+from kafkalab.services.traces import innermost_cause
 
 __all__ = ["CONNECTORS", "Flow", "StatusReader"]
 
@@ -69,7 +70,7 @@ class StatusReader:
         """Reason by name, of what is failed now."""
         with self._reading:
             self._read_on()
-            return {name: _reason(trace) for name, (state, trace) in sorted(self._said.items()) if state == "FAILED"}
+            return {name: innermost_cause(trace) for name, (state, trace) in sorted(self._said.items()) if state == "FAILED"}
 
     def close(self) -> None:
         """Let go of the connections."""
@@ -106,9 +107,3 @@ class StatusReader:
         else:
             state = json.loads(value)
             self._said[name] = state["state"], state.get("trace") or ""
-
-
-def _reason(trace: str) -> str:
-    """The innermost cause in a Java stack trace."""
-    causes = re.findall(r"^(?:Caused by: )?[\w.$]*?(\w+(?:Exception|Error)(?:: .+)?)$", trace, re.MULTILINE)
-    return causes[-1] if causes else trace.strip() or "it gave no reason"

@@ -6,6 +6,7 @@ from kafkalab.lazy import on_first_use
 
 _EXPORTS = {
     "ClusterMap": "kafkalab.widgets.cluster_map",
+    "ConnectStatus": "kafkalab.widgets.connect_status",
     "LabCard": "kafkalab.widgets.lab_card",
     "LogMicroscope": "kafkalab.widgets.log_microscope",
     "Predict": "kafkalab.widgets.predict",

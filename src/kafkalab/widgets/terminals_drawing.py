@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Literal
+
+from kafkalab.widgets.scrub import CODES, scrub
 
 __all__ = ["Pane", "pane_html", "panes_html", "panes_text"]
 
@@ -16,11 +17,6 @@ _COLOURS: dict[PaneState, str] = {"running": "#3fb950", "ended": "#8b949e", "kil
 _HEIGHT = 190
 _LIVE_LINES = 300
 _STILL_LINES = 25
-
-# Colour codes and carriage returns mean something to a terminal only; addresses and home folders are this machine's.
-_CODES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|\r")
-_ADDRESSES = re.compile(r"\b(?:localhost|\d{1,3}(?:\.\d{1,3}){3}):\d+\b")
-_FOLDERS = re.compile(r"(?<![\w.])/(?:tmp|home|root|Users|var|work)/[^\s:'\"]*")
 
 
 @dataclass(frozen=True)
@@ -52,16 +48,12 @@ def panes_text(panes: Sequence[Pane]) -> str:
 def _still_lines(pane: Pane) -> list[str]:
     left_out = len(pane.lines) - _STILL_LINES
     cut = [f"… {left_out} lines before"] if left_out > 0 else []
-    return cut + [_scrub(line) for line in pane.lines[-_STILL_LINES:]]
-
-
-def _scrub(line: str) -> str:
-    return _FOLDERS.sub("<folder>", _ADDRESSES.sub("<broker>", _CODES.sub("", line)))
+    return cut + [scrub(line) for line in pane.lines[-_STILL_LINES:]]
 
 
 def _pane(pane: Pane, lines: Sequence[str]) -> str:
     colour = _COLOURS[pane.state]
-    shown = escape(_CODES.sub("", "\n".join(lines))) or " "
+    shown = escape(CODES.sub("", "\n".join(lines))) or " "
     head = (
         '<div style="display:flex;justify-content:space-between;background:#30363d;color:#e6edf3;padding:3px 8px;'
         f'font:600 12px/18px system-ui,sans-serif"><span>{escape(pane.title)}</span>'

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
-
-import psycopg
 
 from kafkalab.checks.connectors import runs
 from kafkalab.checks.context import CheckContext, Unmet
+from kafkalab.checks.database import drivers_in, keyed_by_ids
 from kafkalab.checks.lab import Notebook
 from kafkalab.checks.records import key_of
 from kafkalab.checks.topics import existing, filled
-from kafkalab.services import PostgreSQL
 
 __all__ = ["notebook"]
 
@@ -42,12 +39,7 @@ def source_runs(ctx: CheckContext) -> None:
 
 @cdc.requires("Each record of trucking_driver has the driver's id as its key", after=source_runs)
 def keys_are_ids(ctx: CheckContext) -> None:
-    for record in filled(ctx, CAPTURED):
-        if not re.fullmatch(r"\d+", key_of(record)):
-            raise Unmet(
-                f"A record of {CAPTURED} has the key {key_of(record)}. It should be the id alone: which transform takes a "
-                "field out of a key?"
-            )
+    keyed_by_ids(ctx, CAPTURED)
 
 
 def last_values(ctx: CheckContext, topic: str) -> dict[int, bytes | None]:
@@ -79,22 +71,9 @@ def values_are_rows(ctx: CheckContext) -> None:
             )
 
 
-def table(ctx: CheckContext) -> dict[int, tuple[object, ...]]:
-    """The rows of the table, by id."""
-    server = ctx.answer("database", PostgreSQL, "the PostgreSQL server of this lab", may_be_empty=True)
-    if not server.running:
-        raise Unmet("PostgreSQL doesn't run. Start it with start(), and look again.")
-    try:
-        with psycopg.connect(server.url) as connection:
-            rows = connection.execute("SELECT id, name, available FROM driver").fetchall()
-    except psycopg.Error as error:
-        raise Unmet(f"The table driver can't be read: {error}") from None
-    return {int(row[0]): tuple(row[1:]) for row in rows}
-
-
 @cdc.requires("The last record of each key is what the table has", after=values_are_rows)
 def topic_is_the_table(ctx: CheckContext) -> None:
-    rows, values = table(ctx), last_values(ctx, CAPTURED)
+    rows, values = drivers_in(ctx, "driver"), last_values(ctx, CAPTURED)
     for number, row in rows.items():
         value = values.get(number)
         if value is None:
@@ -108,7 +87,7 @@ def topic_is_the_table(ctx: CheckContext) -> None:
 
 @cdc.requires("A driver who was deleted has a tombstone", after=topic_is_the_table)
 def deleted_ones_have_tombstones(ctx: CheckContext) -> None:
-    rows, values = table(ctx), last_values(ctx, CAPTURED)
+    rows, values = drivers_in(ctx, "driver"), last_values(ctx, CAPTURED)
     gone = values.keys() - rows.keys()
     if not gone:
         raise Unmet(f"No driver of {CAPTURED} was deleted from the table. Run `shift` first.")
@@ -129,6 +108,6 @@ def deleted_ones_have_tombstones(ctx: CheckContext) -> None:
 def ghosts_are_known(ctx: CheckContext) -> None:
     existing(ctx, POLLED)
     ghosts = ctx.answer("ghosts", set[int], "ids in polled_driver that the table lacks")
-    right = last_values(ctx, POLLED).keys() - table(ctx).keys()
+    right = last_values(ctx, POLLED).keys() - drivers_in(ctx, "driver").keys()
     if ghosts != right:
         raise Unmet(f"`ghosts` is {sorted(ghosts)}. Compare the keys of {POLLED} with the ids in the table.")

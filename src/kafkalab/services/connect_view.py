@@ -1,0 +1,123 @@
+"""What workers say of themselves, their connectors and tasks, in one piece."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kafkalab.services.traces import reason
+
+__all__ = ["ConnectView", "ConnectorView", "PartView", "WorkerView", "connectors_in"]
+
+
+@dataclass(frozen=True)
+class WorkerView:
+    """A worker.
+
+    Attributes
+    ----------
+    number
+        Counted from 0.
+    url
+        Its REST interface.
+    alive
+        Whether its process runs.
+    """
+
+    number: int
+    url: str
+    alive: bool
+
+
+@dataclass(frozen=True)
+class PartView:
+    """A connector proper, or one of its tasks.
+
+    Attributes
+    ----------
+    state
+        In Connect's words: ``RUNNING``, ``FAILED``, ``UNASSIGNED`` …
+    worker
+        The number of the worker that has it; None if that isn't one of ours.
+    error
+        Why it failed; empty if it didn't.
+    """
+
+    state: str
+    worker: int | None
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class ConnectorView:
+    """A connector.
+
+    Attributes
+    ----------
+    kind
+        ``source`` or ``sink``.
+    itself
+        Its state, apart from its tasks.
+    tasks
+        By number.
+    lag
+        Of a sink: records that it has yet to commit. None while it has committed nothing, and for a source.
+    """
+
+    name: str
+    kind: str
+    itself: PartView
+    tasks: Mapping[int, PartView]
+    lag: int | None = None
+
+    @property
+    def errors(self) -> list[str]:
+        """Why it or tasks of it failed."""
+        return [part.error for part in (self.itself, *self.tasks.values()) if part.error]
+
+
+@dataclass(frozen=True)
+class ConnectView:
+    """All workers, and what they run.
+
+    Attributes
+    ----------
+    connectors
+        By name. None while no worker answers.
+    """
+
+    workers: tuple[WorkerView, ...]
+    connectors: tuple[ConnectorView, ...] | None
+
+
+def connectors_in(
+    answer: Mapping[str, Any], workers: Iterable[WorkerView], lag: Mapping[str, int]
+) -> tuple[ConnectorView, ...]:
+    """The connectors in a worker's answer to ``GET /connectors?expand=status``.
+
+    Parameters
+    ----------
+    answer
+        What it answers.
+    workers
+        Those that a state may speak of.
+    lag
+        Of consumer groups, by id.
+    """
+    numbers = {worker.url.rpartition("/")[2]: worker.number for worker in workers}
+
+    def part(told: Mapping[str, Any]) -> PartView:
+        error = reason(told.get("trace", "")) if told["state"] == "FAILED" else ""
+        return PartView(told["state"], numbers.get(told["worker_id"]), error)
+
+    return tuple(
+        ConnectorView(
+            name,
+            status["type"],
+            part(status["connector"]),
+            {task["id"]: part(task) for task in status["tasks"]},
+            lag.get(f"connect-{name}"),
+        )
+        for name, status in ((name, told["status"]) for name, told in sorted(answer.items()))
+    )

@@ -1,0 +1,79 @@
+"""Connectors of the course's own: Java sources that a learner can read, compiled on first use."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from kafkalab.distribution import Report, connect_classpath, ensure_jars, lock_digest, made_by_one
+from kafkalab.distribution.javac import compile_jar
+from kafkalab.distribution.shared import cache_folder, mark_used
+from kafkalab.paths import cache_dir
+
+__all__ = ["JDBC", "MQTT_SOURCE", "SOURCE_CONNECTOR", "OwnPlugin"]
+
+SOURCE_CONNECTOR = "org.apache.kafka.connect.source.SourceConnector"
+_SINK_CONNECTOR = "org.apache.kafka.connect.sink.SinkConnector"
+_FOLDER = Path(__file__).with_name("plugins")
+
+
+@dataclass(frozen=True)
+class OwnPlugin:
+    """A plug-in that is compiled from sources of this package.
+
+    Attributes
+    ----------
+    name
+        Of its folder among a worker's plug-ins.
+    group
+        Locked jars that it works with.
+    connectors
+        What each connector implements, by its class.
+    helpers
+        Classes that they use.
+    """
+
+    name: str
+    group: str
+    connectors: Mapping[str, str]
+    helpers: tuple[str, ...] = ()
+
+    def sources(self) -> dict[str, str]:
+        """Its Java sources by class."""
+        return {name: (_FOLDER / f"{name}.java").read_text(encoding="utf-8") for name in (*self.helpers, *self.connectors)}
+
+    def jars(self, report: Report | None = None) -> list[Path]:
+        """All that it consists of. It's compiled once for these sources, and then in the cache.
+
+        Raises
+        ------
+        JavaError
+            When it doesn't compile.
+        DownloadError, HashMismatch
+            When a jar isn't in the cache and cannot be downloaded, or is not what was locked.
+        KafkaLabError
+            When the cache can't be written.
+        """
+        needed, sources = ensure_jars(self.group, report), self.sources()
+        made_from = [*sources.items(), *map(lock_digest, ("kafka", "mirror", "ecj", self.group))]
+        entry = cache_dir() / "plugins" / f"{self.name}-{hashlib.sha256(repr(made_from).encode()).hexdigest()[:12]}"
+        jar = entry / f"{self.name}.jar"
+        mark_used(entry)
+        if not jar.exists():
+            with made_by_one(entry, f"the plug-in {self.name}", report):
+                if not jar.exists():
+                    cache_folder("plugins", entry.name)
+                    services = {f"kafkalab.{name}": service for name, service in self.connectors.items()}
+                    classes = os.pathsep.join((connect_classpath(report), *map(str, needed)))
+                    compile_jar(sources, services, classes, jar, report)
+        return [*needed, jar]
+
+
+MQTT_SOURCE = OwnPlugin("mqtt-source", "mqtt-client", {"MqttSourceConnector": SOURCE_CONNECTOR})
+"""A source for MQTT."""
+
+JDBC = OwnPlugin("jdbc", "jdbc", {"JdbcSourceConnector": SOURCE_CONNECTOR, "JdbcSinkConnector": _SINK_CONNECTOR}, ("Database",))
+"""A source that polls a table of PostgreSQL, and a sink that writes rows."""

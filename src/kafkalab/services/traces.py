@@ -1,0 +1,30 @@
+"""What went wrong, out of a Java stack trace."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["causes", "innermost_cause", "reason"]
+
+_CAUSE = re.compile(r"^(?:Caused by: )?[\w.$]*?(\w+(?:Exception|Error)(?:: .+)?)$", re.MULTILINE)
+_NO_REASON = "it gave no reason"
+
+# What Connect wraps around every failure of a task.
+_WRAPPERS = ("Exiting WorkerSinkTask due to unrecoverable exception", "Tolerance exceeded in error handler")
+
+
+def causes(trace: str) -> list[str]:
+    """Each exception in a trace, from the outermost on, without its package."""
+    return _CAUSE.findall(trace)
+
+
+def innermost_cause(trace: str) -> str:
+    """What everything began with."""
+    found = causes(trace)
+    return found[-1] if found else trace.strip() or _NO_REASON
+
+
+def reason(trace: str) -> str:
+    """Why a connector or a task failed: its exceptions, without those that Connect wraps around every one."""
+    found = [cause for cause in causes(trace) if not any(wrapper in cause for wrapper in _WRAPPERS)]
+    return "; caused by ".join(found) or innermost_cause(trace)
