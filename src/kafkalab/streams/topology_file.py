@@ -11,10 +11,6 @@ from typing import Any
 __all__ = ["TopologyRefused", "load", "run"]
 
 _NAME = "topology"
-_NO_ROCKSDB = (
-    "the topology asks for a store that RocksDB keeps in files, and RocksDB isn't here. Give the store a name only, or take "
-    "one of Stores.inMemoryKeyValueStore, …WindowStore, …SessionStore"
-)
 
 
 class TopologyRefused(Exception):
@@ -59,5 +55,4 @@ def run(file: Path, call: Callable[[], object]) -> None:
     except BaseException as error:
         lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]
         where = f", line {lines[-1]}" if lines else ""
-        reason = _NO_ROCKSDB if "org/rocksdb/" in str(error) else f"{type(error).__name__.rpartition('.')[2]}: {error}"
-        raise TopologyRefused(f"{file.name}{where}: {reason}") from error
+        raise TopologyRefused(f"{file.name}{where}: {type(error).__name__.rpartition('.')[2]}: {error}") from error
