@@ -31,9 +31,13 @@ def topology(builder):
     counted.toStream().mapValues(lambda count: str(count)).to("{topic}-counts")
 """
 
-IN_FILES = """def topology(builder):
-    from org.apache.kafka.streams.state import Stores
-    builder.addStateStore(Stores.persistentKeyValueStore("counts"))
+IN_FILES = """
+from org.apache.kafka.streams.kstream import Materialized
+from org.apache.kafka.streams.state import Stores
+
+
+def topology(builder):
+    builder.stream("in").groupByKey().count(Materialized.as_(Stores.persistentKeyValueStore("counts")))
 """
 
 
@@ -146,7 +150,7 @@ def test_instances_share_the_partitions_and_a_standby_takes_over_without_restori
         ("def topology(builder):\n    builder.stream('nowhere').to('out')\n", {}, r"MissingSourceTopicException: .*missing"),
         ("def topology(builder):\n    builder.stream('in')\n", {"processing_guarantee": "thrice"}, "ConfigException: .*thrice"),
         ("def topology(builder):\n    builder.stream('in')\n", {"heap": "1m"}, "heap"),
-        (IN_FILES, {}, r"line 3: the topology asks for a store that RocksDB keeps in files, and RocksDB isn't here"),
+        (IN_FILES, {}, r"^refused does not start: the topology asks for a store that RocksDB keeps in files, and RocksDB isn't here"),
     ],
 )  # fmt: skip
 def test_what_kafka_streams_cannot_use_is_refused_in_a_sentence(
