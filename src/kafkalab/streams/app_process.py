@@ -105,7 +105,7 @@ def _own_words(error: Any) -> str:
     if error.getClass().getName() == "org.jpype.PyExceptionProxy":
         error = _of_python(error)
         return f"{type(error).__name__}: {error}"
-    if "org/rocksdb/" in str(error.getMessage()):
+    if str(error.getMessage()).startswith(("org/rocksdb/", "org.rocksdb.")):  # a class that isn't there
         return _NO_ROCKSDB
     return f"{error.getClass().getSimpleName()}: {error.getMessage()}"
 
