@@ -51,8 +51,8 @@ lab = notebook.check(
         "spark.sql(query).createOrReplaceTempView(name) gives the rows of a query a name, on a stream, too.",
         "One row for each driver: group by the key, and take max_by of value and offset. from_json makes columns of the text.",
         "A LEFT JOIN keeps a row that has no partner. Which of your views holds the dangerous events only?",
-        "In the topology, mapValues makes JSON of the events you kept. leftJoin joins them with builder.table(topic).",
-        "A table's value may be None in your joiner, if there's no such driver.",
+        "In the topology, mapValues makes JSON of the events you kept. leftJoin joins them with builder.table(topic), "
+        "and gives your joiner None if there's no such driver.",
     ),
 )
 
