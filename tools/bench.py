@@ -21,8 +21,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
-from urllib.request import urlopen
+from typing import Any, TypeVar
+from urllib.request import Request, urlopen
 
 import psutil
 from confluent_kafka import AcknowledgeType, Consumer, Producer, ShareConsumer, TopicPartition
@@ -31,10 +31,10 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.table import Table
 
-from kafkalab import Cluster, ConsoleConsumer, LogMicroscope, SchemaRegistry, wait_until
+from kafkalab import Cluster, ConnectCluster, ConsoleConsumer, LogMicroscope, SchemaRegistry, StreamsApp, wait_until
 from kafkalab.cluster import Listener
 from kafkalab.distribution import TOOLS, classpath, java_command, tools_dir
-from kafkalab.errors import BackendUnavailable
+from kafkalab.errors import BackendUnavailable, StreamsFailed
 from kafkalab.lifeline import marked_processes
 from kafkalab.security import Security
 from kafkalab.spark import kafka_options
@@ -623,6 +623,172 @@ def work_shared(cluster: Cluster, group: str, done: set[str], ending: threading.
     consumer.close()
 
 
+KEYED, KEYED_FOR_PYTHON = 1_000_000, 100_000  # records; a Python function takes its time
+
+
+def counting(builder: Any) -> None:
+    """A topology without Python: Kafka Streams runs it as if it were written in Java."""
+    builder.stream("bench").groupByKey().count()
+
+
+def counting_in_python(builder: Any) -> None:
+    """The same with a Python function that sees each record."""
+    builder.stream("bench").filter(lambda key, value: value is not None).groupByKey().count()
+
+
+def bench_streams_rate() -> list[Figure]:
+    """Records of 1000 keys counted by an application of Kafka Streams, without a Python function and with one, by turns."""
+    native = Figure("Kafka Streams, count by key, native serdes", 100_000, "records/s", at_least=True)
+    python = Figure("the same with a Python function in the topology", None, "records/s")
+    factor = Figure("the first, of the records/s with a Python function", None, "×")
+    with Cluster(1, backend="local") as cluster:
+        make_keyed_topic(cluster, KEYED, keys=1000)
+        for number in range(5):
+            for topology, records, figure in ((counting, KEYED, native), (counting_in_python, KEYED_FOR_PYTHON, python)):
+                group = f"{topology.__name__}-{number}"
+                with StreamsApp(cluster, topology, application_id=group, auto_offset_reset="earliest"):
+                    figure.values.append(committed_rate(cluster, group, records))
+            factor.values.append(native.values[-1] / python.values[-1])
+    return [native, python, factor]
+
+
+def make_keyed_topic(cluster: Cluster, records: int, keys: int) -> None:
+    """A topic with one partition and so many records, whose keys take turns."""
+    admin = AdminClient(cluster.client_config())
+    admin.create_topics([NewTopic(TOPIC, 1, 1)])[TOPIC].result()
+    cluster.wait_for(lambda v: v.led([TOPIC]), "the topic")
+    send_keyed(cluster, records, keys)
+
+
+def send_keyed(cluster: Cluster, records: int, keys: int) -> None:
+    """Send so many records."""
+    producer = Producer({**cluster.client_config(), **PRODUCER, "queue.buffering.max.messages": 500_000})
+    for number in range(records):
+        while len(producer) > 400_000:
+            producer.poll(0.01)
+        producer.produce(TOPIC, b"0123456789", key=str(number % keys))
+    producer.flush()
+
+
+def committed_rate(cluster: Cluster, group: str, records: int) -> float:
+    """Records a second that a group commits, from its first commit to at least so many records."""
+    first = wait_for_commit(cluster, group, 1)
+    began = time.perf_counter()
+    last = wait_for_commit(cluster, group, records)
+    return (last - first) / (time.perf_counter() - began)
+
+
+def wait_for_commit(cluster: Cluster, group: str, records: int) -> int:
+    """Wait until a group has committed at least so many records of the topic; how many these are."""
+    with Consumer(cluster.client_config(group_id=group)) as consumer:
+
+        def committed() -> int:
+            [place] = consumer.committed([TopicPartition(TOPIC, 0)], timeout=30)
+            return place.offset
+
+        return wait_until(lambda: (so_far := committed()) >= records and so_far, 300, f"{records} records", interval=0.01)
+
+
+def bench_streams_start() -> list[Figure]:
+    """An application whose jars and archive are there: from its start to RUNNING; the memory of Python and Java together."""
+    figures = [
+        Figure("Kafka Streams application to RUNNING, warm", 4, "s"),
+        Figure("its memory (PSS)", 180, "MB"),
+    ]
+    with Cluster(1, backend="local") as cluster:
+        make_keyed_topic(cluster, records=1000, keys=10)
+        StreamsApp(cluster, counting, application_id="warm-up").start().stop()
+        for number in range(7):
+            app = StreamsApp(cluster, counting, application_id=f"started-{number}")
+            figures[0].values.append(timed(app.start))
+            figures[1].values.append(psutil.Process(app.pid).memory_full_info().pss / 1e6)
+            app.stop()
+    return figures
+
+
+RESTORED = 1_000_000  # keys
+
+
+def latest(builder: Any) -> None:
+    """A table of all keys, in a store with a changelog."""
+    from org.apache.kafka.streams.kstream import Materialized
+
+    builder.stream("bench").toTable(Materialized.as_("latest"))
+
+
+def bench_streams_restore() -> list[Figure]:
+    """Kill the instance that has a store of a million keys, until the other instance goes on; without and with a standby."""
+    how = ("without a standby", "with a standby")
+    seconds = [Figure(f"instance with 1,000,000 keys killed → the other goes on, {kind}", None, "s") for kind in how]
+    read = [Figure(f"records it read to restore the store, {kind}", None, "records") for kind in how]
+    for _ in range(3):
+        for standbys in (0, 1):
+            with Cluster(1, backend="local") as cluster:
+                took, records = restored(cluster, standbys)
+            seconds[standbys].values.append(took)
+            read[standbys].values.append(records)
+    return [*seconds, *read]
+
+
+def restored(cluster: Cluster, standbys: int) -> tuple[float, int]:
+    """Seconds until the other instance has processed a record, 3 s of which it takes to miss the killed one; records read."""
+    make_keyed_topic(cluster, 1, RESTORED)
+    apps = [
+        StreamsApp(cluster, latest, name=name, heap="512m", application_id="latest", num_standby_replicas=standbys).start()
+        for name in ("one", "two")
+    ]
+    owner = wait_until(lambda: next((app for app in apps if has_rows(app)), None), 60, "one of them to have the store")
+    [other] = [app for app in apps if app is not owner]
+    send_keyed(cluster, RESTORED, RESTORED)
+    wait_for_commit(cluster, "latest", RESTORED + 1)
+    before = other.restored.get("latest", 0)
+    owner.kill()
+    send_keyed(cluster, 1, RESTORED)
+    took = timed(lambda: wait_for_commit(cluster, "latest", RESTORED + 2))
+    return took, other.restored.get("latest", 0) - before
+
+
+def has_rows(app: StreamsApp) -> bool:
+    """Whether it has the store's only partition."""
+    try:
+        return bool(app.store("latest"))
+    except StreamsFailed:
+        return False
+
+
+def bench_connect() -> list[Figure]:
+    """A worker of Kafka Connect whose jars and archive are there, and a connector that reads a file."""
+    figures = [
+        Figure("Connect worker ready, warm", 4, "s"),
+        Figure("connector and task RUNNING after POST", 2, "s"),
+        Figure("memory of the worker (PSS)", 220, "MB"),
+    ]
+    with Cluster(1, backend="local") as cluster, tempfile.NamedTemporaryFile("w") as source:
+        ConnectCluster(cluster).start().stop()  # downloads and prepares it, the first time
+        for number in range(5):
+            connect = ConnectCluster(cluster, settings={"group.id": f"bench-{number}"})
+            figures[0].values.append(timed(connect.start))
+            name, config = f"file-{number}", {"connector.class": "FileStreamSource", "file": source.name, "topic": TOPIC}
+            figures[1].values.append(timed(partial(run_connector, connect.url, name, config)))
+            figures[2].values.append(psutil.Process(connect.workers[0].pid).memory_full_info().pss / 1e6)
+            connect.stop()
+    return figures
+
+
+def run_connector(url: str, name: str, config: dict[str, str]) -> None:
+    """POST a connector, and wait until it and its task are RUNNING."""
+    body = json.dumps({"name": name, "config": config}).encode()
+    with urlopen(Request(f"{url}/connectors", body, {"Content-Type": "application/json"}), timeout=60):
+        pass
+
+    def states() -> list[str]:
+        with urlopen(f"{url}/connectors/{name}/status", timeout=10) as page:
+            status = json.load(page)
+        return [status["connector"]["state"], *(task["state"] for task in status["tasks"])]
+
+    wait_until(lambda: states() == ["RUNNING", "RUNNING"], 60, "RUNNING", ignore=(OSError,), last_seen=states, interval=0.02)
+
+
 ROWS = {
     "start": bench_start,
     "tool": bench_tool,
@@ -635,6 +801,10 @@ ROWS = {
     "microscope": bench_microscope,
     "transactions": bench_transactions,
     "share": bench_share,
+    "streams-rate": bench_streams_rate,
+    "streams-start": bench_streams_start,
+    "streams-restore": bench_streams_restore,
+    "connect": bench_connect,
     "docker": bench_docker,
     "notebooks": bench_notebooks,
     "setup": bench_setup,

@@ -18,7 +18,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from contract_support import ONLY_LOCAL
 from kafkalab import Cluster, StreamsApp, wait_until
 from kafkalab.checks import CheckContext
-from kafkalab.errors import ClusterNotRunning, StreamsFailed
+from kafkalab.cluster import resources
+from kafkalab.errors import ClusterNotRunning, NotEnoughResources, StreamsFailed
 
 COUNTS = """
 from org.apache.kafka.streams.kstream import Materialized
@@ -28,6 +29,15 @@ def topology(builder):
     words = builder.stream("{topic}")
     counted = words.filter(lambda key, value: 12 / len(value) > 0).groupByKey().count(Materialized.as_("counts"))
     counted.toStream().mapValues(lambda count: str(count)).to("{topic}-counts")
+"""
+
+IN_FILES = """
+from org.apache.kafka.streams.kstream import Materialized
+from org.apache.kafka.streams.state import Stores
+
+
+def topology(builder):
+    builder.stream("in").groupByKey().count(Materialized.as_(Stores.persistentKeyValueStore("counts")))
 """
 
 
@@ -108,9 +118,11 @@ def test_instances_share_the_partitions_and_a_standby_takes_over_without_restori
     file = counts_of(cluster, tmp_path, "shared")
     send(cluster, "shared", "abcdefgh")
     everything = dict.fromkeys("abcdefgh", 1)
-    with StreamsApp(cluster, file, num_standby_replicas=1) as one:
+    # One folder for both: stores in memory lock none, so that a folder in use is no error.
+    settings = {"num_standby_replicas": 1, "state_dir": tmp_path / "state"}
+    with StreamsApp(cluster, file, **settings) as one:
         wait_for(one, everything)
-        with StreamsApp(cluster, file, name="shared-2", num_standby_replicas=1) as two:
+        with StreamsApp(cluster, file, name="shared-2", **settings) as two:
 
             def parts() -> tuple[set[str], set[str]]:
                 return set(one.wait_running().store("counts")), set(two.wait_running().store("counts"))
@@ -138,6 +150,7 @@ def test_instances_share_the_partitions_and_a_standby_takes_over_without_restori
         ("def topology(builder):\n    builder.stream('nowhere').to('out')\n", {}, r"MissingSourceTopicException: .*missing"),
         ("def topology(builder):\n    builder.stream('in')\n", {"processing_guarantee": "thrice"}, "ConfigException: .*thrice"),
         ("def topology(builder):\n    builder.stream('in')\n", {"heap": "1m"}, "heap"),
+        (IN_FILES, {}, r"^refused does not start: the topology asks for a store that RocksDB keeps in files, and RocksDB isn't here"),
     ],
 )  # fmt: skip
 def test_what_kafka_streams_cannot_use_is_refused_in_a_sentence(
@@ -148,7 +161,9 @@ def test_what_kafka_streams_cannot_use_is_refused_in_a_sentence(
 
 
 @ONLY_LOCAL
-def test_what_needs_no_process_to_be_refused(cluster: Cluster, tmp_path: Path, backend: str) -> None:
+def test_what_needs_no_process_to_be_refused(
+    cluster: Cluster, tmp_path: Path, backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(ClusterNotRunning):
         StreamsApp(Cluster(1, backend=backend), tmp_path / "any.py").start()
     with pytest.raises(StreamsFailed, match="not started"):
@@ -157,6 +172,9 @@ def test_what_needs_no_process_to_be_refused(cluster: Cluster, tmp_path: Path, b
         StreamsApp(cluster, tmp_path / "any.py", num_standby_replicas=None)
     with pytest.raises(ValueError, match="`def`"):
         StreamsApp(cluster, lambda builder: builder.stream("texts"))
+    monkeypatch.setattr(resources, "available_memory", lambda: 100 << 20)
+    with pytest.raises(NotEnoughResources, match="the Streams application any needs about 180 MB of memory, but only 100 MB"):
+        StreamsApp(cluster, tmp_path / "any.py").start()
 
 
 def letters(builder: Any) -> None:

@@ -13,6 +13,11 @@ from kafkalab.workers.channel import Channel
 
 __all__ = ["main"]
 
+_NO_ROCKSDB = (
+    "the topology asks for a store that RocksDB keeps in files, and RocksDB isn't here. Give the store a name only, or take "
+    "one of Stores.inMemoryKeyValueStore, inMemoryWindowStore and inMemorySessionStore"
+)
+
 
 def main() -> None:
     """Run the topology, and answer the parent, until that says close."""
@@ -100,6 +105,8 @@ def _own_words(error: Any) -> str:
     if error.getClass().getName() == "org.jpype.PyExceptionProxy":
         error = _of_python(error)
         return f"{type(error).__name__}: {error}"
+    if str(error.getMessage()).startswith(("org/rocksdb/", "org.rocksdb.")):  # a class that isn't there
+        return _NO_ROCKSDB
     return f"{error.getClass().getSimpleName()}: {error.getMessage()}"
 
 

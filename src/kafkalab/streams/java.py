@@ -48,8 +48,13 @@ def start_java(log: Path, heap: str = _HEAP) -> None:
     Raises
     ------
     JavaError
-        When this Java can't be loaded, or doesn't start.
+        When this Java can't be loaded, or doesn't start; or when this process runs Java already.
     """
+    if jpype.isJVMStarted():
+        raise JavaError(
+            "this process runs Java already, and can't start it twice. A StreamsApp is a process of its own: start as many as "
+            "you like"
+        )
     folder = java_home() / "lib"
     library = next((path for part in ("server", "client") for path in folder.glob(f"{part}/libjvm.*")), None)
     if library is None and os.name != "nt":
@@ -67,9 +72,23 @@ def start_java(log: Path, heap: str = _HEAP) -> None:
 
 
 def use_java() -> None:
-    """Let this process import Java's classes, ``from org.apache.kafka.streams import StreamsBuilder``; twice does no harm."""
+    """Let this process import Java's classes, ``from org.apache.kafka.streams import StreamsBuilder``; twice does no harm.
+
+    Raises
+    ------
+    JavaError
+        When Java can't be started, or something else has started it, without Kafka Streams.
+    """
     if not jpype.isJVMStarted():
         start_java(Path(os.devnull))
+        return
+    try:
+        jpype.JClass("org.apache.kafka.streams.StreamsBuilder")
+    except TypeError as error:
+        raise JavaError(
+            "this process runs Java already, but without Kafka Streams. Restart the kernel, and call use_java() before "
+            "anything else starts Java"
+        ) from error
 
 
 def properties(settings: Mapping[str, str]) -> Any:

@@ -34,7 +34,7 @@ def _window(second: int) -> int:
     return second // SIZE * SIZE
 
 
-def _counts(grace: int | None) -> Counter[str]:
+def counts_for(grace: int | None) -> Counter[str]:
     """The right counts by ``driver@start`` for a grace period; None: no record is too late."""
     counts: Counter[str] = Counter()
     latest = 0
@@ -45,9 +45,9 @@ def _counts(grace: int | None) -> Counter[str]:
     return counts
 
 
-RIGHT = _counts(GRACE)
+RIGHT = counts_for(GRACE)
 _OPEN = {key for key in RIGHT if int(key.partition("@")[2]) + SIZE + GRACE > max(second for second, _ in ALARMS)}
-_WITHOUT_GRACE, _WITHOUT_END = _counts(0), _counts(None)
+_WITHOUT_GRACE, _WITHOUT_END = counts_for(0), counts_for(None)
 
 
 @lab.requires("The alarms were sent, once and in their order")
