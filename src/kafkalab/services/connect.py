@@ -437,7 +437,6 @@ class ConnectCluster:
 
     def worker_settings(self) -> dict[str, str]:
         """What all workers are told."""
-        up = len(self._cluster.describe(groups=False).brokers_up)
         # Of all brokers, not of those that are up: a worker may start while some are down.
         brokers = sum(bool(node.address) for node in self._cluster.describe(groups=False).brokers.values())
         copies = {f"{what}.storage.replication.factor": str(min(_WANTED_COPIES, brokers)) for what in _COPIES}
