@@ -43,8 +43,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     client = {"bootstrap.servers": given.bootstrap_servers, **dict(given.kafka)}
     kafka = {f"kafka.{name}": value for name, value in client.items()}
     settings = Settings(kafka, given.registry, given.database, given.checkpoint, given.schema)
+    _run(settings, given.batch)
+
+
+def _run(settings: Settings, batch: bool) -> None:
     pipeline = Pipeline(SparkSession.builder.appName("pipeline").getOrCreate(), settings)
-    if given.batch:
+    if batch:
         pipeline.run_batch()
     else:
         pipeline.start().wait_for_end()
