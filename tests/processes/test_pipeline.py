@@ -17,9 +17,10 @@ from pyspark.sql import Row, SparkSession
 
 from kafkalab import Cluster, spark_session
 from kafkalab.spark import kafka_options
-from pipeline import DRIVERS, Event, Pipeline, Settings, Trucks, answers, send_drivers, transform
+from pipeline import DRIVERS, Event, Lake, Pipeline, Report, Settings, Trucks, answers, send_drivers, transform
 from pipeline.__main__ import main
 from pipeline.events import SCHEMA
+from pipeline.lake import LakeGone
 from support import create, put
 
 pytestmark = pytest.mark.cluster
@@ -32,7 +33,7 @@ EVENT = Event(1_506_974_405_000, 103, 21, 1927624662, "Overspeed", 41.7, -90.6, 
 
 @pytest.fixture(scope="module")
 def spark(cluster: Cluster) -> Iterator[SparkSession]:
-    yield spark_session(cluster)
+    yield spark_session(cluster, delta=True)
     spark_session().stop()
 
 
@@ -70,6 +71,10 @@ def test_the_last_row_of_each_driver_counts(spark: SparkSession) -> None:
     assert [(row.id, row.first_name) for row in transform.latest_drivers(records).collect()] == [(10, "Anna")]
 
 
+def send(cluster: Cluster, topic: str, reports: list[Report]) -> None:
+    put(cluster, topic, [(str(r.driver), framed(r.event) if r.event else r.malformed, -1) for r in reports])
+
+
 def test_streams_a_batch_and_the_ledger_agree(
     spark: SparkSession, cluster: Cluster, postgresql_server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -84,14 +89,11 @@ def test_streams_a_batch_and_the_ledger_agree(
     reports = Trucks(malformed=0.05).reports(400)
     events = {report.event.correlation: report.event for report in reports if report.event}
 
-    def send(some: list) -> None:
-        put(cluster, settings.positions, [(str(r.driver), framed(r.event) if r.event else r.malformed, -1) for r in some])
-
-    send(reports[:300])
+    send(cluster, settings.positions, reports[:300])
     pipeline = Pipeline(spark, settings).start()
     pipeline.catch_up()
     pipeline.stop()
-    send(reports[300:])
+    send(cluster, settings.positions, reports[300:])
     again = Pipeline(spark, settings).start()  # goes on from the checkpoint
     again.catch_up()
     again.stop()
@@ -116,3 +118,33 @@ def test_streams_a_batch_and_the_ledger_agree(
     assert headers["topic"] == settings.positions and headers["problem"] and headers.keys() >= {"partition", "offset"}
     for schema in schemas:
         Pipeline(spark, Settings(settings.kafka, "none", postgresql_server, "", schema)).tables.drop()
+
+
+def test_the_lake_survives_the_loss_of_its_folder(
+    spark: SparkSession, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pipeline.lake.written_schemas", lambda *_: SCHEMAS)
+    settings = Settings(kafka_options(cluster), "none", "", str(tmp_path / "point"), positions="to_the_lake")
+    folder, away = tmp_path / "lake", tmp_path / "away"
+    create(cluster, settings.positions, 2)
+    reports = Trucks(malformed=0.05).reports(300)
+    lake = Lake(spark, settings, str(folder))
+    with pytest.raises(LakeGone, match="no table bronze in"):
+        lake.fill()
+    lake.create()
+    send(cluster, settings.positions, reports[:200])
+    lake.fill()
+    send(cluster, settings.positions, reports[200:])
+    folder.rename(away)
+    for attempt in (lake.fill, lake.create):
+        with pytest.raises(LakeGone, match=f"no table bronze in {folder}"):
+            attempt()
+    assert not folder.exists()  # it isn't made anew and empty
+    away.rename(folder)
+    lake.create()  # changes nothing
+    lake.fill()
+    wanted = answers(report.event for report in reports if report.event)
+    counts = {(int(row.starts.timestamp()), row.driverId): (row.events, row.dangerous) for row in lake.read("gold").collect()}
+    assert counts == wanted.counts
+    assert lake.read("bronze").count() == len(reports) and lake.read("silver").count() == wanted.events
+    assert 0 < lake.read("silver", version=1).count() < wanted.events  # as it was after the first call

@@ -29,7 +29,7 @@ def test_a_misspelt_field_would_be_found() -> None:
 
 def test_the_driver_is_called_as_the_package_wants(monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[Settings] = []
-    monkeypatch.setattr("pipeline.__main__._run", lambda settings, batch: started.append(settings))
+    monkeypatch.setattr("pipeline.__main__._run", lambda settings, *_: started.append(settings))
     monkeypatch.setenv("PIPELINE_DATABASE", "postgresql://here/db")
     script = next(number for number, argument in enumerate(DRIVER["args"]) if argument.endswith("__main__.py"))
     main(DRIVER["args"][script + 1 :])

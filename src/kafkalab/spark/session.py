@@ -27,6 +27,14 @@ __all__ = ["kafka_options", "kafka_source_options", "kill_spark", "spark_session
 
 _MEMORY = "512m"
 
+# What makes a session read and write Delta Lake's tables. Without need nobody has them: each query would look for such tables.
+_DELTA = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    # Tasks that look through a table's log: 50 of them, the default, take longer than the data of a lesson.
+    "spark.databricks.delta.snapshotPartitions": "2",
+}
+
 _PY4J = logging.getLogger("py4j")
 
 _run: Run | None = None  # of the JVM, of which a Python process has one
@@ -34,7 +42,7 @@ _known_clusters: weakref.WeakSet[Cluster] = weakref.WeakSet()
 
 
 def spark_session(
-    cluster: Cluster | None = None, *, name: str = "kafkalab", master: SparkCluster | None = None
+    cluster: Cluster | None = None, *, name: str = "kafkalab", master: SparkCluster | None = None, delta: bool = False
 ) -> SparkSession:
     """A Spark session on this machine with the Kafka source and sink ready.
 
@@ -49,6 +57,8 @@ def spark_session(
         Name of the application.
     master
         A running Spark cluster, on whose executors the session's tasks run; without it they run in this session's own JVM.
+    delta
+        Whether it reads and writes tables of Delta Lake: ``spark.read.format("delta")``, and ``MERGE`` and ``RESTORE`` in SQL.
 
     Returns
     -------
@@ -60,9 +70,9 @@ def spark_session(
     JavaError, SparkFailed, DownloadError
         Why Spark could not start.
     SparkFailed
-        Also when there is a session already that runs elsewhere than on that Spark cluster.
+        Also when there is a session already that runs elsewhere than on that Spark cluster, or without Delta Lake.
     """
-    session = start_session(name, master)
+    session = start_session(name, master, delta)
     if cluster is not None and cluster not in _known_clusters:
         _known_clusters.add(cluster)
         cluster.on_stop(lambda: _stop_streams(cluster))
@@ -123,17 +133,20 @@ def kafka_source_options(bootstrap_servers: str) -> dict[str, str]:
     }
 
 
-def start_session(name: str, master: SparkCluster | None = None) -> SparkSession:
+def start_session(name: str, master: SparkCluster | None = None, delta: bool = False) -> SparkSession:
     """The session of this process; if there is none, start one."""
     _forget_dead_jvm()
-    if SparkContext._active_spark_context is None:
-        _start(name, master)
-    elif master is not None and SparkContext._active_spark_context.master != master.url:
+    active = SparkContext._active_spark_context
+    if active is None:
+        _start(name, master, delta)
+    elif delta and not _DELTA.items() <= dict(active.getConf().getAll()).items():
+        raise SparkFailed("there is a session already, without Delta Lake: call its stop() first")
+    elif master is not None and active.master != master.url:
         raise SparkFailed("there is a session already, which runs elsewhere: call its stop() first")
     return SparkSession.builder.getOrCreate()
 
 
-def _start(name: str, master: SparkCluster | None) -> None:
+def _start(name: str, master: SparkCluster | None, delta: bool) -> None:
     global _run
     _hush_py4j(False)
     # Python functions in a query run on this Python: another one has other packages, or none.
@@ -142,7 +155,7 @@ def _start(name: str, master: SparkCluster | None) -> None:
     if SparkContext._gateway is None:
         _run = Run.create("spark")
         gateway = start_jvm(_run, _MEMORY)
-    SparkContext(conf=_configuration(name, master), gateway=gateway)
+    SparkContext(conf=_configuration(name, master, delta), gateway=gateway)
     _remove_artifacts_folder(SparkSession.builder.getOrCreate())
 
 
@@ -155,7 +168,7 @@ def _remove_artifacts_folder(session: SparkSession) -> None:
             folder.rmdir()
 
 
-def _configuration(name: str, master: SparkCluster | None) -> SparkConf:
+def _configuration(name: str, master: SparkCluster | None, delta: bool) -> SparkConf:
     settings = {
         "spark.app.name": name,
         "spark.master": "local[2]",
@@ -173,6 +186,8 @@ def _configuration(name: str, master: SparkCluster | None) -> SparkConf:
     }
     if master is not None:
         settings |= _on_a_cluster(master)
+    if delta:
+        settings |= _DELTA
     if _run is not None:
         settings["spark.local.dir"] = str(_run.directory / "local")
         settings["spark.sql.warehouse.dir"] = str(_run.directory / "warehouse")
