@@ -12,7 +12,8 @@ from functools import partial
 from typing import Self
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
-from paho.mqtt.client import CallbackAPIVersion, Client, MQTTErrorCode
+from paho.mqtt.client import Client
+from paho.mqtt.enums import CallbackAPIVersion, MQTTErrorCode
 
 from pipeline.events import encoder
 from pipeline.settings import Settings
