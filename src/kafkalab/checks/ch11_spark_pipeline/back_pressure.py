@@ -25,7 +25,7 @@ lab = notebook.check(
     hints=(
         "start() hands options on to the Kafka source. Section 8 of the chapter names the one that limits a micro-batch.",
         "Another topic and another checkpoint make another stream. start() gives each topic a checkpoint of its own.",
-        "A stream is done with what is there when processAllAvailable() returns. Call it again after the second burst.",
+        "processAllAvailable returns when a stream is done with what is there. You need it after the second burst, too.",
     ),
 )
 
