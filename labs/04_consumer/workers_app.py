@@ -1,6 +1,6 @@
-"""``python workers_app.py --bootstrap-servers …``: notes each price, several at once, until it is told to end.
+"""``python workers_app.py --bootstrap-servers …``: note prices, several at once, until a signal ends it.
 
-It commits what `contiguous.py`, beside it, says may be committed.
+`contiguous.py`, beside it, decides which offsets it commits.
 """
 
 from __future__ import annotations
@@ -27,19 +27,20 @@ _CONNECT_SECONDS = 10
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the application.
 
-    Prices that are being processed are finished first. After SIGKILL they are processed again, as are those that were finished
-    out of turn. What a record holds is not looked at: a malformed one is noted like any other. (An application whose `handle`
-    reads prices sets the malformed ones aside, in `handle`: if it raised, the pool would end, at the same record each time.)
+    At the end it finishes the prices in progress. After SIGKILL it processes them again, and also prices that finished
+    out of order. It doesn't look inside the records: it notes a malformed one like any other. (If your `handle` reads
+    prices, send malformed ones to a dead-letter topic there. If it raised, the pool would end at the same record each
+    time.)
 
     Parameters
     ----------
     arguments
-        Those of the command line, if not given.
+        The command line's arguments, if None.
 
     Returns
     -------
     int
-        Its exit status: 130 after SIGINT, 143 after SIGTERM, and 1 if it could not begin or go on.
+        The exit status: 130 after SIGINT, 143 after SIGTERM, and 1 if it couldn't start or continue.
     """
     options = _parse(arguments)
     ended_by: list[int] = []
@@ -50,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGINT, on_signal)
     signal.signal(signal.SIGTERM, on_signal)
 
-    # With a name of its own it gets its partitions back at once when it was killed.
+    # With a name of its own, it gets its partitions back at once after it was killed.
     static = {"group.instance.id": options.instance} if options.instance else {}
     consumer = Consumer(
         {

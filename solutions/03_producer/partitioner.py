@@ -1,5 +1,5 @@
 # Written in the lab 03_partitioner.
-"""Important stocks alone on the last partition of a topic."""
+"""Keep important stocks apart, on the last partition of a topic."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ __all__ = ["ImportantStocks"]
 
 
 class ImportantStocks:
-    """Chooses a record's partition by its key: important stocks go to the last one, all others to the rest.
+    """Choose a record's partition by its key: important stocks go to the last partition, all others to the rest.
 
-    The Python client takes no partitioner of one's own. Call this for the partition, and give it to ``produce``:
+    The Python client doesn't accept a partitioner of your own. Call this one and pass the partition to ``produce``:
     ``producer.produce(topic, key=name, value=value, partition=important.partition(name))``.
 
     Parameters
     ----------
     producer
-        Asked once how many partitions there are. *All* of them count, with a leader or without: were only those counted that
-        are available, "the last one" would be another one whenever a broker dies.
+        Asked once for the number of partitions. *All* of them count, with a leader or without. If only available
+        partitions counted, "the last one" would change whenever a broker dies.
     topic
         The topic.
     important
-        Names of the important stocks: ``("IBM", "UBER")``, or as in a configuration file, ``"IBM,UBER"``.
+        Names of the important stocks: ``("IBM", "UBER")``, or ``"IBM,UBER"`` as in a configuration file.
 
     Raises
     ------
     ValueError
-        For a configuration that cannot be meant: no important stock, a stock without a name, the same one twice, or a topic
-        with fewer than two partitions (one for the important ones, and one at any rate for the rest).
+        If the configuration makes no sense: no important stock, a stock without a name, the same stock twice, or a
+        topic with fewer than two partitions (the important stocks need one, and so do the others).
     stocks.ClusterUnreachable, stocks.UnknownTopic
-        When the number of partitions cannot be told.
+        If the client can't find out the number of partitions.
     """
 
     def __init__(self, producer: Producer, topic: str, important: str | Iterable[str]) -> None:
@@ -52,7 +52,7 @@ class ImportantStocks:
         self._last = partitions - 1
 
     def partition(self, name: str) -> int:
-        """The partition of a stock.
+        """Return the partition of a stock.
 
         Parameters
         ----------
@@ -62,6 +62,6 @@ class ImportantStocks:
         Returns
         -------
         int
-            Always the same for the same name, in every process.
+            The same partition for the same name, in every process.
         """
         return self._last if name in self._important else murmur2(name.encode(), self._last)

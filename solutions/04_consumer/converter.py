@@ -1,5 +1,5 @@
 # Written in the lab 04_delivery.
-"""Reads a topic, writes another one, and has Kafka take both as one: exactly once between topics."""
+"""Read a topic and write another one in Kafka transactions: exactly once between topics."""
 
 from __future__ import annotations
 
@@ -16,26 +16,28 @@ __all__ = ["convert"]
 def convert(consumer: Consumer, producer: Producer, target: str, records: Sequence[Message]) -> None:
     """Copy a batch into a topic, in one transaction with the consumer's offsets.
 
-    Who reads the topic with ``isolation.level=read_committed`` sees all of the batch or nothing.
+    A consumer that reads the topic with ``isolation.level=read_committed`` sees the whole batch or nothing.
 
     Parameters
     ----------
     consumer
-        Has read the batch. It commits nothing by itself (``enable.auto.commit=false``).
+        The consumer that read the batch. It commits nothing by itself (``enable.auto.commit=false``).
     producer
-        Has a ``transactional.id``, and ``init_transactions`` was called once.
+        A producer with a ``transactional.id``. Call its ``init_transactions`` once before.
     target
-        The topic.
+        The topic to write to.
     records
         The batch.
 
     Raises
     ------
     KafkaException
-        When the transaction was not committed. With the code ``_FENCED`` somebody else goes on under this ``transactional.id``.
+        If the transaction wasn't committed. With the code ``_FENCED``, another producer now uses this
+        ``transactional.id``.
     BaseException
-        Whatever else ended it. The transaction was aborted, in any case, if there still was one. The consumer has gone past the
-        batch all the same: to read it again, close it and start anew, or seek back to what is committed.
+        Any other error. In every case, the transaction was aborted if it was still open. The consumer's position is
+        already past the batch. To read it again, close the consumer and start a new one, or seek back to the committed
+        offsets.
     """
     producer.begin_transaction()
     try:
@@ -43,8 +45,8 @@ def convert(consumer: Consumer, producer: Producer, target: str, records: Sequen
             _produce(producer, target, record)
         producer.send_offsets_to_transaction(following(records), consumer.consumer_group_metadata())
         producer.commit_transaction()
-    except BaseException:  # a transaction that was left open would keep all readers waiting
-        with suppress(KafkaException):  # who is fenced has nothing left to abort
+    except BaseException:  # an open transaction would make all read_committed consumers wait
+        with suppress(KafkaException):  # a fenced producer has no transaction left to abort
             producer.abort_transaction()
         raise
 
@@ -55,4 +57,4 @@ def _produce(producer: Producer, target: str, record: Message) -> None:
             producer.produce(target, key=record.key(), value=record.value())
             return
         except BufferError:
-            producer.poll(0.1)  # the queue is full: wait until something has left it
+            producer.poll(0.1)  # the queue is full: wait until a record has left it

@@ -1,7 +1,7 @@
 # Written in the lab 04_delivery.
-"""Ways to handle a batch: what is done first decides what a crash does to it.
+"""Ways to handle a batch: the order of the steps decides what a crash does to it.
 
-Each is given the consumer that has read the batch and commits nothing by itself, the book, and the batch.
+Each function gets the consumer that read the batch and commits nothing by itself, the book, and the batch.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ __all__ = [
 
 
 def at_most_once(consumer: Consumer, book: Book, records: Sequence[Message]) -> None:
-    """Commit, then process: what was not processed is not read again."""
+    """Commit, then process: unprocessed records aren't read again."""
     consumer.commit(offsets=following(records), asynchronous=False)
     book.add(records)
 
 
 def at_least_once(consumer: Consumer, book: Book, records: Sequence[Message]) -> None:
-    """Process, then commit: what was not committed is read again."""
+    """Process, then commit: uncommitted records are read again."""
     book.add(records)
     consumer.commit(offsets=following(records), asynchronous=False)
 
 
 def each_record_at_most_once(consumer: Consumer, book: Book, records: Sequence[Message]) -> None:
-    """As `at_most_once`, but a crash loses one record at most. Slow: a request for each record."""
+    """Commit and process each record like `at_most_once`: a crash loses at most one. Slow: one request per record."""
     for record in records:
-        consumer.commit(record, asynchronous=False)  # commits the offset after that record
+        consumer.commit(record, asynchronous=False)  # commits the offset after this record
         book.add([record])
 
 
 def each_record_at_least_once(consumer: Consumer, book: Book, records: Sequence[Message]) -> None:
-    """As `at_least_once`, but a crash doubles one record at most. Slow: a request for each record."""
+    """Process and commit each record like `at_least_once`: a crash duplicates at most one. Slow: one request per record."""
     for record in records:
         book.add([record])
         consumer.commit(record, asynchronous=False)
@@ -59,5 +59,5 @@ def each_partition_at_least_once(consumer: Consumer, book: Book, records: Sequen
 
 
 def exactly_once(consumer: Consumer, book: Book, records: Sequence[Message]) -> None:
-    """Results and offsets in one transaction of the database. Begin at ``book.positions``; Kafka need not be told."""
+    """Store results and offsets in one database transaction. Start at ``book.positions``; Kafka needs no commit."""
     book.add_with_positions(records)

@@ -1,5 +1,5 @@
 # Written in the lab 04_priority.
-"""One consumer that lets all other partitions wait while the important one has something to read."""
+"""Make one consumer pause all other partitions while the important one has something to read."""
 
 from __future__ import annotations
 
@@ -16,26 +16,27 @@ __all__ = ["read_important_first"]
 def read_important_first(
     consumer: Consumer, topic: str, handle: Callable[[Message], None], stopping: Callable[[], bool] = lambda: False
 ) -> None:
-    """Read all partitions of a topic, at least once each record; the last partition first, whenever it has anything.
+    """Read all partitions of a topic, each record at least once, and the last partition first whenever it has records.
 
     Parameters
     ----------
     consumer
-        A consumer with ``enable.partition.eof=True``, which tells when a partition has been read to its end, and with
-        ``enable.auto.offset.store=False``: what is committed every few seconds is then what was stored here, after it was
-        handled. Closed at the end.
+        A consumer with ``enable.partition.eof=True`` and ``enable.auto.offset.store=False``. The first setting reports
+        the end of a partition. With the second, the regular commit covers only offsets that this function stored, after
+        the record was handled. This function closes the consumer at the end.
     topic
-        What to read, from where it was committed. Commit an offset for each partition before: librdkafka 2.16 goes back to the
-        start of a partition that is resumed while the client is still looking that start up, and reads records twice.
+        What to read, from the committed offsets. Commit an offset for each partition before you call this. Otherwise
+        librdkafka 2.16 goes back to the start of a partition if it is resumed while the client still looks up that
+        start, and reads records twice.
     handle
-        Called with each record. What it raises ends the loop.
+        Called with each record. An exception from it ends the loop.
     stopping
-        Asked after each record, and several times a second when there is none.
+        Called after each record, and several times a second when there is none.
 
     Raises
     ------
     KafkaException
-        For an error that the client cannot mend by itself.
+        If the client can't recover from an error by itself.
     """
     with consumer:
         last = partition_count(consumer, topic) - 1
@@ -47,10 +48,11 @@ def read_important_first(
             consumer.pause(others)
 
         begin()
-        read_up_to: int | None = None  # the end of the important partition, while there is nothing to read
+        read_up_to: int | None = None  # the end of the important partition, while it has nothing to read
         while not stopping():
             message = consumer.poll(0.1)
-            # What was fetched but not read yet counts, too: the end moves when records have come, not when their turn has.
+            # Fetched records that aren't read yet count, too: the end moves when records arrive, not when they're
+            # polled.
             if read_up_to is not None and consumer.get_watermark_offsets(important, cached=True)[1] > read_up_to:
                 consumer.pause(others)
                 read_up_to = None

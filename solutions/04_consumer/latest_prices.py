@@ -1,5 +1,5 @@
 # Written in the lab 04_positions.
-"""The latest price of each stock, from a topic in which not everything is a stock price."""
+"""Keep the latest price of each stock, from a topic that also holds other records."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ __all__ = ["LatestPrices"]
 
 
 class LatestPrices:
-    """Keeps the latest price of each stock.
+    """Keep the latest price of each stock.
 
     Parameters
     ----------
     producer
-        Sends what is malformed to `dead_letters`.
+        Sends malformed records to `dead_letters`.
     dead_letters
-        A topic.
+        The topic for malformed records.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class LatestPrices:
         self._dead_letters = DeadLetters(producer, dead_letters)
 
     def handle(self, records: Sequence[Message]) -> None:
-        """Take a batch in. On return it may be committed: what was set aside is with Kafka.
+        """Process a batch. After it returns you may commit the batch: Kafka has every dead letter.
 
         Parameters
         ----------
@@ -44,7 +44,7 @@ class LatestPrices:
         Raises
         ------
         NotSetAside
-            When something malformed could not be set aside.
+            If a malformed record couldn't be sent to the dead-letter topic.
         """
         for record in records:
             try:

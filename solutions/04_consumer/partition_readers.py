@@ -1,5 +1,5 @@
 # Written in the lab 04_priority.
-"""A reader for each partition, assigned by hand, and more workers for the important one."""
+"""Assign a reader to each partition by hand, with more workers for the important one."""
 
 from __future__ import annotations
 
@@ -19,22 +19,23 @@ _BATCH = 50
 
 
 class PartitionReader(threading.Thread):
-    """Reads one partition, at least once each record, with some workers.
+    """Read one partition with several workers, each record at least once.
 
-    Nobody takes over when it dies, and nobody hinders a second one from reading the same partition: that is left to whoever
-    starts it. The workers share a batch key by key, so that the records of a key stay in order; it is committed when all of it
-    is done.
+    No other reader takes over when this one dies, and nothing stops a second reader from reading the same partition.
+    The code that starts readers has to see to both. The workers divide a batch by key, so the records of a key stay in
+    order. The reader commits a batch when all of it is processed.
 
     Parameters
     ----------
     settings
-        The consumer's, with ``enable.auto.commit=False`` and a ``group.id``: none is joined, but committed offsets need a name.
+        The consumer's settings, with ``enable.auto.commit=False`` and a ``group.id``. The reader doesn't join that
+        group, but committed offsets need its name.
     topic, partition
-        What to read, from where it was committed.
+        What to read, from the committed offset.
     handle
         Called with each record, by several threads at once.
     workers
-        How many threads. More than there are keys in the partition are of no use.
+        The number of threads. More threads than keys in the partition don't help.
     """
 
     def __init__(
@@ -50,7 +51,7 @@ class PartitionReader(threading.Thread):
         self._failure: BaseException | None = None
 
     def run(self) -> None:
-        """Read; called by `start`."""
+        """Read the partition. `start` calls this."""
         try:
             with Consumer(self._settings) as consumer, ThreadPoolExecutor(self.workers) as pool:
                 self._read(consumer, pool)
@@ -58,7 +59,7 @@ class PartitionReader(threading.Thread):
             self._failure = error
 
     def stop(self) -> None:
-        """Have it finish its batch; on return it has done so. Raises what ended it before, if anything did."""
+        """Finish the current batch, commit it and end the thread. Raise the exception that ended it before, if any."""
         self._stopping.set()
         self.join()
         if self._failure is not None:
@@ -74,7 +75,7 @@ class PartitionReader(threading.Thread):
                     raise KafkaException(errors[0])
                 consumer.assign(mine)
             elif records:
-                list(pool.map(self._handle_all, _by_key(records)))  # waits for all, and raises what one of them raised
+                list(pool.map(self._handle_all, _by_key(records)))  # waits for all of them, and raises what one of them raised
                 consumer.commit(offsets=following(records), asynchronous=False)
 
     def _handle_all(self, records: Sequence[Message]) -> None:
@@ -85,7 +86,7 @@ class PartitionReader(threading.Thread):
 def readers(
     settings: Mapping[str, object], topic: str, handle: Callable[[Message], None], important_workers: int = 2
 ) -> list[PartitionReader]:
-    """A reader for each partition of a topic, to be started: with one worker, the last one, which is important, with more."""
+    """Return a reader for each partition of a topic, not started. The last, important one gets `important_workers`."""
     with Consumer(dict(settings)) as consumer:
         last = partition_count(consumer, topic) - 1
     return [PartitionReader(settings, topic, p, handle, important_workers if p == last else 1) for p in range(last + 1)]

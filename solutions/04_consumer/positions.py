@@ -1,5 +1,5 @@
 # Written in the lab 04_positions.
-"""Where to begin, whatever was committed: callbacks for ``subscribe(…, on_assign=…)``."""
+"""Choose where to start, whatever is committed: callbacks for ``subscribe(…, on_assign=…)``."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ Callback = Callable[[Consumer, list[TopicPartition]], None]
 
 
 def at_offset(offset: int) -> Callback:
-    """Begin at that offset in each partition, but only in those that are assigned for the first time.
+    """Start each partition at this offset, but only when it's assigned for the first time.
 
-    A group that shares anew assigns partitions again; who went back each time would never come to an end.
+    A rebalance assigns partitions again. A consumer that went back each time would never reach the end.
 
     Parameters
     ----------
     offset
-        A number, or ``OFFSET_BEGINNING`` or ``OFFSET_END``. ``auto.offset.reset`` has the answer where it is not there.
+        A number, ``OFFSET_BEGINNING`` or ``OFFSET_END``. If a partition doesn't have that offset, ``auto.offset.reset``
+        decides.
 
     Returns
     -------
@@ -43,24 +44,24 @@ def at_offset(offset: int) -> Callback:
 
 
 def at_the_beginning() -> Callback:
-    """Read all again."""
+    """Read everything again."""
     return at_offset(OFFSET_BEGINNING)
 
 
 def at_the_end() -> Callback:
-    """Read only what is new."""
+    """Read only new records."""
     return at_offset(OFFSET_END)
 
 
 def at_time(milliseconds: int) -> Callback:
-    """Begin with the first record of each partition that is not older; at the end, where there is none.
+    """Start each partition at its first record from this time or later, or at the end if there is none.
 
-    A partition that is assigned again goes on where it was, as with `at_offset`.
+    A partition that is assigned again continues from its committed offset, as with `at_offset`.
 
     Parameters
     ----------
     milliseconds
-        Since 1970, as in a record's timestamp.
+        Milliseconds since 1970, as in a record's timestamp.
 
     Returns
     -------

@@ -1,5 +1,5 @@
 # Written in the lab 04_threads.
-"""A thread with a consumer of its own."""
+"""Run a consumer in a thread of its own."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ __all__ = ["ConsumerThread"]
 
 
 class ConsumerThread(threading.Thread):
-    """Reads a topic in batches, at least once each, until it is told to stop.
+    """Read a topic in batches, each record at least once, until you call `stop`.
 
-    Of threads that used the same consumer none could tell what the others have finished, so each has its own. In a group they
-    share the partitions, as processes would.
+    Threads that share a consumer can't tell what the others have finished, so each thread has its own. In a group, the
+    threads divide the partitions like processes do.
 
     Parameters
     ----------
     settings
-        The consumer's, with ``group.id`` and ``enable.auto.commit=False``.
+        The consumer's settings, with ``group.id`` and ``enable.auto.commit=False``.
     topic
         What to read.
     handle
-        Called with each batch, on this thread; when it returns the batch is committed.
+        Called with each batch, on this thread. When it returns, the thread commits the batch.
     name
         The thread's name.
     """
@@ -43,7 +43,7 @@ class ConsumerThread(threading.Thread):
         self._failure: BaseException | None = None
 
     def run(self) -> None:
-        """Read; called by `start`."""
+        """Read the topic. `start` calls this."""
         try:
             consumer = Consumer(self._settings)
 
@@ -56,12 +56,12 @@ class ConsumerThread(threading.Thread):
             self._failure = error
 
     def stop(self) -> None:
-        """Have it finish its batch and leave the group; on return it has.
+        """Finish the current batch, leave the group and end the thread.
 
         Raises
         ------
         BaseException
-            What ended it before, if anything did.
+            The exception that ended the thread before, if any.
         """
         self._stopping.set()
         self.join()

@@ -1,4 +1,4 @@
-"""Data sets of the course, made by seeded generators: the same on every machine and with every Python."""
+"""Data sets of the course, made by seeded generators: the same on every machine and with every Python version."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = [
 T = TypeVar("T")
 
 CUSTOMERS = 12_434
-"""How many customers there are, as in the class that the course follows."""
+"""The number of customers."""
 
 _FIRST_NAMES = (
     "Ada", "Amir", "Bela", "Carla", "Chen", "Dana", "Elif", "Emil", "Fatou", "George", "Hana", "Igor", "Ines", "Jamie",
@@ -53,7 +53,7 @@ class Customer(NamedTuple):
     customer_id
         ``C00001`` and up.
     name, city, country
-        The country as its two-letter code.
+        The city, and the country as its two-letter code.
     segment
         ``private``, ``business`` or ``public``.
     since
@@ -70,7 +70,7 @@ class Customer(NamedTuple):
 
 @functools.cache
 def _all_customers() -> tuple[Customer, ...]:
-    # Of all generators, `random.Random.random` alone is promised to give the same numbers in every Python.
+    # Of all generators, only `random.Random.random` is guaranteed to give the same numbers in every Python version.
     draw = random.Random(12434).random
 
     def one_of(options: tuple[T, ...]) -> T:
@@ -87,16 +87,16 @@ def _all_customers() -> tuple[Customer, ...]:
 
 
 def customers() -> list[Customer]:
-    """All 12,434 customers, in order of their ids."""
+    """Return all 12,434 customers, in order of their ids."""
     return list(_all_customers())
 
 
 def customers_partition(index: int) -> int:
-    """Partition (of three) for the customer at that place in `customers`.
+    """Return the partition (of three) for the customer at this index in `customers`.
 
-    Which record goes where depends on how a producer batches, so the class's figures are had by this rule only: the first
-    12,006 in turn to partitions 0, 1, 2; then 426 to partition 0 and the last 2 to partition 1. That makes 4428, 4004 and
-    4002 records.
+    A producer's batching would decide which record goes where, so this fixed rule gives the course's figures: the first
+    12,006 go to partitions 0, 1 and 2 in turn, the next 426 to partition 0, and the last 2 to partition 1. That makes
+    4428, 4004 and 4002 records.
     """
     if not 0 <= index < CUSTOMERS:
         raise IndexError(f"there are customers 0 to {CUSTOMERS - 1}, not {index}")
@@ -106,18 +106,18 @@ def customers_partition(index: int) -> int:
 
 
 class TruckEvent(NamedTuple):
-    """What a truck reports.
+    """One report from a truck.
 
     Attributes
     ----------
     timestamp
         Milliseconds since 1970.
     truck, driver, route
-        Their ids.
+        Ids of the truck, its driver and its route.
     event
         ``Normal``, ``Overspeed``, ``Lane Departure``, ``Unsafe tail distance`` or ``Unsafe following distance``.
     latitude, longitude
-        In the American Midwest.
+        Its position in the American Midwest.
     correlation
         The same for all events of one trip.
     """
@@ -132,7 +132,7 @@ class TruckEvent(NamedTuple):
     correlation: str
 
     def csv(self) -> str:
-        """Its fields in this order, with commas between them."""
+        """Return its fields in this order, separated by commas."""
         return ",".join(map(str, self))
 
 
@@ -157,12 +157,12 @@ def _all_truck_events() -> tuple[TruckEvent, ...]:
 
 
 def truck_events() -> list[TruckEvent]:
-    """120 events of five drivers, one a second: 77 are ``Normal``, and 43 are dangerous."""
+    """Return 120 events of five drivers, one per second: 77 are ``Normal``, and 43 are dangerous."""
     return list(_all_truck_events())
 
 
 def first_positions() -> list[TruckEvent]:
-    """Six positions of the drivers 11 and 21, in the order in which they were sent: enough to tell a stream from a table."""
+    """Return six positions of drivers 11 and 21 in sending order: enough to tell a stream from a table."""
     rows = (
         (0, 11, 41.87, -87.67), (9, 11, 40.38, -89.17), (13, 21, 42.23, -91.78),
         (15, 21, 41.71, -91.32), (16, 11, 38.65, -90.2), (37, 21, 41.71, -91.32),

@@ -41,91 +41,91 @@ class KafkaLabError(Exception):
 
 
 class WaitTimeout(KafkaLabError):
-    """A condition did not become true in time; the message says what was last seen."""
+    """A condition didn't become true in time. The message shows the last observed state."""
 
 
 class ClusterNotRunning(KafkaLabError):
-    """A verb that needs a running cluster was used before ``start`` or after ``stop``."""
+    """You used a verb that needs a running cluster before ``start`` or after ``stop``."""
 
 
 class UnknownBroker(KafkaLabError):
-    """No broker of the cluster has that id."""
+    """The cluster has no broker with that id."""
 
 
 class BrokerNotRunning(KafkaLabError):
-    """The fault asked for needs a broker that runs (for ``resume``: is paused; for ``lose_log``: is down)."""
+    """The fault needs a running broker (``resume`` needs a paused one, ``lose_log`` one that is down)."""
 
 
 class BrokerFailed(KafkaLabError):
-    """A broker ended by itself; the message holds Kafka's own reason and its log's last lines."""
+    """A broker ended by itself. The message holds Kafka's own reason and the last lines of its log."""
 
 
 class PortInUse(KafkaLabError):
-    """A port that was asked for by number is taken; the message names it."""
+    """A port that you requested by number is taken. The message names it."""
 
 
 class BackendUnavailable(KafkaLabError):
-    """The back end asked for cannot be used on this machine."""
+    """The requested back end doesn't work on this machine."""
 
 
 class FaultsUnsupported(KafkaLabError):
-    """The cluster is not ours to break: it was attached to, not started."""
+    """kafkalab can't break this cluster, because it was attached to, not started."""
 
 
 class NotEnoughResources(KafkaLabError):
-    """Too little memory or disk to start what was asked for."""
+    """There is too little memory or disk for what you want to start."""
 
 
 class JavaError(KafkaLabError):
-    """No usable Java, or one of a version that Kafka or Spark does not run on; or source that doesn't compile."""
+    """There is no usable Java, its version doesn't run Kafka or Spark, or source code doesn't compile."""
 
 
 class DownloadError(KafkaLabError):
-    """A file that is needed is neither in the cache nor could be downloaded."""
+    """A required file isn't in the cache and couldn't be downloaded."""
 
 
 class HashMismatch(DownloadError):
-    """A downloaded file is not the one that was locked."""
+    """A downloaded file doesn't match the locked hash."""
 
 
 class UnknownListener(KafkaLabError):
-    """The cluster has no listener of that name; the message lists those that it has."""
+    """The cluster has no listener with that name. The message lists its listeners."""
 
 
 class UnknownUser(KafkaLabError):
-    """No user of that name has a password that is known here."""
+    """kafkalab knows no password for a user with that name."""
 
 
 class NoSuperUser(KafkaLabError):
-    """An authorizer was asked for, and nobody named whom it lets through: the brokers could not even talk to each other."""
+    """The cluster has an authorizer, but no super user: the brokers couldn't even talk to each other."""
 
 
 class KdcFailed(KafkaLabError):
-    """The Kerberos key distribution centre did not start; the message holds its own reason."""
+    """The Kerberos key distribution centre didn't start. The message holds its own reason."""
 
 
 class UnknownTopic(KafkaLabError):
-    """The cluster has no topic of that name; the message lists those that it has."""
+    """The cluster has no topic with that name. The message lists its topics."""
 
 
 class UnknownPartition(KafkaLabError):
-    """The topic has no partition of that number."""
+    """The topic has no partition with that number."""
 
 
 class NoReplica(KafkaLabError):
-    """The broker has no replica of that partition, or none any more; the message says who has."""
+    """The broker has no replica of that partition, or no longer has one. The message says which brokers have one."""
 
 
 class MessageFailed(KafkaLabError):
-    """A message was not acknowledged.
+    """A message wasn't acknowledged.
 
     Attributes
     ----------
     value
         The message's value.
     code
-        Kafka's name of the error: ``_MSG_TIMED_OUT``, ``NOT_ENOUGH_REPLICAS`` …; a leading underscore means that
-        the client gave up, none that a broker refused.
+        Kafka's name of the error: ``_MSG_TIMED_OUT``, ``NOT_ENOUGH_REPLICAS`` … A leading underscore means that the
+        client gave up. Without one, a broker rejected the message.
     """
 
     def __init__(self, value: str, code: str, reason: str) -> None:
@@ -135,36 +135,36 @@ class MessageFailed(KafkaLabError):
 
 
 class MirrorFailed(KafkaLabError):
-    """MirrorMaker did not start, or does not run; the message holds Kafka's own reason."""
+    """MirrorMaker didn't start, or isn't running. The message holds Kafka's own reason."""
 
 
 class ConnectFailed(KafkaLabError):
-    """A Connect worker or a connector did not start, or does not run; the message holds Kafka's own reason."""
+    """A Connect worker or a connector didn't start, or isn't running. The message holds Kafka's own reason."""
 
 
 class DatabaseFailed(KafkaLabError):
-    """PostgreSQL did not start, or does not run; the message holds its log's last lines."""
+    """PostgreSQL didn't start, or isn't running. The message holds the last lines of its log."""
 
 
 class MqttFailed(KafkaLabError):
-    """The MQTT broker did not start, or does not run; the message holds its log's last lines."""
+    """The MQTT broker didn't start, or isn't running. The message holds the last lines of its log."""
 
 
 class WorkerClosed(KafkaLabError):
-    """A producer or consumer was used after it was closed or killed."""
+    """You used a producer or consumer after it was closed or killed."""
 
 
 class WorkerFailed(KafkaLabError):
-    """The process of a producer or consumer did not start, or ended by itself; the message says why."""
+    """The process of a producer or consumer didn't start, or ended by itself. The message says why."""
 
 
 class SparkFailed(KafkaLabError):
-    """Spark's JVM did not start; the message holds its last lines."""
+    """Spark's JVM didn't start. The message holds its last lines."""
 
 
 class StreamsFailed(KafkaLabError):
-    """A Streams application did not start, or does not run; the message says why."""
+    """A Streams application didn't start, or isn't running. The message says why."""
 
 
 class RegistryFailed(KafkaLabError):
-    """A schema registry did not start, or ended by itself; the message holds its log's last lines."""
+    """A schema registry didn't start, or ended by itself. The message holds the last lines of its log."""

@@ -1,7 +1,7 @@
-"""Names of a package that are loaded on first use (PEP 562).
+"""Load the names of a package on first use (PEP 562).
 
-The processes that kafkalab starts import its packages too, and must be quick: the relay of a cluster needs none of what
-`kafkalab.cluster` offers, and loading it all takes a third of a second.
+The processes that kafkalab starts import its packages, too, and must be quick. A cluster's relay needs nothing that
+`kafkalab.cluster` exports, and loading all of it takes a third of a second.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ __all__ = ["on_first_use"]
 
 
 def on_first_use(package: str, exports: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """``__getattr__`` and ``__dir__`` for a package.
+    """Return ``__getattr__`` and ``__dir__`` for a package.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Where kafkalab keeps files: what can be fetched again, what belongs to a learner, what dies with a run."""
+"""Folders that kafkalab uses: for downloads, for a learner's progress, and for running clusters."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ __all__ = ["cache_dir", "progress_dir", "runs_dir"]
 
 
 def cache_dir() -> Path:
-    """Folder of all that can be fetched or built again: jars, the class-data archive, command scripts.
+    """Return the folder of everything that can be downloaded or built again: jars, the class-data archive, command scripts.
 
-    ``KAFKALAB_CACHE`` names another folder than the user's cache folder.
+    Set ``KAFKALAB_CACHE`` to use another folder than the user's cache folder.
     """
     override = os.environ.get("KAFKALAB_CACHE")
     return Path(override) if override else platformdirs.user_cache_path("kafkalab")
 
 
 def progress_dir() -> Path:
-    """Folder of the learner's progress: which labs passed, and when.
+    """Return the folder of the learner's progress: which labs passed, and when.
 
-    ``KAFKALAB_PROGRESS`` names another folder than the user's data folder.
+    Set ``KAFKALAB_PROGRESS`` to use another folder than the user's data folder.
     """
     override = os.environ.get("KAFKALAB_PROGRESS")
     return Path(override) if override else platformdirs.user_data_path("kafkalab")
 
 
 def runs_dir() -> Path:
-    """Folder of running things: broker data, logs, worker files. Nothing in it outlives its owner."""
+    """Return the folder for running things: broker data, logs, worker files. Nothing in it outlives its owner."""
     return Path(tempfile.gettempdir()) / f"kafkalab-{os.getuid()}"

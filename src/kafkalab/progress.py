@@ -1,4 +1,4 @@
-"""What a learner has done: labs that passed, quizzes that were answered, predictions. Kept in a file of their own."""
+"""Keep the learner's progress in a file: labs that passed, quiz results, predictions."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _VERSION = 1
 
 @dataclass(frozen=True)
 class LabProgress:
-    """A lab that was checked.
+    """The progress of one lab.
 
     Attributes
     ----------
     passed
-        Whether it ever passed: a later check of an untouched lab does not undo it.
+        Whether it ever passed. A later failed check doesn't undo it.
     checks
-        How often it was checked.
+        How many times it was checked.
     passed_at
         When it first passed (ISO 8601, UTC), or None.
     """
@@ -40,7 +40,7 @@ class LabProgress:
 
 @dataclass(frozen=True)
 class QuizProgress:
-    """A quiz: the best result so far and of how many questions."""
+    """The best result of a quiz so far, and its number of questions."""
 
     right: int
     questions: int
@@ -57,7 +57,7 @@ class ProgressRecord:
 
 
 def load() -> ProgressRecord:
-    """Read the progress. A file that cannot be read is set aside under another name, never deleted."""
+    """Read the progress. An unreadable file is renamed, never deleted."""
     path = _path()
     try:
         return _parse(path.read_text(encoding="utf-8"))
@@ -69,7 +69,7 @@ def load() -> ProgressRecord:
 
 
 def record_lab(lab: str, passed: bool) -> None:
-    """Note that a lab was checked, and whether it passed."""
+    """Record that a lab was checked, and whether it passed."""
     with _changing() as record:
         old = record.labs.get(lab, LabProgress(False, 0, None))
         passed_at = old.passed_at or (_now() if passed else None)
@@ -77,7 +77,7 @@ def record_lab(lab: str, passed: bool) -> None:
 
 
 def record_quiz(quiz: str, right: int, questions: int) -> None:
-    """Note a quiz's result: `right` answers of `questions`. The best one is kept."""
+    """Record a quiz's result: `right` answers of `questions`. The best result counts."""
     with _changing() as record:
         old = record.quizzes.get(quiz)
         if old is None or old.questions != questions or right > old.right:
@@ -85,7 +85,7 @@ def record_quiz(quiz: str, right: int, questions: int) -> None:
 
 
 def record_prediction(question: str, guess: str) -> None:
-    """Keep what the learner predicted; the last prediction counts."""
+    """Record the learner's prediction. The last one counts."""
     with _changing() as record:
         record.predictions[question] = guess
 
@@ -105,7 +105,7 @@ def _parse(content: str) -> ProgressRecord:
     return ProgressRecord(
         {name: LabProgress(**lab) for name, lab in data["labs"].items()},
         {name: QuizProgress(**quiz) for name, quiz in data["quizzes"].items()},
-        {str(question): str(guess) for question, guess in data.get("predictions", {}).items()},  # files of before have none
+        {str(question): str(guess) for question, guess in data.get("predictions", {}).items()},  # older files have none
     )
 
 
@@ -116,7 +116,7 @@ def _set_aside(path: Path) -> None:
 
 @contextmanager
 def _changing() -> Iterator[ProgressRecord]:
-    # Two notebooks may finish a lab at once: reading and writing back is one step for all processes.
+    # Two notebooks may finish a lab at once, so a lock makes reading and writing back one step for all processes.
     folder = progress_dir()
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / "lock", "w") as lock:

@@ -1,4 +1,4 @@
-"""Settings as Kafka and librdkafka spell them, and as a ``.properties`` file holds them."""
+"""Convert settings to the form of Kafka, of librdkafka, and of a ``.properties`` file."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _ESCAPES = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f"}
 
 
 def as_text(settings: Mapping[str, object]) -> dict[str, str]:
-    """Settings with each value as Kafka reads it: booleans in lower case, everything else as Python prints it.
+    """Return settings with each value as Kafka reads it: booleans in lower case, everything else as Python prints it.
 
     Raises
     ------
     ValueError
-        When a name is empty or isn't text, or a value is None.
+        If a name is empty or isn't text, or a value is None.
     """
     for name, value in settings.items():
         if not isinstance(name, str) or not name:
@@ -29,14 +29,14 @@ def as_text(settings: Mapping[str, object]) -> dict[str, str]:
 
 
 def dotted(settings: Mapping[str, object]) -> dict[str, object]:
-    """Settings that were given as keyword arguments, with dots for underscores: ``group_id`` is ``group.id``."""
+    """Replace underscores by dots in settings from keyword arguments: ``group_id`` becomes ``group.id``."""
     return {name if name in _UNDERSCORED else name.replace("_", "."): value for name, value in settings.items()}
 
 
 def format_properties(properties: Mapping[str, str]) -> str:
-    r"""The text of a ``.properties`` file, which holds ASCII alone.
+    r"""Return the text of a ``.properties`` file, in plain ASCII.
 
-    Kafka reads such files with ``java.util.Properties``, which takes their bytes for Latin-1. So everything that isn't plain
+    Kafka reads such files with ``java.util.Properties``, which decodes them as Latin-1. So everything outside plain
     ASCII is escaped as ``\uXXXX``. A value with a line break stays one value.
     """
     return "".join(f"{_escaped(name, ' =:#!')}={_escaped(value)}\n" for name, value in properties.items())

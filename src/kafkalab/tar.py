@@ -1,4 +1,4 @@
-"""Unpacking tar archives, at once or again and again."""
+"""Unpack tar archives, once or repeatedly."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ __all__ = ["mirror", "unpack"]
 
 
 def unpack(archive: tarfile.TarFile, folder: Path) -> None:
-    """Unpack all of an archive into a folder.
+    """Unpack a whole archive into a folder.
 
-    Where Python can (from 3.11.4 on), names that lead out of the folder are refused with `tarfile.FilterError`. Python 3.11.2,
-    Debian 12's, has no such filters yet; the attribute is the form that is right for both, as
-    https://docs.python.org/3/library/tarfile.html#supporting-older-python-versions says.
+    From Python 3.11.4 on, names that lead out of the folder raise `tarfile.FilterError`. Python 3.11.2, which Debian 12
+    has, lacks such filters. Setting the attribute works with both, see
+    https://docs.python.org/3/library/tarfile.html#supporting-older-python-versions.
     """
     archive.extraction_filter = getattr(tarfile, "data_filter", None)
     archive.extractall(folder)
 
 
 def mirror(archive: tarfile.TarFile, folder: Path) -> None:
-    """Make a folder's files like those of an archive of files and folders.
+    """Make a folder's files match those of an archive of files and folders.
 
-    A file that did not change is left alone, one that grew is appended to, any other is replaced by a new one. What the
-    archive's folders no longer have is removed.
+    Leave unchanged files alone, append to files that grew, and replace all others. Remove what the archive's folders no
+    longer have.
 
     Raises
     ------
     tarfile.ReadError
-        When the archive breaks off; the files before are mirrored, and nothing is removed.
+        If the archive is cut off. The files before that point are mirrored, and nothing is removed.
     """
     files: set[PurePosixPath] = set()
     folders: set[PurePosixPath] = set()
@@ -43,7 +43,7 @@ def mirror(archive: tarfile.TarFile, folder: Path) -> None:
             (folder / path).mkdir(parents=True, exist_ok=True)
         elif member.isfile():
             content = archive.extractfile(member)
-            assert content is not None  # it is a file
+            assert content is not None  # because it is a file
             files.add(path)
             _write(folder / path, content.read())
     for parent in folders | {path.parent for path in files if path.parent.name}:

@@ -1,4 +1,4 @@
-"""The one way in which kafkalab waits: for a condition, with a message that says what was last seen."""
+"""Wait for a condition, with an error message that shows the last observed state. kafkalab waits in no other way."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["wait_until"]
 
 T = TypeVar("T")
 
-# Nobody ever sets this event: waiting on it is an interruptible pause between two looks.
+# This event is never set: waiting on it is an interruptible pause between two checks.
 _never = threading.Event()
 
 
@@ -26,7 +26,7 @@ def wait_until(
     ignore: tuple[type[Exception], ...] = (),
     interval: float = 0.05,
 ) -> T:
-    """Wait until `condition` returns something true, and return that.
+    """Wait until `condition` returns a true value, and return that.
 
     Parameters
     ----------
@@ -37,17 +37,17 @@ def wait_until(
     what
         Completes the sentence "waited N s for …".
     last_seen
-        Called when time is up; its result ends the error message. Without it, the last result of
-        `condition` (or the last ignored exception) is shown.
+        Called when time runs out. Its result ends the error message. Without it, the message shows the last result of
+        `condition` (or the last ignored exception).
     ignore
         Exceptions of `condition` that mean "not yet".
     interval
-        Seconds between two looks.
+        Seconds between two checks.
 
     Raises
     ------
     WaitTimeout
-        When time is up. The message says for what, how long, and what was last seen.
+        If time runs out. The message says what it waited for, how long, and what it last saw.
     """
     deadline = time.monotonic() + timeout
     while True:

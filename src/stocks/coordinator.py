@@ -1,4 +1,4 @@
-"""The broker that knows what a group has committed, when it is not ready."""
+"""What a consumer is told while a group's coordinator isn't ready."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from confluent_kafka import KafkaError
 __all__ = ["NOT_READY"]
 
 NOT_READY = (KafkaError.NOT_COORDINATOR, KafkaError.COORDINATOR_NOT_AVAILABLE, KafkaError.COORDINATOR_LOAD_IN_PROGRESS)
-"""Codes of errors that tell a consumer with partitions assigned by hand that nobody can say yet where to begin.
+"""Codes of errors by which a consumer with manually assigned partitions learns that no committed offset is available yet.
 
-Who joins a group does not see them, since joining waits for the coordinator. Who assigns does: in a new cluster, or when the
-coordinator has moved. The client looks for the right one by itself, but does not ask it again: a partition without an offset to
-begin at is left unread until it is assigned once more (https://github.com/confluentinc/librdkafka/issues/5586).
+A consumer that joins a group doesn't see them, because joining waits for the coordinator. A consumer that assigns its
+partitions does: in a new cluster, or after the coordinator moved. The client finds the new coordinator by itself, but
+doesn't ask it again. It leaves a partition without a start offset unread until you assign the partition once more
+(https://github.com/confluentinc/librdkafka/issues/5586).
 """

@@ -1,4 +1,4 @@
-"""Where a book is kept: SQLite in a file, or PostgreSQL at a URL. Both are given the same SQL."""
+"""The database behind a book: SQLite in a file, or PostgreSQL at a URL. Both run the same SQL."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from typing import Any
 
 __all__ = ["Database", "DatabaseUnavailable"]
 
-_ONE_WRITER = 4_848_200  # the number of a lock that PostgreSQL keeps for whoever knows it
+_ONE_WRITER = 4_848_200  # the number of an advisory lock in PostgreSQL
 
 
 class DatabaseUnavailable(ConnectionError):
-    """The database cannot be opened, is locked for too long, or is gone."""
+    """The database can't be opened, stays locked for too long, or is gone."""
 
 
 class Database:
-    """A database, opened by a file's path (SQLite) or by a URL (``postgresql://user@host/name``).
+    """A database that you open by a file's path (SQLite) or by a URL (``postgresql://user@host/name``).
 
-    The two differ in three things: how a value is marked in SQL, how a transaction keeps other writers out, and which exception
-    tells that the database does not answer. They are settled here, and nobody else needs to know.
+    The two differ in three things: the placeholder for a value in SQL, how a transaction keeps other writers out, and
+    the exception that says the database doesn't answer. This class hides the differences.
 
     Parameters
     ----------
     where
-        The file, made if it is not there; or the URL. PostgreSQL needs the package ``psycopg``.
+        The file, created if it's missing, or the URL. PostgreSQL needs the package ``psycopg``.
     patience
-        Seconds to wait for another process that writes.
+        Seconds to wait while another process writes.
 
     Raises
     ------
     DatabaseUnavailable
-        By each method, when the database is locked for longer, or gone.
+        From each method, if the database stays locked for longer, or is gone.
     """
 
     def __init__(self, where: Path | str, patience: float) -> None:
@@ -41,7 +41,7 @@ class Database:
         self._connection, self._mark, self._begin, self._unavailable = opened(str(where), patience)
 
     def query(self, sql: str) -> list[tuple[Any, ...]]:
-        """Ask the database.
+        """Run a query.
 
         Parameters
         ----------
@@ -51,7 +51,7 @@ class Database:
         Returns
         -------
         list of tuple
-            All rows that it finds.
+            All rows of the result.
         """
         with self._told():
             return [tuple(row) for row in self._execute(sql).fetchall()]
@@ -64,7 +64,7 @@ class Database:
         sql
             The statement.
         rows
-            Run it once for each of these, whose values stand in it as ``?``.
+            Run it once for each of these rows. Their values replace the ``?`` in the statement.
         """
         with self._told():
             if rows is None:
@@ -74,7 +74,7 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All that is run inside, or nothing. Nobody else writes meanwhile, so what is read inside stays true.
+        """Run everything inside or nothing. No other process writes meanwhile, so what you read inside stays true.
 
         Yields
         ------
@@ -88,7 +88,7 @@ class Database:
             with self._told():
                 self._execute("COMMIT")
         except BaseException:
-            with suppress(self._unavailable):  # none was begun; or the database is gone, and has rolled back by itself
+            with suppress(self._unavailable):  # no transaction was open, or the database is gone and has rolled back by itself
                 self._execute("ROLLBACK")
             raise
 
@@ -127,5 +127,5 @@ def _postgresql(url: str, patience: float) -> tuple[Any, str, tuple[str, ...], t
         connection.execute(f"SET lock_timeout = {round(1000 * patience)}")
     except psycopg.OperationalError as error:
         raise DatabaseUnavailable(f"the database cannot be opened: {error}") from error
-    # PostgreSQL would let two writers begin, and one of them read what is no longer true when it writes.
+    # Without the lock, PostgreSQL lets two writers begin, and one of them writes after reading outdated rows.
     return connection, "%s", ("BEGIN", f"SELECT pg_advisory_xact_lock({_ONE_WRITER})"), psycopg.OperationalError

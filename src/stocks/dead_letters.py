@@ -1,4 +1,4 @@
-"""A topic for records that are no stock price: none is lost, and none stops the consumer."""
+"""Send malformed records to a dead-letter topic: none is lost, and none stops the consumer."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from confluent_kafka import Message, Producer
 
 __all__ = ["DeadLetters", "NotSetAside"]
 
-_LONGEST = 200  # a reason may quote what is wrong, however long that is
+_LONGEST = 200  # characters of a reason: it may quote the malformed value, which can be long
 
 
 class NotSetAside(RuntimeError):
-    """A record that cannot be processed is not with Kafka either. Do not commit."""
+    """A record that can't be processed isn't in the dead-letter topic either. Don't commit."""
 
 
 class DeadLetters:
-    """Sends what cannot be processed to a topic, as it came: same key, same bytes. Headers say why, and where it stood.
+    """Send records that can't be processed to a topic, with key and value unchanged. Headers hold the reason and position.
 
     Parameters
     ----------
     producer
-        Sends it.
+        Sends the records.
     topic
-        Where to.
+        The dead-letter topic.
     """
 
     def __init__(self, producer: Producer, topic: str) -> None:
@@ -30,14 +30,14 @@ class DeadLetters:
         self._failed: list[str] = []
 
     def add(self, record: Message, why: str) -> None:
-        """Set a record aside; `flush` tells whether it is there.
+        """Send a dead letter. `flush` waits for its acknowledgement.
 
         Parameters
         ----------
         record
-            What cannot be processed.
+            The record that can't be processed.
         why
-            What is wrong with it, in words.
+            What's wrong with it, in words.
         """
         place = {"topic": record.topic(), "partition": str(record.partition()), "offset": str(record.offset())}
         self._producer.produce(
@@ -49,12 +49,12 @@ class DeadLetters:
         )
 
     def flush(self) -> None:
-        """Wait until all that was set aside is with Kafka.
+        """Wait until Kafka has acknowledged every dead letter.
 
         Raises
         ------
         NotSetAside
-            When some of it is not.
+            If at least one wasn't acknowledged.
         """
         waiting = self._producer.flush(10)
         failed, self._failed = self._failed, []

@@ -1,8 +1,8 @@
 """Interceptors: hooks that see each record on its way out, and each acknowledgement on its way back.
 
-Java's producer takes them as classes (``interceptor.classes``). The Python client has nothing of the kind, so here is a
-producer that wraps another one, under the same contract: hooks are called in order, each is given what the one before it
-returned, and one that raises is passed over with a line in the log; sending goes on.
+Java's producer takes them as classes (``interceptor.classes``). The Python client has no interceptors, so this producer
+wraps another one and keeps Java's contract. It calls hooks in order, and each gets what the one before it returned. If
+a hook raises, the producer logs a line, skips that hook and still sends the record.
 """
 
 from __future__ import annotations
@@ -66,12 +66,12 @@ class Interceptor(Protocol):
 
 
 class InterceptedProducer:
-    """A producer whose records pass interceptors.
+    """A producer that calls interceptors for each record and acknowledgement.
 
     Parameters
     ----------
     producer
-        Who sends.
+        The producer that sends.
     interceptors
         Called in this order, for records and for acknowledgements.
     """
@@ -91,7 +91,7 @@ class InterceptedProducer:
         headers: Sequence[tuple[str, bytes]] = (),
         on_delivery: Report | None = None,
     ) -> None:
-        """Have a record pass the hooks, and send it.
+        """Call the hooks for a record, then send it.
 
         Parameters
         ----------
@@ -101,7 +101,7 @@ class InterceptedProducer:
         Raises
         ------
         BufferError
-            When the queue is full. The record passes the hooks anew when it is sent again.
+            If the queue is full. If you send the record again, it goes through the hooks again.
         """
         record = Record(topic, value, key, partition, timestamp, headers)
         for interceptor in self._interceptors:
@@ -130,26 +130,26 @@ class InterceptedProducer:
         )
 
     def poll(self, timeout: float = 0) -> int:
-        """As `Producer.poll`: serve reports for so many seconds, and return how many events were served."""
+        """Serve delivery reports like `Producer.poll`: wait up to `timeout` seconds, and return the number of events."""
         return self._producer.poll(timeout)
 
     def flush(self, timeout: float = -1) -> int:
-        """As `Producer.flush`: wait so many seconds at most (-1: for ever), and return how many still wait."""
+        """Wait like `Producer.flush`: up to `timeout` seconds (-1: no limit). Return the number of records still waiting."""
         return self._producer.flush(timeout)
 
 
 class CountingInterceptor:
-    """Counts what is sent, acknowledged and given up, and logs every so many of them, for who wants to see some.
+    """Count records that were sent, acknowledged and failed, and log every n-th one on request.
 
     Parameters
     ----------
     every
-        Log every so many records that are sent, and every so many that are acknowledged (level INFO); without it, none.
+        Log every n-th sent record and every n-th acknowledged one (level INFO). Without it, log nothing.
 
     Attributes
     ----------
     sent, acknowledged, failed
-        How many so far.
+        Counts so far.
     """
 
     def __init__(self, every: int | None = None) -> None:
@@ -158,7 +158,7 @@ class CountingInterceptor:
         self._counting = threading.Lock()
 
     def on_send(self, record: Record) -> Record:
-        """Count a record; it is sent as it is."""
+        """Count a record and return it unchanged."""
         with self._counting:
             self.sent += 1
             number = self.sent
@@ -167,7 +167,7 @@ class CountingInterceptor:
         return record
 
     def on_acknowledgement(self, error: KafkaError | None, message: Message) -> None:
-        """Count a record's end, good or bad."""
+        """Count an acknowledgement or a failure."""
         with self._counting:
             if error is not None:
                 self.failed += 1

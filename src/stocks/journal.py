@@ -1,4 +1,4 @@
-"""What was processed, in a file that is only ever added to."""
+"""Keep a list of processed records in an append-only file."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ __all__ = ["Journal"]
 
 
 class Journal:
-    """A line for each record that was processed: its partition and offset. Many threads may add to it.
+    """Write a line for each processed record: its partition and offset. Many threads may use it at once.
 
-    Each line is written by one call of the operating system, which has it from then on, whatever becomes of this process.
+    Each line takes one system call. After that the operating system has the line, even if this process dies.
 
     Parameters
     ----------
     path
-        The file; made if it is not there.
+        The file, created if it's missing.
     """
 
     def __init__(self, path: Path | str) -> None:
@@ -26,17 +26,17 @@ class Journal:
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
 
     def add(self, record: Message) -> None:
-        """Note a record.
+        """Append a record.
 
         Parameters
         ----------
         record
-            What was processed.
+            The record that was processed.
         """
         os.write(self._file, f"{record.partition()} {record.offset()}\n".encode())
 
     def places(self) -> list[tuple[int, int]]:
-        """Partition and offset of each record, in the order noted."""
+        """Return partition and offset of each record, in the order of the file."""
         return [(int(partition), int(offset)) for partition, offset in map(str.split, self._path.read_text().splitlines())]
 
     def close(self) -> None:

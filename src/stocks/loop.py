@@ -12,22 +12,23 @@ __all__ = ["begin", "leave", "read_batches"]
 
 
 def begin(consumer: Consumer, partitions: Sequence[TopicPartition]) -> None:
-    """Take partitions over, at the offsets that stand in them; to be called in ``on_assign``.
+    """Assign partitions at the offsets they carry. Call this in ``on_assign``.
 
-    A group rebalances eagerly (the default: a member is told all that it has from now on) or cooperatively (with
-    ``cooperative-sticky`` and ``group.protocol=consumer``: only what is added). Each has its own call and refuses the other's.
+    An eager rebalance (the default) tells a member its whole new assignment. A cooperative one (``cooperative-sticky``
+    and ``group.protocol=consumer``) tells it only the added partitions. Each kind has its own call and rejects the
+    other's.
 
     Parameters
     ----------
     consumer
-        The consumer that they were assigned to.
+        The consumer that got the partitions.
     partitions
-        What ``on_assign`` was given, with offsets.
+        The partitions that ``on_assign`` got, with offsets.
 
     Raises
     ------
     KafkaException
-        When they cannot be taken over.
+        If the partitions can't be assigned.
     """
     try:
         consumer.assign(list(partitions))
@@ -38,27 +39,27 @@ def begin(consumer: Consumer, partitions: Sequence[TopicPartition]) -> None:
 
 
 def leave(consumer: Consumer) -> None:
-    """Leave the group and close; on return the group knows.
+    """Leave the group and close the consumer. When this returns, the coordinator knows.
 
-    ``close`` alone leaves the group as well. But while the client waits for an answer to a rebalance, ``close`` may wait for
-    ever (librdkafka's issue 4884): the group ends while ``on_assign`` or ``on_revoke`` still talks to it. So this answers the
-    rebalance first. A static member leaves, too: it keeps its place when it is killed, not when it is told to end.
+    ``close`` alone leaves the group, too. But it can hang while the client waits for an answer in a rebalance
+    (librdkafka's issue 4884): the group ends while ``on_assign`` or ``on_revoke`` still talks to it. So this function
+    answers the rebalance first. A static member leaves, too: it keeps its place after a kill, but not after this call.
 
     Parameters
     ----------
     consumer
-        Who leaves. Its ``on_revoke`` is called, if partitions are assigned to it.
+        The consumer that leaves. Its ``on_revoke`` is called if it has partitions.
 
     Raises
     ------
     KafkaException
-        When it cannot be closed.
+        If the consumer can't be closed.
     """
     try:
         consumer.unsubscribe()
         consumer.poll(0)
     except KafkaException as error:
-        if error.args[0].code() != KafkaError._FATAL:  # who is fenced has no place any more that it could leave
+        if error.args[0].code() != KafkaError._FATAL:  # a fenced consumer has no place left to give up
             raise
     finally:
         consumer.close()
@@ -75,31 +76,33 @@ def read_batches(
     start_at: Callable[[Sequence[TopicPartition]], list[TopicPartition]] | None = None,
     on_revoke: Callable[[], None] = lambda: None,
 ) -> None:
-    """Read a topic in batches, each given to `handle`, until told to stop; then leave the group in good order.
+    """Read a topic in batches and pass each to `handle`, until `stopping` says True; then leave the group.
 
     Parameters
     ----------
     consumer
-        A consumer that commits nothing by itself (``enable.auto.commit=false``), with any group protocol; closed at the end.
+        A consumer that commits nothing by itself (``enable.auto.commit=false``), with any group protocol. Closed at the
+        end.
     topic
         What to read.
     handle
-        Called with each batch. What it raises ends the loop.
+        Called with each batch. An exception from it ends the loop.
     batch
-        How many records it gets at most.
+        The largest number of records in a batch.
     until_end
-        End where the topic ends; needs a consumer with ``enable.partition.eof=true``.
+        Stop at the end of the topic. Needs a consumer with ``enable.partition.eof=true``.
     stopping
-        Asked after each batch. A signal handler can have it say True.
+        Called after each batch. A signal handler can make it return True.
     start_at
-        Told the partitions that were assigned; says where to begin. Without it, where the group has committed.
+        Gets the assigned partitions and returns them with start offsets. Without it, the loop starts at the committed
+        ones.
     on_revoke
-        Called when partitions are taken away. No batch is being handled at that moment: this happens inside ``consume``.
+        Called when partitions are revoked. No batch is in progress then: this happens inside ``consume``.
 
     Raises
     ------
     KafkaException
-        For an error that the client cannot mend by itself.
+        If the client can't recover from an error by itself.
     """
     at_end: set[tuple[str, int]] = set()
 
@@ -118,7 +121,7 @@ def read_batches(
                 error = message.error()
                 if error is None:
                     records.append(message)
-                    at_end.discard(place(message)[:2])  # it was; something has come since
+                    at_end.discard(place(message)[:2])  # no longer at the end: a record has arrived since
                 elif error.code() == KafkaError._PARTITION_EOF:
                     at_end.add(place(message)[:2])
                 elif not error.retriable():

@@ -1,7 +1,7 @@
-"""A producer's own figures: what librdkafka counts, told every so many milliseconds.
+"""Read a producer's own metrics, which librdkafka reports at a fixed interval.
 
-Java's producer is asked for them (``metrics()``, or JMX). The Python client tells them: to a function, ``stats_cb``, as a
-text of JSON, as often as ``statistics.interval.ms`` says, and only while somebody polls::
+In Java you ask the producer for them (``metrics()``, or JMX). The Python client calls a function of yours,
+``stats_cb``, with a JSON text, every ``statistics.interval.ms``, and only while a thread polls::
 
     reporter = MetricsReporter()
     producer = Producer({"stats_cb": reporter, "statistics.interval.ms": 500, ...})
@@ -21,27 +21,27 @@ __all__ = ["Metrics", "MetricsReporter", "read_metrics"]
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """A producer's figures at one moment.
+    """A producer's metrics at one moment.
 
     Attributes
     ----------
     at
-        Seconds, on a clock that only goes forward.
+        Seconds on a monotonic clock.
     records, requests
-        How many records were written into batches, and how many produce requests were sent, since the producer began. What is
-        tried again counts again.
+        How many records were written into batches and how many produce requests were sent since the producer started.
+        Retries count again.
     queued
-        Records that still wait for their acknowledgement or its report, whether they were sent or not.
+        Records that wait for their acknowledgement or its delivery report, sent or not.
     batch_records, batch_bytes
-        Of an average batch since the last figures; 0 if there was none.
+        Size of an average batch since the last report; 0 if there was none.
     queue_time
-        Milliseconds from `produce` to the batch, on average since the last figures; 0 if there was none.
+        Milliseconds from `produce` to the batch, on average since the last report; 0 if there was none.
     rtt
-        Milliseconds from a request to its answer, on average since the last figures; 0 if there was none.
+        Milliseconds from a request to its response, on average since the last report; 0 if there was none.
     sent_bytes
-        Bytes sent to brokers since the producer began: packed, and with all that is around the records.
+        Bytes sent to brokers since the producer started: compressed, and with the overhead of requests and batches.
     retries, errors
-        Requests that were tried again, and those that could not be sent, since the producer began.
+        Requests that were retried, and requests that couldn't be sent, since the producer started.
     """
 
     at: float
@@ -57,12 +57,12 @@ class Metrics:
     errors: int
 
     def rate(self, earlier: Metrics) -> float:
-        """Records a second between some earlier figures and these."""
+        """Return the records per second between earlier metrics and these."""
         return (self.records - earlier.records) / (self.at - earlier.at)
 
 
 def read_metrics(text: str) -> Metrics:
-    """The figures in what ``stats_cb`` is given.
+    """Parse the text that ``stats_cb`` gets.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def read_metrics(text: str) -> Metrics:
     Returns
     -------
     Metrics
-        Those of them that say most, over all brokers and topics.
+        The most useful of these figures, over all brokers and topics.
     """
     told = json.loads(text)
     brokers, topics = told["brokers"].values(), told["topics"].values()
@@ -97,12 +97,12 @@ def _average(windows: list[dict[str, int]]) -> float:
 
 
 class MetricsReporter:
-    """Keeps the figures of one producer: give it to that producer as ``stats_cb``.
+    """Collect the metrics of one producer: pass it to that producer as ``stats_cb``.
 
     Attributes
     ----------
     history
-        All figures so far.
+        All metrics so far.
     """
 
     def __init__(self) -> None:
@@ -110,31 +110,31 @@ class MetricsReporter:
         self._news = threading.Condition()
 
     def __call__(self, text: str) -> None:
-        """Called by the client, on whatever thread polls."""
+        """Store a report. The client calls this on whatever thread polls."""
         metrics = read_metrics(text)
         with self._news:
             self.history.append(metrics)
             self._news.notify_all()
 
     def follow(self, count: int, timeout: float = 10.0) -> Iterator[Metrics]:
-        """The next figures, one by one as they come, while other threads send and poll.
+        """Yield the next reports as they arrive, while other threads send and poll.
 
         Parameters
         ----------
         count
-            How many.
+            How many reports to yield.
         timeout
-            Seconds to wait for each.
+            Seconds to wait for each report.
 
         Yields
         ------
         Metrics
-            The next ones.
+            The next report.
 
         Raises
         ------
         TimeoutError
-            When none come for `timeout` seconds.
+            If none arrives for `timeout` seconds.
         """
         position = len(self.history)
         for number in range(position, position + count):
@@ -147,5 +147,5 @@ class MetricsReporter:
         return len(self.history) > number
 
     def rates(self) -> list[tuple[float, float]]:
-        """Records a second: the time of each figures but the first, and the rate since those before."""
+        """Return records per second: for each report but the first, its time and the rate since the one before."""
         return [(later.at, later.rate(earlier)) for earlier, later in pairwise(self.history)]

@@ -1,6 +1,6 @@
-"""A trial of a worker pool: it runs in a process of its own, is killed under load, and then once more to the end.
+"""Try out a worker pool: it runs in its own process, is killed under load, then runs again to the end.
 
-Nothing of this is needed in an application. It is how one finds out what a crash does to it.
+An application doesn't need any of this. It shows what a crash does to a pool.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["Highest", "PoolOutcome", "try_pool"]
 _PATIENCE = 60
 _ENOUGH = 20  # processed records of each partition, before it is killed
 _IDLE = 1.0  # seconds without work, after which it is killed in any case
-_STUCK = (0, 5)  # this record's processing takes longer than its process lives
+_STUCK = (0, 5)  # processing this record takes longer than its process lives
 
 _processes = multiprocessing.get_context("forkserver")
 _processes.set_forkserver_preload(["confluent_kafka", "json", "random"])
@@ -61,14 +61,14 @@ class Highest:
 
 @dataclass(frozen=True)
 class PoolOutcome:
-    """What became of the records.
+    """What happened to the records.
 
     Attributes
     ----------
     passed
-        When it was killed, how many records had not been processed, though a later one of their partition was committed.
+        How many records a commit had passed when the pool was killed, though they weren't processed yet.
     lost, doubled
-        In the end, how many records were never processed, and how many times too often others were.
+        How many records were never processed in the end, and how many times a record was processed again.
     """
 
     passed: int
@@ -79,41 +79,42 @@ class PoolOutcome:
 def try_pool(
     config: Mapping[str, object], topic: str, progress: Callable[[], Progress], *, group: str, folder: Path, workers: int = 4
 ) -> PoolOutcome:
-    """Have a pool process a topic; kill it with SIGKILL amid the work, after a commit; start it again, to the end.
+    """Process a topic with a pool, kill it with SIGKILL under load after a commit, and start it again, to the end.
 
-    One record (offset 5 of partition 0) is stuck in the first process until that is killed; the others take some milliseconds.
+    One record (offset 5 of partition 0) hangs in the first process until the kill. The others take a few milliseconds.
 
     Parameters
     ----------
     config
-        Settings of clients: at least ``bootstrap.servers``.
+        Client settings: at least ``bootstrap.servers``.
     topic
-        A topic with some hundred records in each partition, of several keys.
+        A topic with a few hundred records in each partition, with several keys.
     progress
-        A class that keeps account of a partition. If it is written in a notebook, its cell holds all that it needs.
+        A class that tracks the progress of a partition. If you write it in a notebook, its cell holds everything it
+        needs.
     group
-        A group of its own.
+        A consumer group for this trial only.
     folder
-        Where it leaves a journal of what was processed, ``group.txt``, and ``group.json``: what was processed and what was
-        committed when it was killed.
+        Where the trial leaves a journal of the processed records, ``group.txt``, and ``group.json``: what was processed
+        and what was committed at the kill.
     workers
-        How many threads.
+        The number of threads.
 
     Returns
     -------
     PoolOutcome
-        What became of the records.
+        What happened to the records.
 
     Raises
     ------
     RuntimeError
-        When the pool ended by itself, or its successor did not come to the end.
+        If the pool ended by itself, or its successor didn't reach the end.
     """
     consumer = Consumer({**config, "group.id": group})
     partitions = [TopicPartition(topic, p) for p in consumer.list_topics(topic, timeout=10).topics[topic].partitions]
     marks = {p.partition: consumer.get_watermark_offsets(p, timeout=10) for p in partitions}
     journal = Journal(folder / f"{group}.txt")
-    # A static member: who comes back under the same name need not wait until the group has given up its predecessor.
+    # A static member: a process that comes back under the same name doesn't wait for its predecessor's session timeout.
     settings = {**config, "group.id": group, "group.instance.id": "one"}
     settings |= {"enable.auto.commit": False, "auto.offset.reset": "earliest"}
     settings |= {"session.timeout.ms": 3000, "heartbeat.interval.ms": 500, "queued.min.messages": 1000, "log_level": 0}
@@ -148,14 +149,14 @@ def try_pool(
 
 
 class _TriedConsumer(Consumer):
-    """Kills its process after a commit, once that is due."""
+    """Kill its process after a commit, once that is due."""
 
     due: Callable[[], bool] = staticmethod(lambda: False)
     _was_due = False
 
     def commit(self, *args: Any, **kwargs: Any) -> Any:
         done = super().commit(*args, **kwargs)
-        if self._was_due:  # that was so before this commit was worked out
+        if self._was_due:  # it was due before the pool chose this commit's offsets
             os.kill(os.getpid(), signal.SIGKILL)
         self._was_due = self.due()
         return done
@@ -171,10 +172,10 @@ def _run(
     left: int,
     kill: bool,
 ) -> None:
-    signal.alarm(_PATIENCE)  # should nobody be left to end it
+    signal.alarm(_PATIENCE)  # a last resort if the parent dies
     journal, consumer = Journal(path), _TriedConsumer(dict(settings))
     never = threading.Event()
-    processed: list[float] = []  # when
+    processed: list[float] = []  # when each record was processed
 
     def handle(record: Message) -> None:
         stuck = kill and (record.partition(), record.offset()) == _STUCK
@@ -188,7 +189,7 @@ def _run(
 
     def stopping() -> bool:
         if kill and processed and time.monotonic() - processed[-1] > _IDLE:
-            os.kill(os.getpid(), signal.SIGKILL)  # it commits nothing, it seems
+            os.kill(os.getpid(), signal.SIGKILL)  # the pool seems to commit nothing
         return len(processed) >= left
 
     if kill:
@@ -198,7 +199,7 @@ def _run(
 
 
 def _as_text(progress: Callable[[], Progress]) -> Callable[[], Progress] | tuple[str, str]:
-    """What can be sent to another process: a class that is written in a notebook exists nowhere else, so its cell is sent."""
+    """Return what another process can receive: a class, or the cell of a class from a notebook, which exists nowhere else."""
     if progress.__module__ != "__main__":
         return progress
     method = next(value for value in vars(progress).values() if inspect.isfunction(value))

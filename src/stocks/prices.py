@@ -1,4 +1,4 @@
-"""Stock prices, and how they are written into records."""
+"""Stock prices, and how to write them into records and read them back."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from decimal import Decimal
 
 __all__ = ["STOCKS", "MalformedStockPrice", "Stock", "StockPrice", "deserialize", "serialize"]
 
-_LIMIT = 10**12  # what any database can hold
+_LIMIT = 10**12  # every database can hold this
 
 
 class MalformedStockPrice(ValueError):
-    """Bytes that are not a stock price; the message says why."""
+    """Bytes that aren't a stock price. The message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class StockPrice:
-    """What a share costs at a moment.
+    """The price of one share at one moment.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class StockPrice:
     Raises
     ------
     ValueError
-        For a price that cannot be: no name that can be printed, less than 0 dollars, cents that are not 0 to 99.
+        If the price is impossible: an unprintable or empty name, dollars below 0, or cents outside 0 to 99.
     """
 
     name: str
@@ -41,7 +41,7 @@ class StockPrice:
         if not isinstance(self.name, str) or not self.name or not self.name.isprintable():
             raise ValueError(f"a stock has a name, not {self.name!r}")
         for what, value in (("dollars", self.dollars), ("cents", self.cents)):
-            if type(value) is not int or value < 0:  # True is an int, too, for isinstance
+            if type(value) is not int or value < 0:  # isinstance would accept True as an int
                 raise ValueError(f"{what} are a whole number from 0, not {value!r}")
         if self.dollars >= _LIMIT:
             raise ValueError("dollars are too many to be a price")
@@ -58,7 +58,7 @@ class StockPrice:
 
 
 def serialize(price: StockPrice) -> bytes:
-    """Write a stock price into a record.
+    """Serialize a stock price as a record's value.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def serialize(price: StockPrice) -> bytes:
 
 
 def deserialize(value: bytes | None) -> StockPrice:
-    """Read the stock price in a record.
+    """Deserialize the stock price in a record's value.
 
     Parameters
     ----------
@@ -84,18 +84,18 @@ def deserialize(value: bytes | None) -> StockPrice:
     Returns
     -------
     StockPrice
-        What `serialize` was given.
+        The price that `serialize` got.
 
     Raises
     ------
     MalformedStockPrice
-        When there is no value, it is not JSON, or not a stock price.
+        If there is no value, or it isn't JSON, or isn't a stock price.
     """
     if value is None:
         raise MalformedStockPrice("the record has no value")
     try:
         fields = json.loads(value)
-    except (ValueError, RecursionError) as error:  # not UTF-8, not JSON, or a thousand brackets
+    except (ValueError, RecursionError) as error:  # not UTF-8, not JSON, or a thousand nested brackets
         raise MalformedStockPrice(f"not JSON: {error}") from error
     if not isinstance(fields, dict) or fields.keys() != {"name", "dollars", "cents"}:
         raise MalformedStockPrice("not an object with the fields name, dollars and cents")
@@ -107,19 +107,19 @@ def deserialize(value: bytes | None) -> StockPrice:
 
 @dataclass(frozen=True, slots=True)
 class Stock:
-    """A stock and the range of its made-up prices: dollars and cents are drawn independently, each bound included."""
+    """A stock and the range of its made-up prices. Dollars and cents are drawn independently, bounds included."""
 
     name: str
     low: StockPrice
     high: StockPrice
 
     def price(self, chance: random.Random) -> StockPrice:
-        """Draw a price.
+        """Draw a random price.
 
         Parameters
         ----------
         chance
-            Where the luck comes from; one with a seed draws the same prices again.
+            The random generator. With the same seed it draws the same prices.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""``python -m stocks.producer_app --bootstrap-servers …``: a sender per stock, until it is told to end."""
+"""``python -m stocks.producer_app --bootstrap-servers …``: run one sender per stock until a signal ends it."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     arguments
-        Those of the command line, unless given.
+        The command line's arguments, if None.
 
     Returns
     -------
     int
-        Its exit status: 0 when all prices that were asked for are with Kafka, 130 after SIGINT, 143 after SIGTERM, and 1 if it
-        could not begin or lost anything that it had sent.
+        The exit status: 0 if Kafka has acknowledged all requested prices, 130 after SIGINT, 143 after SIGTERM, and 1 if
+        the application couldn't start or lost a price it had sent.
     """
     options = _parse(arguments)
     ended_by: list[int] = []
@@ -53,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "bootstrap.servers": options.bootstrap_servers,
             "client.id": "StockPriceKafkaProducer",
             "enable.idempotence": True,
-            "partitioner": "murmur2_random",  # a key's partition is the one that Java's client chooses
+            "partitioner": "murmur2_random",  # chooses the same partition for a key as Java's client
             "error_cb": lambda error: print(error.str(), file=sys.stderr, flush=True),
             "log_level": 2,
         }
@@ -71,16 +71,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     while not end.is_set() and any(sender.is_alive() for sender in senders):
         end.wait(0.1)
 
-    # Senders first: what they send after the flush would be lost.
+    # Stop the senders first: what they send after the flush would be lost.
     for sender in senders:
         sender.stop()
     print("Flushing and closing", flush=True)
     producer.flush(_FLUSH_SECONDS)
     sent, delivered, failed = (sum(getattr(sender, what) for sender in senders) for what in ("sent", "delivered", "failed"))
-    waiting = sent - delivered - failed  # flush returns less than that: it counts reports not served yet, each of many records
+    waiting = sent - delivered - failed  # flush returns fewer: it counts unserved report events, each for many records
     print(f"{sent} sent, {delivered} delivered, {waiting} still waiting", flush=True)
     if waiting:
-        producer.purge()  # they are given up, and reported; close would wait for them until delivery.timeout.ms is over
+        producer.purge()  # gives up the rest and reports it; close would wait for it up to delivery.timeout.ms
     producer.close()
     if delivered != sent:
         return 1
@@ -88,11 +88,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 class _DeliveryLog:
-    """Prints every hundredth record of each stock, and each that was given up."""
+    """Print every hundredth record of each stock, and each failed one."""
 
     def __init__(self) -> None:
         self._delivered: Counter[bytes] = Counter()
-        self._counting = threading.Lock()  # delivery reports come on any thread that polls
+        self._counting = threading.Lock()  # delivery reports arrive on any thread that polls
 
     def __call__(self, error: KafkaError | None, message: Message) -> None:
         key, value = message.key() or b"", message.value() or b""

@@ -1,4 +1,4 @@
-"""Where a record stands in the log."""
+"""Find a record's place in the log."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["place"]
 
 
 def place(record: Message) -> tuple[str, int, int]:
-    """Topic, partition and offset of a record that was read or acknowledged.
+    """Return topic, partition and offset of a record that was read or acknowledged.
 
     Parameters
     ----------
@@ -23,7 +23,7 @@ def place(record: Message) -> tuple[str, int, int]:
     Raises
     ------
     ValueError
-        When the record isn't in a log.
+        If the record isn't in a log.
     """
     topic, partition, offset = record.topic(), record.partition(), record.offset()
     if topic is None or partition is None or offset is None:

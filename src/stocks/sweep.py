@@ -1,4 +1,4 @@
-"""What a producer's settings bring, measured: send the same values under each, and compare."""
+"""Measure what a producer's settings do: send the same values with each, and compare."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ __all__ = ["Run", "measure"]
 
 Report = Callable[[KafkaError | None, Message], None]
 
-_BURST = 10  # records that come together, where a rate is given
+_BURST = 10  # records sent at once, with a given rate
 _FULL = 0.1  # seconds to poll for room in a full queue
 
 
 @dataclass(frozen=True)
 class Run:
-    """What sending so many records took.
+    """Measurements from sending some records.
 
     Attributes
     ----------
     records
-        How many.
+        The number of records.
     seconds
-        From the first one to the last acknowledgement.
+        Seconds from the first record to the last acknowledgement.
     requests
-        Produce requests that carried them.
+        Produce requests that carried the records.
     latencies
         Milliseconds from `produce` to the delivery report, in ascending order.
     """
@@ -41,16 +41,16 @@ class Run:
 
     @property
     def rate(self) -> float:
-        """Records a second."""
+        """Return the records per second."""
         return self.records / self.seconds
 
     @property
     def requests_per_second(self) -> float:
-        """Produce requests a second."""
+        """Return the produce requests per second."""
         return self.requests / self.seconds
 
     def percentile(self, percent: float) -> float:
-        """The latency that so many per cent of the records keep within.
+        """Return the latency that this percentage of the records doesn't exceed.
 
         Parameters
         ----------
@@ -68,7 +68,7 @@ class Run:
 def measure(
     settings: Mapping[str, object], topic: str, values: Sequence[bytes], *, rate: float | None = None, every: int = 1
 ) -> Run:
-    """Send all values with a producer of its own, and say what it took.
+    """Send all values with a new producer, and measure it.
 
     Parameters
     ----------
@@ -79,25 +79,25 @@ def measure(
     values
         The records' values.
     rate
-        Records a second, in bursts of ten. Without it, as fast as they are taken.
+        Records per second, in bursts of ten. Without it, as fast as the producer accepts them.
     every
-        Take the latency of every so many records only. To be told of each one costs time, too.
+        Take the latency of every n-th record only, because each delivery report costs time, too.
 
     Returns
     -------
     Run
-        What it took.
+        The measurements.
 
     Raises
     ------
     KafkaException
-        When one of these was not delivered.
+        If a record wasn't delivered.
     """
     reporter = MetricsReporter()
     latencies: list[float] = []
     errors: list[KafkaError] = []
     producer = Producer({**settings, "stats_cb": reporter, "statistics.interval.ms": 50})
-    producer.list_topics(topic, timeout=10)  # so that the first record need not wait for connections
+    producer.list_topics(topic, timeout=10)  # so that the first record doesn't wait for connections
 
     def timed(value: bytes) -> None:
         sent = time.perf_counter()
@@ -115,7 +115,7 @@ def measure(
             due = begin + number / rate if rate else 0
             producer.poll(0)
             while (early := due - time.perf_counter()) > 0:
-                producer.poll(max(early, 0.001))  # whole milliseconds: a shorter wait is none
+                producer.poll(max(early, 0.001))  # a wait is in whole milliseconds: a shorter one wouldn't wait at all
         if number % every:
             _produce(producer, topic, value, None)
         else:
@@ -126,7 +126,7 @@ def measure(
         raise KafkaException(errors[0])
 
     known = len(reporter.history)
-    while len(reporter.history) == known:  # the next figures know of the last request
+    while len(reporter.history) == known:  # the next report includes the last request
         producer.poll(0.1)
     return Run(len(values), seconds, reporter.history[-1].requests, tuple(sorted(latencies)))
 

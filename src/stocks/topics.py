@@ -1,4 +1,4 @@
-"""What the cluster says about a topic, asked before the first record is sent."""
+"""Ask the cluster about a topic before you send the first record."""
 
 from __future__ import annotations
 
@@ -8,42 +8,42 @@ __all__ = ["ClusterUnreachable", "UnknownTopic", "partition_count"]
 
 
 class ClusterUnreachable(ConnectionError):
-    """No broker answered in time, whatever address was tried."""
+    """No broker answered in time, at any address."""
 
 
 class UnknownTopic(LookupError):
-    """The cluster has no topic of that name."""
+    """The cluster has no topic with this name."""
 
 
 def partition_count(producer: Producer | Consumer, topic: str, timeout: float = 10.0) -> int:
-    """How many partitions a topic has, those without a leader included.
+    """Return how many partitions a topic has, including those without a leader.
 
-    A producer never gives up looking for a broker, and says nothing meanwhile: `produce` only fills its queue. So an
-    application asks once, before it begins, and ends with a clear error if there is nobody to send to.
+    A producer never stops looking for a broker, and reports nothing meanwhile: `produce` only fills its queue. So an
+    application asks once before it starts, and ends with a clear error if the cluster doesn't answer.
 
     Parameters
     ----------
     producer
-        Whose connections are used; a consumer will do, too.
+        The client whose connections are used. A consumer works, too.
     topic
         The topic's name.
     timeout
-        Seconds until a cluster that does not answer is given up.
+        Seconds to wait for an answer.
 
     Returns
     -------
     int
-        All of its partitions, whether somebody leads them or not.
+        The number of all partitions, with or without a leader.
 
     Raises
     ------
     ClusterUnreachable
-        When no broker answers in time.
+        If no broker answers in time.
     UnknownTopic
-        When there is no such topic.
+        If the topic doesn't exist.
     """
     try:
-        # All topics, not this one: asking a cluster for a topic by name may create it (auto.create.topics.enable).
+        # All topics, not this one: asking by name may create the topic (auto.create.topics.enable).
         topics = producer.list_topics(timeout=timeout).topics
     except KafkaException as error:
         raise ClusterUnreachable(f"no broker answered within {timeout:g} s: {error.args[0].str()}") from error

@@ -1,6 +1,6 @@
-"""Trials of consumers: each runs in a process of its own and is killed at a chosen moment, then once more to the end.
+"""Try out consumers: each runs in its own process, is killed at a chosen moment, then runs again to the end.
 
-Nothing of this is needed in an application. It is how one finds out what a crash does to it.
+An application doesn't need any of this. It shows what a crash does to a consumer.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ MOMENTS = ("before process", "amid process", "after process", "before commit", "
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-_NTH = 2  # the moment's second time, when there is something that was done before
+_NTH = 2  # the second time a moment comes, because then an earlier batch is done
 _PATIENCE = 60
 
-# Its processes are forked from a server that has loaded all that is needed, but never started a client.
+# These processes are forked from a server that has loaded the modules, but never started a client.
 _processes = multiprocessing.get_context("forkserver")
 _processes.set_forkserver_preload(
     ["concurrent.futures.thread", "confluent_kafka", "decimal", "inspect", "json", "random", "sqlite3", "tempfile", "uuid"]
 )
 
-# Whoever starts a process asks after all others, and of two threads that ask after one at once, one is told 255.
+# Starting a process also polls all others. If two threads poll the same process at once, one of them gets 255.
 _one_asks = threading.Lock()
 
 
@@ -65,29 +65,29 @@ def _start(run: Callable[..., None], *task: object) -> BaseProcess:
 
 
 def _exit_status(process: BaseProcess, timeout: float = _PATIENCE) -> int | None:
-    """None if it has not ended after so many seconds."""
+    """Return the exit status, or None if the process hasn't ended after `timeout` seconds."""
     wait([process.sentinel], timeout)
     with _one_asks:
         return process.exitcode
 
 
 def _wake(process: BaseProcess) -> None:
-    assert process.pid is not None  # it was started
+    assert process.pid is not None  # the process was started
     os.kill(process.pid, signal.SIGCONT)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of the records.
+    """The result of one trial.
 
     Attributes
     ----------
     way, moment
-        What was tried.
+        The function and the moment.
     reached
-        False if that moment never came: some commit nothing to Kafka, for example.
+        False if the moment never came. Some functions commit nothing to Kafka, for example.
     lost, doubled
-        How many records are not booked, and how many bookings there are too many.
+        How many records have no booking, and how many bookings are duplicates.
     """
 
     way: str
@@ -98,7 +98,7 @@ class Outcome:
 
 
 def compare(where: Path | str, sent: Sequence[tuple[int, int]]) -> tuple[int, int]:
-    """Compare a book with what was sent.
+    """Compare a book with the records that were sent.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def compare(where: Path | str, sent: Sequence[tuple[int, int]]) -> tuple[int, in
     Returns
     -------
     tuple of int
-        How many are lost, and how many bookings there are too many.
+        How many records are lost, and how many bookings are duplicates.
     """
     book = Book(where)
     booked = Counter(book.bookings())
@@ -127,38 +127,38 @@ def try_all(
     books: Path | str | None = None,
     at_once: int = 4,
 ) -> list[Outcome]:
-    """Try each way at each moment, several at once, each with a group and a book of its own.
+    """Try each function at each moment, several at once, each with its own group and book.
 
     Parameters
     ----------
     config
-        Settings of clients: at least ``bootstrap.servers``.
+        Client settings: at least ``bootstrap.servers``.
     topic
-        A topic with twice a batch or more in each partition, all of it stock prices.
+        A topic of stock prices, with at least two batches in each partition.
     ways
-        Functions that handle a batch. One called ``exactly_once`` begins at its book's positions.
+        Functions that handle a batch. One called ``exactly_once`` starts at its book's positions.
     moments
         Some of `MOMENTS`.
     books
-        Keep the books in this folder, as ``way, moment.db``; or in the PostgreSQL database at this URL, each in a new schema
-        ``way_moment``.
+        Keep the books in this folder, as ``way, moment.db``, or in the PostgreSQL database at this URL, each in a new
+        schema ``way_moment``.
     at_once
         How many trials run side by side.
 
     Returns
     -------
     list of Outcome
-        Way by way, and for each of them moment by moment.
+        All moments of the first function, then those of the next.
 
     Raises
     ------
     RuntimeError
-        When somebody ended otherwise than was meant.
+        If a process ended in an unexpected way.
     """
     with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(at_once) as pool:
         sent = _records(config, topic)
         trial = partial(_trial, dict(config), topic, sent, books or Path(scratch))
-        # The slow ones first.
+        # Start the slow ones first.
         pairs = sorted(((way, moment) for way in ways for moment in moments), key=lambda p: p[1] not in ("rebalance", "asleep"))
         done = dict(zip(((w.__name__, m) for w, m in pairs), pool.map(lambda pair: trial(*pair), pairs), strict=True))
     return [done[way.__name__, moment] for way in ways for moment in moments]
@@ -173,7 +173,7 @@ def _records(config: Mapping[str, object], topic: str) -> list[tuple[int, int]]:
 
 
 def _new_book(books: Path | str, way: str, moment: str) -> str:
-    """Where it is."""
+    """Return the path or URL of a new book."""
     if isinstance(books, Path):
         where = str(books / f"{way}, {moment}.db")
     else:
@@ -192,9 +192,9 @@ def _trial(
     where = _new_book(books, way.__name__, moment)
     group = f"{way.__name__}-{uuid.uuid4().hex[:6]}"
     member = {"group.id": group, "enable.auto.commit": False, "enable.partition.eof": True, "auto.offset.reset": "earliest"}
-    # It is told after a tenth of a second that nothing more will come (default 0.5 s).
+    # The fetch wait makes the end of a partition known after 0.1 s (default 0.5 s).
     member |= {"session.timeout.ms": 3000, "heartbeat.interval.ms": 500, "fetch.wait.max.ms": 100, "log_level": 0}
-    # A static member: a process that comes back under the same name takes its predecessor's place at once. The other one leaves
+    # A static member: a process that comes back under the same name gets its old place at once. The other member leaves
     # the group when it ends.
     one, other = {**config, **member, "group.instance.id": "one"}, {**config, **member}
 
@@ -210,7 +210,7 @@ def _trial(
     first = start(one, moment)
     if moment in ("asleep", "rebalance"):
         while _exit_status(first, 0) is None and not there.wait(0.1):
-            pass  # it works, or comes to its end
+            pass  # wait until it works or ends
         read_to_the_end(other)
     if moment == "asleep" and there.is_set():
         _wake(first)
@@ -228,14 +228,14 @@ def _trial(
 
 
 class _Fate:
-    """Kills this process, or puts it to sleep, when a moment has come for the second time."""
+    """Kill this process, or suspend it, when a moment comes for the second time."""
 
     def __init__(self, moment: str | None, there: Event) -> None:
         self._moment, self._there, self._left = moment, there, _NTH
 
     def at(self, moment: str) -> None:
         if moment == "before process" and self._moment == "rebalance":
-            self._there.set()  # it works: another one may join
+            self._there.set()  # this member works, so another one may join
         if moment == "before process" and self._moment == "asleep":
             moment = "asleep"
         if moment != self._moment:
@@ -277,12 +277,12 @@ class _TriedConsumer(Consumer):
 
 
 def _run(settings: Mapping[str, object], topic: str, where: str, way: Way | str, moment: str | None, there: Event) -> None:
-    signal.alarm(_PATIENCE)  # should nobody be left to end it
+    signal.alarm(_PATIENCE)  # a last resort if the parent dies
     fate = _Fate(moment, there)
     book, consumer = _TriedBook(where, fate), _TriedConsumer(dict(settings))
     consumer.fate = fate
     handle = way if callable(way) else _from_text(way)
-    # Who overslept is no longer a member: its commit is refused.
+    # A member that slept too long was removed from the group, so its commit is rejected.
     with contextlib.suppress(*[KafkaException] if moment == "asleep" else []):
         read_batches(
             consumer,
@@ -295,7 +295,7 @@ def _run(settings: Mapping[str, object], topic: str, where: str, way: Way | str,
 
 
 def _as_text(way: Function) -> Function | str:
-    """What can be sent to another process: the text of a function that exists only in a notebook, else the function."""
+    """Return what another process can receive: the source of a function from a notebook, else the function."""
     return textwrap.dedent(inspect.getsource(way)) if way.__module__ == "__main__" else way
 
 
@@ -313,40 +313,41 @@ Conversion = Callable[[Consumer, Producer, str, Sequence[Message]], None]
 
 
 CONVERSION_MOMENTS = ("amid process", "before commit", "after commit", "asleep")
-"""When to kill: ``asleep`` does not kill, but has it sleep before its commit until another one has taken over."""
+"""When to kill: ``asleep`` suspends it before its commit until another one has taken over, and kills nothing."""
 
-_AMID = 5  # records that stand in the log already
-_FENCED = 3  # exit status of who woke up and was told that somebody else goes on
+_AMID = 5  # records that are already in the log
+_FENCED = 3  # exit status of a process that woke up and was fenced
 
 
 def try_conversion(
     config: Mapping[str, object], topic: str, target: str, convert: Conversion, moment: str = "before commit"
 ) -> bool:
-    """Copy a topic with `convert`, killed at its second batch; then once more, to the end.
+    """Copy a topic with `convert` and kill it at its second batch. Then run it again to the end.
 
     Parameters
     ----------
     config
-        Settings of clients: at least ``bootstrap.servers``.
+        Client settings: at least ``bootstrap.servers``.
     topic
-        A topic with twice a batch or more in each partition.
+        A topic with at least two batches in each partition.
     target
-        Where to; a topic of its own for each trial.
+        The topic to write to, a new one for each trial.
     convert
         Copies a batch.
     moment
-        One of `CONVERSION_MOMENTS`: when 5 records of the batch stand in the log, or all of them, before or after the commit.
+        One of `CONVERSION_MOMENTS`: when 5 records of the batch are in the log, or all of them, before or after the
+        commit.
 
     Returns
     -------
     bool
-        Whether that moment came: it was killed, or woke up and was told that it is fenced. False if it never committed a
+        Whether the moment came: the process was killed, or woke up and was fenced. False if it never committed a
         transaction.
 
     Raises
     ------
     RuntimeError
-        When its successor did not come to the end.
+        If its successor didn't reach the end.
     """
     settings = {**config, "group.id": f"convert-{uuid.uuid4().hex[:6]}", "group.instance.id": "one", "log_level": 0}
     settings |= {"enable.auto.commit": False, "auto.offset.reset": "earliest"}
@@ -360,7 +361,7 @@ def try_conversion(
 
     first = start(moment)
     while _exit_status(first, 0) is None and not there.wait(0.1):
-        pass  # it works, or comes to its end
+        pass  # wait until it works or ends
     after = _exit_status(start(None))
     if there.is_set():
         _wake(first)
@@ -391,7 +392,7 @@ class _TriedProducer(Producer):
         self.fate.at("after commit")
 
     def _at(self, moment: str) -> None:
-        self.flush()  # what was written stands in the log when it dies
+        self.flush()  # everything produced is in the log when the process dies
         self.fate.at(moment)
 
 
@@ -405,11 +406,11 @@ def _run_conversion(
     there: Event,
 ) -> None:
     signal.alarm(_PATIENCE)
-    silent = logging.getLogger("trials")  # librdkafka would have its say on who is fenced
+    silent = logging.getLogger("trials")  # librdkafka would log that this producer is fenced
     silent.disabled = True
     consumer, producer = Consumer(dict(settings)), _TriedProducer(dict(transactional), logger=silent)
     producer.fate = _Fate(moment, there)
-    producer.init_transactions()  # what a predecessor left open is aborted
+    producer.init_transactions()  # aborts a transaction that a predecessor left open
     handle = convert if callable(convert) else _from_text(convert)
     try:
         read_batches(consumer, topic, partial(handle, consumer, producer, target), until_end=True)

@@ -1,4 +1,4 @@
-"""What a learner's cluster must show, lab by lab, with a helpful sentence when it does not."""
+"""What a learner's cluster must show, lab by lab, with a helpful sentence if it doesn't."""
 
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.lab import Lab, Notebook, Report, Requirement, check, evaluate, find_lab, hint, labs, notebooks

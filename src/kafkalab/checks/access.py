@@ -1,4 +1,4 @@
-"""What checks ask of a secured cluster: who can connect, what a client may do there, and which ACL rules it knows."""
+"""Questions about a secured cluster: who can connect, what a client may do, and which ACL rules exist."""
 
 from __future__ import annotations
 
@@ -34,23 +34,23 @@ __all__ = [
 ]
 
 CONNECTED = "connected"
-"""What `try_connect` returns for a client that is connected."""
+"""What `try_connect` returns for a client that connects."""
 
 REJECTED = "_AUTHENTICATION"
-"""What it returns for a client whose login fails."""
+"""What `try_connect` returns for a client whose login fails."""
 
 TIMEOUT = 10.0
 """Seconds that an administrator waits for an answer."""
 
 _PATIENCE = 15.0
-# The first group of a cluster waits until the topic is made in which groups are kept.
+# A cluster's first group has no coordinator until the topic for groups exists.
 _NO_COORDINATOR_YET = (
     KafkaError.NOT_COORDINATOR,
     KafkaError.COORDINATOR_NOT_AVAILABLE,
     KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
 )
 _WITHOUT_A_WORD = ("_ALL_BROKERS_DOWN", "_TRANSPORT")
-_DISCONNECTS = 8  # as often as a broker disconnects without a word before that is its answer
+_DISCONNECTS = 8  # disconnects without an error, after which "disconnected" is the answer
 _ANY: Any = None  # its types don't say that None means any name
 _EVERY_RULE = AclBindingFilter(
     ResourceType.ANY, _ANY, ResourcePatternType.ANY, _ANY, _ANY, AclOperation.ANY, AclPermissionType.ANY
@@ -63,8 +63,8 @@ def try_connect(settings: Mapping[str, Any]) -> str:
     Returns
     -------
     str
-        `CONNECTED`; or why not: the TLS alert, the name of librdkafka's error, ``disconnected``; or what is wrong with the
-        settings.
+        `CONNECTED`, or the reason for the failure: the TLS alert, the name of librdkafka's error, ``disconnected``, or
+        what is wrong with the settings.
     """
     errors: list[KafkaError] = []
     quiet: dict[str, Any] = {"log_level": 0, "reconnect.backoff.max.ms": 100, "error_cb": errors.append}
@@ -90,17 +90,17 @@ def try_connect(settings: Mapping[str, Any]) -> str:
 
 
 def _reason(errors: list[KafkaError]) -> str:
-    """Why the connection failed, as far as these errors tell; empty as long as they don't."""
+    """Return why the connection failed, as far as these errors show it, else an empty text."""
     for error in list(errors):
         if alert := re.search(r"alert ([a-z ]+):", error.str()):
             return f"TLS alert: {alert[1]}"
-        if error.name() not in (*_WITHOUT_A_WORD, "_TIMED_OUT"):  # a slow broker has not answered yet
+        if error.name() not in (*_WITHOUT_A_WORD, "_TIMED_OUT"):  # a slow broker hasn't answered yet
             return error.name()
     return "disconnected" if sum(error.name() in _WITHOUT_A_WORD for error in errors) >= _DISCONNECTS else ""
 
 
 def servers(ctx: CheckContext, listener: str) -> str:
-    """Bootstrap servers of a listener that the cluster must have."""
+    """Return the bootstrap servers of a listener. Raise `Unmet` if the cluster doesn't have it."""
     try:
         found: str = ctx.cluster.servers(listener)
     except UnknownListener:
@@ -109,7 +109,7 @@ def servers(ctx: CheckContext, listener: str) -> str:
 
 
 def brokers_at(ctx: CheckContext, listener: str) -> Iterator[tuple[int, str]]:
-    """Each broker's id and its address on a listener; all of them must run."""
+    """Yield each broker's id and its address on a listener. Raise `Unmet` unless all of them run."""
     servers(ctx, listener)
     for broker, view in ctx.view().brokers.items():
         if not view.address:
@@ -120,8 +120,8 @@ def brokers_at(ctx: CheckContext, listener: str) -> Iterator[tuple[int, str]]:
 
 
 def acl_rules(ctx: CheckContext) -> list[AclBinding]:
-    """All ACL rules that the cluster knows."""
-    admin = AdminClient(ctx.cluster.client_config())  # in a variable: a request ends with its client
+    """Return all ACL rules that the cluster knows."""
+    admin = AdminClient(ctx.cluster.client_config())  # kept in a variable, because a request ends with its client
     try:
         return list(admin.describe_acls(_EVERY_RULE, request_timeout=TIMEOUT).result())
     except KafkaException as error:
@@ -129,12 +129,12 @@ def acl_rules(ctx: CheckContext) -> list[AclBinding]:
 
 
 def topic_rights(settings: Mapping[str, Any], topic: str) -> frozenset[str]:
-    """Names of the operations that a client may do with a topic: ``READ``, ``WRITE`` …; none if it may not even see it.
+    """Return the operations a client may do with a topic: ``READ``, ``WRITE`` …; none if it may not even see the topic.
 
     Raises
     ------
     KafkaException
-        When that cannot be found out: the client's login fails, say.
+        If the client can't find out, for example because its login fails.
     """
     client = AdminClient(dict(settings))
     topics = TopicCollection([topic])
@@ -148,7 +148,7 @@ def topic_rights(settings: Mapping[str, Any], topic: str) -> frozenset[str]:
 
 
 def group_rights(settings: Mapping[str, Any], group: str) -> frozenset[str]:
-    """The same for a consumer group, which need not exist yet."""
+    """Return the operations a client may do with a consumer group, which may not exist yet."""
     client = AdminClient(dict(settings))
 
     def ask() -> list[frozenset[str]]:

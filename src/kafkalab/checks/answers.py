@@ -1,7 +1,7 @@
-"""What a learner gives to `check`, turned into the type that a probe asks for.
+"""Convert what a learner passes to `check` into the type that a probe needs.
 
-A right answer is right in any shape that means the same: a NumPy integer for an ``int``, a tuple for a list, a string
-that isn't bytes only where nothing but text is meant.
+A right answer is right in any form with the same meaning: a NumPy integer for an ``int``, or a tuple for a list. A
+string only counts as text, not as bytes or a list.
 """
 
 from __future__ import annotations
@@ -29,29 +29,29 @@ _NAMES = {
 
 
 class WrongType(Exception):
-    """Raised where a value doesn't mean what was asked for; the message completes "it should be …"."""
+    """Raised if a value doesn't have the requested meaning. The message completes "it should be …"."""
 
 
 def describe(kind: Any) -> str:
-    """What a type is called in a sentence: "a dictionary", "a whole number"."""
+    """Return a type's name in a sentence: "a dictionary", "a whole number"."""
     origin = get_origin(kind) or kind
     return _NAMES.get(origin, f"a {getattr(origin, '__name__', origin)}")
 
 
 def convert(value: object, kind: type[T]) -> T:
-    """The value as that type.
+    """Convert a value to a type.
 
     Parameters
     ----------
     value
-        What the learner gave.
+        What the learner passed.
     kind
         A class, or a built-in generic with its arguments: ``dict[int, list[str]]``, ``tuple[str, int]``.
 
     Raises
     ------
     WrongType
-        When it means something else.
+        If the value means something else.
     """
     origin, arguments = get_origin(kind) or kind, get_args(kind)
     if origin in _CONVERTERS:
@@ -78,7 +78,7 @@ def _number(value: object, kind: Any, _: Any) -> float:
 
 
 def _truth(value: object, kind: Any, _: Any) -> bool:
-    # NumPy's truth values are no bool, but equal one.
+    # NumPy's truth values aren't bool, but they equal one.
     if not any(value is truth or (type(value).__name__ in ("bool", "bool_") and value == truth) for truth in (True, False)):
         raise _wrong(value, kind)
     return bool(value)

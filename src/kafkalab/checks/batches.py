@@ -1,4 +1,4 @@
-"""What checks ask of record batches: the records, bytes and codec of each, as it stands on a broker's disk."""
+"""Questions about record batches: the records, bytes and codec of each on a broker's disk."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["CODECS", "RecordBatch", "batches_on_disk", "some_batches"]
 
 
 def batches_on_disk(ctx: CheckContext, broker: int, *topics: str) -> dict[str, list[RecordBatch]]:
-    """The batches of these topics as they stand on a broker's disk, without their records. The broker may be down."""
+    """Return the batches of these topics on a broker's disk, without their records. The broker may be down."""
     copy = ctx.cluster.copy_log_dir(broker, *topics)
     try:
         return {topic: [batch for segment in _segments(copy, topic) for batch in _batches_of(segment)] for topic in topics}
@@ -22,7 +22,7 @@ def batches_on_disk(ctx: CheckContext, broker: int, *topics: str) -> dict[str, l
 
 
 def some_batches(ctx: CheckContext, *topics: str) -> dict[str, list[RecordBatch]]:
-    """The batches of these topics on broker 0. Each topic must have some."""
+    """Return the batches of these topics on broker 0. Raise `Unmet` if a topic has none."""
     found = batches_on_disk(ctx, 0, *topics)
     for topic, batches in found.items():
         if not batches:

@@ -1,4 +1,4 @@
-"""What checks ask of nodes: whether they run, on which feature levels they agree, and what was done to them."""
+"""Questions about nodes: whether they run, which feature levels they have, and which faults they got."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ DOWN = ("dead", "stopped")
 
 
 def nodes(ctx: CheckContext) -> Mapping[int, BrokerView]:
-    """All nodes by id. Groups aren't asked for: that takes long while their coordinators are down."""
+    """Return all nodes by id. Leave groups out, because asking for them takes long while their coordinators are down."""
     view: ClusterView = ctx.cluster.describe(groups=False)
     return view.brokers
 
 
 def faulted(ctx: CheckContext, *verbs: str) -> list[int]:
-    """Brokers to which one of these verbs was applied, in order."""
+    """Return the brokers that got one of these faults, in order."""
     return [f.broker for f in ctx.cluster.faults if f.verb in verbs]
 
 
 def isolated(ctx: CheckContext) -> list[int]:
-    """Brokers that run and are cut off from their peers. `heal` connects them again, and so does `restart`."""
+    """Return the running brokers that are cut off from their peers. `heal` or `restart` connects them again."""
     return [i for i, node in nodes(ctx).items() if node.state == "isolated"]
 
 
 def are_up(*ids: int) -> Callable[[CheckContext], None]:
-    """Asks whether the cluster has these brokers and all of them run."""
+    """Return a probe: the cluster must have these brokers, and all of them must run."""
 
     def probe(ctx: CheckContext) -> None:
         found = nodes(ctx)
@@ -44,13 +44,13 @@ def are_up(*ids: int) -> Callable[[CheckContext], None]:
 
 
 def all_up(ctx: CheckContext) -> None:
-    """All nodes must run and be in touch with each other."""
+    """Raise `Unmet` unless all nodes run and reach each other."""
     if amiss := [f"{i} is {node.state}" for i, node in sorted(nodes(ctx).items()) if node.state != "up"]:
         raise Unmet(f"Not every node is up: {', '.join(amiss)}.")
 
 
 def is_down(broker: int) -> Callable[[CheckContext], None]:
-    """Asks whether this broker's process has ended."""
+    """Return a probe: this broker's process must have ended."""
 
     def probe(ctx: CheckContext) -> None:
         found = nodes(ctx)
@@ -66,7 +66,7 @@ def is_down(broker: int) -> Callable[[CheckContext], None]:
 
 
 def has_level(feature: str, level: int) -> Callable[[CheckContext], None]:
-    """Asks whether every broker says that this level of a feature is finalized; 0 is off."""
+    """Return a probe: every broker must report this level of a feature as finalized; 0 is off."""
 
     def probe(ctx: CheckContext) -> None:
         for broker, features in ctx.cluster.features().items():

@@ -1,4 +1,4 @@
-"""What checks ask of several clusters at once: each one's topics, records and groups, with its name in every sentence."""
+"""Questions about several clusters at once: their topics, records and groups, with the cluster's name in every sentence."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["clusters", "has_read_everything_in", "naming", "values_in"]
 
 
 def clusters(ctx: CheckContext, *others: str) -> dict[str, CheckContext]:
-    """The cluster that is checked, and those that were given besides it, by name."""
+    """Return the checked cluster and the further ones the learner passed, by name."""
     found = {ctx.cluster.name: ctx}
     for name in others:
         other = ctx.answer(name, Cluster, "your cluster of that name")
@@ -27,7 +27,7 @@ def clusters(ctx: CheckContext, *others: str) -> dict[str, CheckContext]:
 
 @contextmanager
 def naming(cluster: str) -> Iterator[None]:
-    """Within it, every complaint says which cluster was looked at."""
+    """Put the cluster's name into every `Unmet` raised inside the ``with`` block."""
     try:
         yield
     except Unmet as unmet:
@@ -35,13 +35,13 @@ def naming(cluster: str) -> Iterator[None]:
 
 
 def values_in(cluster: str, ctx: CheckContext, topic: str) -> Counter[str]:
-    """Values of the records of a topic that must be there, and how often each one is."""
+    """Return the values of a topic's records, with their counts. Raise `Unmet` if the topic doesn't exist."""
     with naming(cluster):
         existing(ctx, topic)
     return Counter(ctx.values(topic))
 
 
 def has_read_everything_in(cluster: str, ctx: CheckContext, group: str, topic: str) -> None:
-    """A group that must have committed the end of every partition of a topic that holds records."""
+    """Raise `Unmet` unless a group has committed the end of every partition that holds records."""
     with naming(cluster):
         read_everything(ctx, group, topic)

@@ -1,4 +1,4 @@
-"""What checks ask of Connect: its connectors, by REST."""
+"""Questions about Connect and its connectors, over REST."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _SECONDS = 20
 
 
 def answer_of(ctx: CheckContext, path: str) -> Any:
-    """What a worker answers to a GET.
+    """Return a worker's answer to a GET.
 
     Raises
     ------
     urllib.error.HTTPError
-        When that's an error.
+        If the worker answers with an error.
     """
     connect = ctx.answer("connect", ConnectCluster, "the ConnectCluster of this lab", may_be_empty=True)
     try:
@@ -35,7 +35,7 @@ def answer_of(ctx: CheckContext, path: str) -> Any:
 
 
 def config_of(ctx: CheckContext, connector: str) -> dict[str, str]:
-    """Settings of a connector that must be there."""
+    """Return the settings of a connector. Raise `Unmet` if it doesn't exist."""
     found = answer_of(ctx, "/connectors")
     if connector not in found:
         raise Unmet(f"There is no connector {connector!r} yet. The workers know: {', '.join(sorted(found)) or 'none'}.")
@@ -43,11 +43,11 @@ def config_of(ctx: CheckContext, connector: str) -> dict[str, str]:
 
 
 def runs(ctx: CheckContext, connector: str) -> None:
-    """A connector that must run, with all its tasks."""
+    """Raise `Unmet` unless a connector runs with all its tasks."""
     config_of(ctx, connector)
     try:
         told = answer_of(ctx, f"/connectors/{connector}/status")
-    except urllib.error.HTTPError:  # 404: it was made a moment ago
+    except urllib.error.HTTPError:  # 404: it was just created
         raise Unmet(f"{connector} has no state yet. Wait until it runs, and check again.") from None
     for part in (told["connector"], *told["tasks"]):
         name = f"task {part['id']} of {connector}" if "id" in part else connector
@@ -58,7 +58,7 @@ def runs(ctx: CheckContext, connector: str) -> None:
 
 
 def target_lines(ctx: CheckContext, connector: str) -> list[str]:
-    """Lines of the file that a file sink writes; they must be some."""
+    """Return the lines of a file sink's file. Raise `Unmet` if there are none."""
     target = Path(config_of(ctx, connector).get("file", ""))
     lines = target.read_text(errors="replace").splitlines() if target.is_file() else []
     if not lines:

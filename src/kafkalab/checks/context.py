@@ -1,4 +1,4 @@
-"""What a check looks at: the learner's cluster, and answers that no cluster can tell."""
+"""What a check looks at: the learner's cluster, and answers that no cluster can give."""
 
 from __future__ import annotations
 
@@ -28,26 +28,26 @@ _GROUPS_TIMEOUT = 5.0
 
 
 class Unmet(Exception):
-    """Raised by a requirement's probe: what was looked at, what was found, and what to look at next. Never the answer."""
+    """Raised by a probe. The message says what it looked at, what it found, and where to look next. Never the answer."""
 
 
 @dataclass
 class CheckContext:
-    """Questions to the learner's cluster, each asked anew, and the learner's answers.
+    """Questions about the learner's cluster, each asked again every time, and the learner's answers.
 
     Attributes
     ----------
     cluster
         The learner's cluster.
     answers
-        What was given to `check` besides it.
+        The other arguments of `check`.
     """
 
     cluster: Cluster
     answers: Mapping[str, object] = field(default_factory=dict)
 
     def answer(self, name: str, kind: type[T], what: str, *, may_be_empty: bool = False) -> T:
-        """What the learner gave to `check` under this name, as the type that is asked for.
+        """Return what the learner passed to `check` under this name, converted to a type.
 
         Parameters
         ----------
@@ -56,14 +56,14 @@ class CheckContext:
         kind
             A class, or a built-in generic with its arguments: ``dict[int, int]``, ``tuple[str, int]``. See `answers.convert`.
         what
-            What it should be, as in "partition → records".
+            A description of the answer, such as "partition → records".
         may_be_empty
             Whether an empty collection or an empty text counts as an answer. (0 and False always do.)
 
         Raises
         ------
         Unmet
-            When nothing was given, or something of another type.
+            If the learner passed nothing, or a value of another type.
         """
         if name not in self.answers:
             raise Unmet(f"Give check() your answer as {name}=…: {what}.")
@@ -79,12 +79,12 @@ class CheckContext:
         return value
 
     def function(self, name: str, what: str) -> Callable[..., Any]:
-        """A function, class or other callable that the learner gave to `check` under this name.
+        """Return a function, class or other callable that the learner passed to `check` under this name.
 
         Raises
         ------
         Unmet
-            When nothing was given, or something that can't be called.
+            If the learner passed nothing, or something that isn't callable.
         """
         given = self.answer(name, object, what)
         if not callable(given):
@@ -92,10 +92,10 @@ class CheckContext:
         return given
 
     def view(self) -> ClusterView:
-        """The cluster as it is now, with consumer groups.
+        """Return the cluster's current state, with consumer groups.
 
-        A group is missing for a moment while its coordinator moves, so a broker that does not tell its groups is given
-        some seconds before they count as not there.
+        A group is briefly missing while its coordinator moves. So a broker that doesn't report its groups gets a few
+        seconds before they count as missing.
         """
         view = self.cluster.describe()
         with contextlib.suppress(WaitTimeout):
@@ -104,15 +104,16 @@ class CheckContext:
         return view
 
     def end_offsets(self, topic: str) -> dict[int, int]:
-        """End offset of each partition: how many records it was ever given (aborted transactions count, too)."""
+        """Return each partition's end offset: how many records it ever got (aborted transactions count, too)."""
         return end_offsets(self.cluster, topic)
 
     def records(self, topic: str) -> list[Message]:
-        """All records of a topic, partition by partition, each in order of offset."""
+        """Return all records of a topic, partition by partition, each in order of offset."""
         marks = {p: (low, high) for p, (low, high) in watermarks(self.cluster, topic).items() if high > low}
         if not marks:
             return []
-        # A group id is required, but nothing is committed and no group is joined: partitions are assigned by hand.
+        # The client requires a group id, but this consumer commits nothing and joins no group: it assigns partitions by
+        # hand.
         consumer = Consumer(self.cluster.client_config(group_id=f"check-{uuid.uuid4().hex[:6]}", enable_auto_commit=False))
         try:
             consumer.assign([TopicPartition(topic, p, low) for p, (low, _) in marks.items()])
@@ -120,9 +121,9 @@ class CheckContext:
             ends = {p: high for p, (_, high) in marks.items()}
 
             def all_read() -> bool:
-                # Few milliseconds at a time: consume() waits until it has as many records as it may return.
+                # A few milliseconds at a time, because consume() waits until it has as many records as it may return.
                 read.extend(m for m in consumer.consume(1000, 0.02) if m.error() is None)
-                # Beyond the end, if somebody still writes.
+                # The position may be beyond the end if a producer is still writing.
                 return all(p.offset >= ends[p.partition] for p in consumer.position([TopicPartition(topic, p) for p in ends]))
 
             what = f"all records of {topic} to be read"
@@ -132,16 +133,16 @@ class CheckContext:
         return sorted(read, key=lambda m: (m.partition(), m.offset()))
 
     def values(self, topic: str) -> list[str]:
-        """Values of all records of a topic as text, in the order of `records`."""
+        """Return the values of all records of a topic as text, in the order of `records`."""
         return [text_of(m) for m in self.records(topic)]
 
     def topic_config(self, topic: str) -> dict[str, str]:
-        """Effective settings of a topic.
+        """Return the effective settings of a topic.
 
         Raises
         ------
         KafkaLabError
-            When Kafka does not tell (there is no such topic, say).
+            If Kafka doesn't report them, for example because the topic doesn't exist.
         """
         resource = ConfigResource(ResourceType.TOPIC, topic)
         admin = AdminClient(self.cluster.client_config())
@@ -150,7 +151,7 @@ class CheckContext:
             try:
                 entries = admin.describe_configs([resource], request_timeout=_TIMEOUT)[resource].result()
             except KafkaException as error:
-                # Any broker is asked, and the one that is may hear of a new topic after the others.
+                # Any broker may answer, and it may learn of a new topic later than the others.
                 if (
                     error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART
                     and topic in self.cluster.describe(groups=False).topics
@@ -162,7 +163,7 @@ class CheckContext:
         return wait_until(read, _TIMEOUT, f"every broker to know {topic}")
 
     def log_files(self, topic: str) -> dict[int, list[str]]:
-        """Names of the segment files of each partition, in order, on one of the brokers that run."""
+        """Return the names of each partition's segment files in order, on one of the running brokers."""
         view = self.cluster.describe(groups=False)
         broker = view.brokers_up[0]
         copy = self.cluster.copy_log_dir(broker, topic)
@@ -176,5 +177,5 @@ class CheckContext:
 
 
 def text_of(message: Message) -> str:
-    """A record's value as text; empty if it has none."""
+    """Return a record's value as text, or an empty text."""
     return (message.value() or b"").decode(errors="replace")

@@ -1,4 +1,4 @@
-"""What checks ask of faults: which broker went down, and whether it came back."""
+"""Questions about faults: which broker went down, and whether it came back."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DOWN_VERBS = ("kill", "stop")
 
 
 def was_down_and_came_back(broker: int) -> Callable[[CheckContext], None]:
-    """Asks whether this broker's process was ended, and runs again."""
+    """Return a probe: this broker's process must have ended, and run again."""
 
     def probe(ctx: CheckContext) -> None:
         if broker not in faulted(ctx, *DOWN_VERBS):

@@ -1,4 +1,4 @@
-"""What checks ask of consumer groups: whether they are there, what they have committed, and what they have read."""
+"""Questions about consumer groups: whether they exist, what they have committed, and what they have read."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Place = tuple[int, int]
 
 
 def existing_group(ctx: CheckContext, group: str) -> GroupView:
-    """A group that must be there."""
+    """Return a group. Raise `Unmet` if it doesn't exist."""
     groups = ctx.view().groups
     if group not in groups:
         raise Unmet(f"There is no consumer group {group!r} yet. The cluster's groups: {', '.join(groups) or 'none'}.")
@@ -41,14 +41,14 @@ def existing_group(ctx: CheckContext, group: str) -> GroupView:
 
 
 def behind(ctx: CheckContext, group: GroupView, topic: str) -> Iterator[tuple[int, int, int | None]]:
-    """Partitions where the group hasn't committed everything: number, end offset, lag (None: nothing is committed there)."""
+    """Yield partitions where the group hasn't committed the end: number, end offset, lag (None without a committed offset)."""
     for partition, end in ctx.end_offsets(topic).items():
         if end and group.lag.get((topic, partition)) != 0:
             yield partition, end, group.lag.get((topic, partition))
 
 
 def read_everything(ctx: CheckContext, group: str, topic: str) -> None:
-    """A group that must have committed the end of every partition of a topic that holds records."""
+    """Raise `Unmet` unless a group has committed the end of every partition that holds records."""
     existing(ctx, topic)
     found = existing_group(ctx, group)
     if not any(ctx.end_offsets(topic).values()):
@@ -56,7 +56,7 @@ def read_everything(ctx: CheckContext, group: str, topic: str) -> None:
     for partition, end, lag in behind(ctx, found, topic):
         if lag is None:
             raise Unmet(f"{group} has committed nothing in partition {partition} of {topic}, which ends at offset {end}.")
-        # An application that commits the offset of the last record it read stays one behind for ever.
+        # An application that commits the offset of the last record it read always stays one behind.
         question = " Is a committed offset the last one read, or the next one to read?" if lag == 1 else ""
         raise Unmet(
             f"{group} has committed offset {end - lag} in partition {partition} of {topic}, which ends at offset "
@@ -65,30 +65,30 @@ def read_everything(ctx: CheckContext, group: str, topic: str) -> None:
 
 
 def has_read_everything(group: str, topic: str) -> Callable[[CheckContext], None]:
-    """Asks whether a group has committed the end of every partition of a topic that holds records."""
+    """Return a probe: a group must have committed the end of every partition that holds records."""
     return lambda ctx: read_everything(ctx, group, topic)
 
 
 def place_of(record: Message) -> Place:
-    """Where a record that was read from a topic is."""
+    """Return the place of a record that was read from a topic."""
     return cast(Place, (record.partition(), record.offset()))
 
 
 def places(ctx: CheckContext, topic: str) -> set[Place]:
-    """Every offset of a topic's partitions, from the first to the end: one for each record, where nobody used a transaction."""
+    """Return every offset of a topic's partitions. Without transactions, that is one for each record."""
     existing(ctx, topic)
     return {(p, offset) for p, (low, high) in watermarks(ctx.cluster, topic).items() for offset in range(low, high)}
 
 
 def unread(ctx: CheckContext, group: GroupView, topic: str, records: Iterable[Message]) -> list[str]:
-    """Values of those records of a topic that stand at or after the group's committed offsets."""
+    """Return the values of those records that are at or after the group's committed offsets."""
     ends = ctx.end_offsets(topic)
     committed = {p: ends[p] - lag for (name, p), lag in group.lag.items() if name == topic}
     return [text_of(m) for m in records if m.offset() >= committed.get(m.partition(), 0)]
 
 
 def has_members(group: str, number: int) -> Callable[[CheckContext], None]:
-    """Asks whether a group has so many members."""
+    """Return a probe: a group must have this many members."""
 
     def probe(ctx: CheckContext) -> None:
         members = existing_group(ctx, group).members
@@ -102,7 +102,7 @@ def has_members(group: str, number: int) -> Callable[[CheckContext], None]:
 
 
 def is_assigned_evenly(group: str, topic: str) -> Callable[[CheckContext], None]:
-    """Asks whether each partition of a topic is assigned to one member, and no member has two more than another."""
+    """Return a probe: each partition must be assigned to one member, and members' shares differ by at most one."""
 
     def probe(ctx: CheckContext) -> None:
         found = existing_group(ctx, group)
@@ -119,7 +119,7 @@ def is_assigned_evenly(group: str, topic: str) -> Callable[[CheckContext], None]
 
 
 def read_once(read: Iterable[Place], wanted: Iterable[Place], who: str) -> None:
-    """Raise `Unmet` unless everything wanted was read, and no record twice."""
+    """Raise `Unmet` unless every wanted record was read, and none twice."""
     counts, wanted = Counter(tuple(place) for place in read), set(wanted)
     if twice := sorted(place for place, n in counts.items() if n > 1):
         raise Unmet(

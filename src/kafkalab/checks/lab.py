@@ -1,8 +1,8 @@
-"""Labs and their checks: requirements that are looked up in the cluster, and hints that open one at a time.
+"""Labs and their checks: requirements that are checked in the cluster, and hints that open one at a time.
 
-A module per notebook, in a package per chapter: ``checks/ch02_cluster_failover/failsafe.py`` checks the notebook
-``02_failsafe``. Its name `notebook` is a `Notebook`, whose checks are made by `Notebook.check`; each requirement is
-registered where its probe is written::
+There is a module per notebook, in a package per chapter: ``checks/ch02_cluster_failover/failsafe.py`` checks the
+notebook ``02_failsafe``. Its name `notebook` is a `Notebook`, and `Notebook.check` makes the notebook's checks. A
+decorator on each probe registers its requirement::
 
     notebook = Notebook("02_failsafe", difficulty="easy", minutes=30, needs="chapter 02, sections 1 to 4")
 
@@ -48,7 +48,7 @@ __all__ = [
 ]
 
 Probe = Callable[[CheckContext], None]
-"""Looks whether something is so, and raises `Unmet` if it is not."""
+"""Checks one thing, and raises `Unmet` if it isn't so."""
 
 Difficulty = Literal["easy", "medium", "hard"]
 
@@ -60,12 +60,12 @@ class Requirement:
     Attributes
     ----------
     says
-        What must be so, as a statement that holds no figure that differs between runs.
+        What must be true, as a statement without figures that differ between runs.
     probe
-        Looks, and raises `Unmet` if it is not so.
+        Checks it, and raises `Unmet` if it isn't true.
     after
-        Probes of the same lab that must pass before this one says anything. Until then it isn't looked at, so that
-        nothing counts as met only because there is nothing to look at.
+        Probes of the same lab that must pass first. Until then this one isn't run, so that nothing passes only because
+        there is nothing to look at yet.
     """
 
     says: str
@@ -74,21 +74,21 @@ class Requirement:
 
 
 class Lab:
-    """What one check looks at.
+    """One check of a lab.
 
     Parameters
     ----------
     id
-        What `check` and `hint` call it: ``NN_name``.
+        Its name in `check` and `hint`: ``NN_name``.
     title
         What the learner does.
     hints
-        From vague to plain.
+        From vague to explicit.
 
     Attributes
     ----------
     opened
-        How many of the hints the learner has opened, with `hint` or on the card.
+        How many hints the learner has opened, with `hint` or on the card.
     """
 
     def __init__(self, id: str, title: str, *, hints: Sequence[str] = ()) -> None:
@@ -100,18 +100,18 @@ class Lab:
 
     @property
     def requirements(self) -> tuple[Requirement, ...]:
-        """In the order in which they are looked at."""
+        """The requirements, in the order in which they are checked."""
         return tuple(self._requirements)
 
     def requires(self, says: str, *, after: Probe | Sequence[Probe] = ()) -> Callable[[Probe], Probe]:
-        """Register a probe as a requirement; a decorator that leaves the probe as it is.
+        """Register a probe as a requirement. This decorator returns the probe unchanged.
 
         Parameters
         ----------
         says
-            What must be so, as a statement.
+            What must be true, as a statement.
         after
-            Probes registered before, without which this one would say nothing, or say it vacuously.
+            Probes registered before that must pass first. Without them, this one would find nothing to look at.
         """
         first = (after,) if callable(after) else tuple(after)
         if unknown := [p for p in first if p not in [r.probe for r in self._requirements]]:
@@ -124,7 +124,7 @@ class Lab:
         return register
 
     def open_hint(self) -> bool:
-        """Open the next hint; False if all were open."""
+        """Open the next hint. Return False if all were open."""
         more = self.opened < len(self.hints)
         self.opened += more
         return more
@@ -136,13 +136,13 @@ class Notebook:
     Parameters
     ----------
     stem
-        Its file's name without the ending, ``NN_name``.
+        The name of its file without the suffix, ``NN_name``.
     difficulty
-        How much of it the chapter has not shown before.
+        How much of it the chapter hasn't shown before.
     minutes
-        How long a learner takes.
+        How long a learner needs.
     needs
-        What should have been read or done before.
+        What to read or do before.
     """
 
     def __init__(self, stem: str, *, difficulty: Difficulty, minutes: int, needs: str) -> None:
@@ -161,7 +161,7 @@ class Notebook:
 
 @cache
 def notebooks() -> Mapping[str, Notebook]:
-    """All notebooks of labs by their stem, by chapter and in the order in which a chapter names them."""
+    """Return all notebooks of labs by their stem, in order of the chapters and as each chapter names them."""
     found = {}
     package = importlib.import_module("kafkalab.checks")
     for chapter in sorted(m.name for m in pkgutil.iter_modules(package.__path__) if m.ispkg and m.name.startswith("ch")):
@@ -172,17 +172,17 @@ def notebooks() -> Mapping[str, Notebook]:
 
 
 def labs() -> Mapping[str, Lab]:
-    """All labs by id, in order."""
+    """Return all checks by id, in order."""
     return {lab.id: lab for notebook in notebooks().values() for lab in notebook.labs}
 
 
 def find_lab(lab_id: str) -> Lab:
-    """The lab with that id. A notebook's name will do where it has one check only.
+    """Return the check with that id. The name of a notebook with only one check works, too.
 
     Raises
     ------
     KafkaLabError
-        When there is none; the message names those that may be meant.
+        If there is none. The message suggests similar names.
     """
     known = labs()
     if lab_id in known:
@@ -198,7 +198,7 @@ def find_lab(lab_id: str) -> Lab:
 
 @dataclass(frozen=True)
 class Result:
-    """What became of one requirement: `message` is empty when it is met."""
+    """The result of one requirement. `message` is empty if it's met."""
 
     says: str
     state: Literal["met", "unmet", "waiting"]
@@ -207,7 +207,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Report:
-    """What a check found. True if the lab passed; a cell that ends with it shows nothing more than `check` printed."""
+    """The result of a check. True if all requirements are met. A cell that ends with it shows only what `check` printed."""
 
     lab: str
     title: str
@@ -233,17 +233,17 @@ class Report:
         return f"{met} of {total} {'requirements are' if total > 1 else 'requirement is'} met."
 
     def _ipython_display_(self) -> None:
-        """Show nothing: `check` has printed it."""
+        """Show nothing, because `check` has printed it."""
 
 
 _SYMBOLS = {"met": "✓", "unmet": "✗", "waiting": "·"}
 
 
 def evaluate(lab: Lab, ctx: CheckContext) -> Report:
-    """Look at every requirement of a lab.
+    """Run every probe of a check.
 
-    A requirement that can't be looked up (no broker answers, say) is unmet. One that rests on another waits until
-    that one is met.
+    A requirement that can't be checked, for example because no broker answers, is unmet. A requirement that depends on
+    another isn't checked until that one is met.
     """
     met: set[Probe] = set()
     results = []
@@ -265,7 +265,7 @@ def evaluate(lab: Lab, ctx: CheckContext) -> Report:
 
 
 def check(lab_id: str, cluster: Cluster, **answers: object) -> Report:
-    """Look whether the cluster shows what a lab asks for, print a verdict, and keep it in the learner's progress.
+    """Check whether the cluster shows what a lab asks for, print a verdict, and record it in the learner's progress.
 
     Parameters
     ----------
@@ -274,7 +274,7 @@ def check(lab_id: str, cluster: Cluster, **answers: object) -> Report:
     cluster
         The learner's cluster.
     **answers
-        What the cluster can't tell: an answer that was worked out on paper, say.
+        Answers that no cluster can give, such as something you worked out on paper.
 
     Returns
     -------
@@ -284,7 +284,7 @@ def check(lab_id: str, cluster: Cluster, **answers: object) -> Report:
     Raises
     ------
     KafkaLabError
-        When there is no such lab.
+        If the lab doesn't exist.
     """
     lab = find_lab(lab_id)
     ctx = CheckContext(cluster, answers)
@@ -297,16 +297,16 @@ def check(lab_id: str, cluster: Cluster, **answers: object) -> Report:
 
 
 on_report: list[Callable[[Report, CheckContext], object]] = []
-"""Who else wants to see what `check` found: a lab card does."""
+"""Functions to call with what `check` found. Lab cards register here."""
 
 
 def hint(lab_id: str) -> None:
-    """Print the lab's next hint; after the last one, say so.
+    """Print the lab's next hint. After the last one, say so.
 
     Raises
     ------
     KafkaLabError
-        When there is no such lab.
+        If the lab doesn't exist.
     """
     lab = find_lab(lab_id)
     if lab.open_hint():

@@ -1,4 +1,4 @@
-"""What checks ask of ledgers: which records a producer was told are written, when, and whether they are."""
+"""Questions about ledgers: which records were acknowledged, when, and whether they are in the log."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ class Entry(Protocol):
 
     @property
     def partition(self) -> int:
-        """Where it stands."""
+        """Its partition."""
 
     @property
     def offset(self) -> int:
-        """Where it stands."""
+        """Its offset."""
 
     @property
     def at(self) -> float:
-        """When the acknowledgement came, in seconds since the epoch."""
+        """When its acknowledgement arrived, in seconds since the epoch."""
 
 
 class Ledger(Protocol):
-    """What a check looks at in a `LedgerProducer`."""
+    """The parts of a `LedgerProducer` that a check looks at."""
 
     @property
     def entries(self) -> Sequence[Entry]:
@@ -42,19 +42,19 @@ class Ledger(Protocol):
 
     @property
     def sent(self) -> int:
-        """How many records it sent."""
+        """The number of records it sent."""
 
     @property
     def failed(self) -> int:
-        """How many records it gave up."""
+        """The number of failed records."""
 
     @property
     def settings(self) -> Mapping[str, object]:
-        """The settings that the learner gave it."""
+        """The settings that the learner passed."""
 
 
 def ledger_of(ctx: CheckContext, topic: str) -> Ledger:
-    """The ledger that the learner gave for this topic, in the answer `ledgers`."""
+    """Return the learner's ledger for this topic, from the answer `ledgers`."""
     ledgers = ctx.answer("ledgers", dict[str, object], "your LedgerProducers by topic")
     if topic not in ledgers:
         raise Unmet(f"`ledgers` has no {topic!r}.")
@@ -64,9 +64,9 @@ def ledger_of(ctx: CheckContext, topic: str) -> Ledger:
 
 
 def wrote_throughout(topic: str, *verbs: str) -> Callable[[CheckContext], None]:
-    """Asks whether a ledger has records from before the first time that one of these verbs was used, and from after the last.
+    """Return a probe: a ledger must have records from before the first of these faults and from after the last.
 
-    They were used, as another requirement asks.
+    Another requirement checks that the faults happened.
     """
 
     def probe(ctx: CheckContext) -> None:
@@ -81,7 +81,7 @@ def wrote_throughout(topic: str, *verbs: str) -> Callable[[CheckContext], None]:
 
 
 def is_complete(topic: str) -> Callable[[CheckContext], None]:
-    """Asks whether a topic has each record of its ledger once, and its producer gave none up."""
+    """Return a probe: a topic must hold each record of its ledger once, and its producer must have no failed records."""
 
     def probe(ctx: CheckContext) -> None:
         existing(ctx, topic)

@@ -1,4 +1,4 @@
-"""What checks ask of stock prices: whether they are all there, and whether each is one."""
+"""Questions about stock prices: whether all are there, and whether each is valid."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ __all__ = ["NAMES", "holds_all_stocks", "holds_prices_in_range"]
 NAMES = tuple(stock.name for stock in STOCKS)
 """The names of all stocks."""
 
-_QUOTED = 60  # characters of a value
+_QUOTED = 60  # characters of a value in a message
 
 
 def holds_all_stocks(topic: str) -> Callable[[CheckContext], None]:
-    """Asks whether a topic holds prices of every stock, and nothing under another key."""
+    """Return a probe: a topic must hold prices of every stock, and nothing under another key."""
 
     def probe(ctx: CheckContext) -> None:
         keys = set(partitions_of_keys(filled(ctx, topic)))
@@ -32,7 +32,7 @@ def holds_all_stocks(topic: str) -> Callable[[CheckContext], None]:
 
 
 def holds_prices_in_range(topic: str) -> Callable[[CheckContext], None]:
-    """Asks whether each value is a price as the application writes it, in its stock's range and with its name as the key."""
+    """Return a probe: each value must be a valid price in its stock's range, with the stock's name as its key."""
     ranges = {stock.name: (stock.low.dollars, stock.high.dollars) for stock in STOCKS}
 
     def probe(ctx: CheckContext) -> None:

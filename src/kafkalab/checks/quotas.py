@@ -1,4 +1,4 @@
-"""What checks ask of quotas: which ones the cluster knows."""
+"""Questions about quotas: which ones the cluster knows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WORDS = {CLIENT_ID: "the client id", USER: "the user"}
 
 
 def quotas_of(ctx: CheckContext, entity: str, name: str) -> dict[str, float]:
-    """The quotas of a client id alone or of a user alone: value by setting; empty if it has none."""
+    """Return the quotas of a single client id or user: value by setting, empty if it has none."""
     request = DescribeClientQuotasRequest(components=[], strict=False, version=_VERSION)
     with closing(BrokerConnection(ctx.cluster.bootstrap(0), _TIMEOUT)) as connection:
         try:
@@ -33,7 +33,7 @@ def quotas_of(ctx: CheckContext, entity: str, name: str) -> dict[str, float]:
 
 
 def require_quota(ctx: CheckContext, entity: str, name: str, setting: str, limit: float) -> None:
-    """A client id or a user must have this quota."""
+    """Raise `Unmet` unless a client id or user has this quota."""
     found = quotas_of(ctx, entity, name)
     if setting not in found:
         others = f" It has {', '.join(found)}." if found else ""

@@ -1,4 +1,4 @@
-"""What checks ask of a topic's records: which partition holds which key."""
+"""Questions about a topic's records: which partition holds which key."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ BEGIN_AGAIN = "You can't take records back: restart the kernel and start over wi
 
 
 def key_of(message: Message) -> str:
-    """A record's key as text."""
+    """Return a record's key as text."""
     key = message.key()
     return "(no key)" if key is None else key.decode(errors="replace")
 
 
 def partitions_of_keys(records: Iterable[Message]) -> dict[str, set[int]]:
-    """The partitions that hold records of each key."""
+    """Return the partitions that hold records of each key."""
     where: dict[str, set[int]] = defaultdict(set)
     for message in records:
         partition = message.partition()
-        assert partition is not None  # it was read
+        assert partition is not None  # because it was read
         where[key_of(message)].add(partition)
     return where
 
 
 def keeps_each_key_in_one_partition(topic: str) -> Callable[[CheckContext], None]:
-    """Asks whether all records of a key are in the same partition."""
+    """Return a probe: all records of a key must be in the same partition."""
 
     def probe(ctx: CheckContext) -> None:
         for key, partitions in partitions_of_keys(filled(ctx, topic)).items():

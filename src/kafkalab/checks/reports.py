@@ -1,4 +1,4 @@
-"""What checks ask of the topic `reports`, in which a lab's own workers note what they did."""
+"""Questions about the topic `reports`, where a lab's own workers note what they did."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["reports_of"]
 
 
 def reports_of(ctx: CheckContext, group: str) -> list[dict[str, Any]]:
-    """What the workers of a group reported, in order. What is no report is left out."""
+    """Return the reports of a group's workers, in order. Leave out other records."""
     existing(ctx, "reports")
     found = []
     for value in map(text_of, ctx.records("reports")):

@@ -1,4 +1,4 @@
-"""What checks ask of a schema registry, and of records that were written with its schemas."""
+"""Questions about a schema registry, and about records written with its schemas."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 
 def client_of(ctx: CheckContext) -> SchemaRegistryClient:
-    """A client of the learner's registry, which knows nothing yet. One is enough for all records: making it takes a while."""
+    """Return a new client of the learner's registry, with an empty cache. Creating one takes a while, so share it."""
     from confluent_kafka.schema_registry import SchemaRegistryClient  # loads an HTTP client, which few labs need
 
     registry = ctx.answer("registry", SchemaRegistry, "your schema registry")
@@ -40,12 +40,12 @@ def client_of(ctx: CheckContext) -> SchemaRegistryClient:
 
 
 def ask(question: Callable[P, T], *given: P.args, **named: P.kwargs) -> T | None:
-    """What the registry answers to a method of the client, or None where it says that there is no such thing.
+    """Return the registry's answer to a method of the client, or None if the registry says that it doesn't exist.
 
     Raises
     ------
     Unmet
-        When it doesn't answer.
+        If the registry doesn't answer.
     """
     import httpx2
     from confluent_kafka.schema_registry.error import SchemaRegistryError
@@ -61,7 +61,7 @@ def ask(question: Callable[P, T], *given: P.args, **named: P.kwargs) -> T | None
 
 
 def subject_versions(ctx: CheckContext, subject: str) -> list[RegisteredSchema]:
-    """All versions of a subject that must be there, in order."""
+    """Return all versions of a subject, in order. Raise `Unmet` if it doesn't exist."""
     client = client_of(ctx)
     numbers = ask(client.get_versions, subject)
     if not numbers:
@@ -71,7 +71,7 @@ def subject_versions(ctx: CheckContext, subject: str) -> list[RegisteredSchema]:
 
 
 def has_type(subject: str, kind: str) -> Callable[[CheckContext], None]:
-    """Asks whether the latest schema of a subject is of this type: ``AVRO``, ``PROTOBUF`` or ``JSON``."""
+    """Return a probe: the latest schema of a subject must be of this type, ``AVRO``, ``PROTOBUF`` or ``JSON``."""
 
     def probe(ctx: CheckContext) -> None:
         found = subject_versions(ctx, subject)[-1].schema.schema_type
@@ -82,7 +82,7 @@ def has_type(subject: str, kind: str) -> Callable[[CheckContext], None]:
 
 
 def framed(client: SchemaRegistryClient, message: Message) -> tuple[Schema, int, bytes]:
-    """The schema of a record, its id, and what follows the header of five bytes. The client asks once for each id."""
+    """Return a record's schema, its id, and the bytes after the five-byte header. The client asks once per id."""
     value = message.value() or b""
     where = f"The record at offset {message.offset()} of {message.topic()}"
     if len(value) < 6 or value[0] != 0:
@@ -95,36 +95,36 @@ def framed(client: SchemaRegistryClient, message: Message) -> tuple[Schema, int,
 
 
 def field_names(schema_text: str) -> list[str]:
-    """Names of an Avro record's fields."""
+    """Return the names of an Avro record's fields."""
     schema = json.loads(schema_text)
     return [field["name"] for field in schema.get("fields", [])] if isinstance(schema, dict) else []
 
 
 def avro_value(schema: Schema, payload: bytes, reader: dict[str, Any] | None = None) -> dict[str, Any]:
-    """A record, as its writer's schema says, or as a reader's schema sees it."""
+    """Decode a record with its writer's schema, or as a reader's schema sees it."""
     import fastavro
 
     try:
         value = fastavro.schemaless_reader(io.BytesIO(payload), json.loads(schema.schema_str or ""), reader)
-    except Exception as error:  # whatever is wrong with bytes or schema
+    except Exception as error:  # any problem with the bytes or the schema
         raise Unmet(f"A record can't be read with its schema ({type(error).__name__}).") from error
     return value if isinstance(value, dict) else {}
 
 
 def avro_bytes(schema: Schema, value: dict[str, Any]) -> bytes:
-    """A record, written with a schema."""
+    """Encode a record with a schema."""
     import fastavro
 
     buffer = io.BytesIO()
     try:
         fastavro.schemaless_writer(buffer, json.loads(schema.schema_str or ""), value)
-    except Exception as error:  # whatever the learner's schema wants
+    except Exception as error:  # anything the learner's schema requires
         raise Unmet(f"{value} can't be written with your schema: {error}.") from error
     return buffer.getvalue()
 
 
 def message_payload(rest: bytes) -> bytes:
-    """What follows the list of message indexes, which Protobuf records have after the id."""
+    """Return what follows the list of message indexes, which Protobuf records have after the id."""
     count, at = _number(rest, 0)
     for _ in range(count):
         _, at = _number(rest, at)
@@ -132,7 +132,7 @@ def message_payload(rest: bytes) -> bytes:
 
 
 def _number(data: bytes, at: int) -> tuple[int, int]:
-    """A number of variable length, its sign in the last bit; and where it ends."""
+    """Read a variable-length number with its sign in the last bit, and return it with the position after it."""
     value = shift = 0
     while True:
         if at == len(data):

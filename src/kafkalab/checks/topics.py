@@ -1,4 +1,4 @@
-"""What checks ask of topics: whether they are there, their partitions and replicas, leaders, the ISR, and what they hold."""
+"""Questions about topics: whether they exist, their partitions, replicas, leaders, ISR, and what they hold."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = [
 
 
 def existing(ctx: CheckContext, topic: str) -> tuple[PartitionView, ...]:
-    """Partitions of a topic that must be there."""
+    """Return the partitions of a topic. Raise `Unmet` if it doesn't exist."""
     view: ClusterView = ctx.cluster.describe(groups=False)
     if topic not in view.topics:
         raise Unmet(f"There is no topic {topic!r} yet. The cluster's topics: {', '.join(view.topics) or 'none'}.")
@@ -36,7 +36,7 @@ def existing(ctx: CheckContext, topic: str) -> tuple[PartitionView, ...]:
 
 
 def filled(ctx: CheckContext, topic: str) -> list[Message]:
-    """The records of a topic that must hold some."""
+    """Return the records of a topic. Raise `Unmet` if it holds none."""
     existing(ctx, topic)
     records = ctx.records(topic)
     if not records:
@@ -45,7 +45,7 @@ def filled(ctx: CheckContext, topic: str) -> list[Message]:
 
 
 def holds(topic: str, at_least: int) -> Callable[[CheckContext], None]:
-    """Asks whether a topic was given so many records."""
+    """Return a probe: a topic must have got at least this many records."""
 
     def probe(ctx: CheckContext) -> None:
         existing(ctx, topic)
@@ -58,7 +58,7 @@ def holds(topic: str, at_least: int) -> Callable[[CheckContext], None]:
 
 
 def shaped(ctx: CheckContext, topic: str, partitions: int, copies: int) -> tuple[PartitionView, ...]:
-    """Partitions of a topic that must have so many of them, each with so many replicas."""
+    """Return the partitions of a topic. Raise `Unmet` if it has another number of partitions or replicas."""
     found = existing(ctx, topic)
     if len(found) != partitions:
         raise Unmet(
@@ -74,7 +74,7 @@ def shaped(ctx: CheckContext, topic: str, partitions: int, copies: int) -> tuple
 
 
 def has_shape(topic: str, partitions: int, copies: int) -> Callable[[CheckContext], None]:
-    """Asks whether a topic has so many partitions, each with so many replicas."""
+    """Return a probe: a topic must have this many partitions, each with this many replicas."""
 
     def probe(ctx: CheckContext) -> None:
         shaped(ctx, topic, partitions, copies)
@@ -83,7 +83,7 @@ def has_shape(topic: str, partitions: int, copies: int) -> Callable[[CheckContex
 
 
 def in_sync(topic: str) -> Callable[[CheckContext], None]:
-    """Asks whether all replicas of a topic are in the ISR."""
+    """Return a probe: all replicas of a topic must be in the ISR."""
 
     def probe(ctx: CheckContext) -> None:
         for p in existing(ctx, topic):
@@ -97,7 +97,7 @@ def in_sync(topic: str) -> Callable[[CheckContext], None]:
 
 
 def led_by_others(topic: str, broker: int) -> Callable[[CheckContext], None]:
-    """Asks whether every partition of a topic has a leader, and none has this broker."""
+    """Return a probe: every partition of a topic must have a leader other than this broker."""
 
     def probe(ctx: CheckContext) -> None:
         for p in existing(ctx, topic):
@@ -110,7 +110,7 @@ def led_by_others(topic: str, broker: int) -> Callable[[CheckContext], None]:
 
 
 def isr_lacks_only(topic: str, broker: int) -> Callable[[CheckContext], None]:
-    """Asks whether this broker, and no other, has left the ISR of each partition of a topic that it has a replica of."""
+    """Return a probe: only this broker must have left the ISR of each partition of a topic it has a replica of."""
 
     def probe(ctx: CheckContext) -> None:
         for p in existing(ctx, topic):
@@ -128,7 +128,7 @@ def isr_lacks_only(topic: str, broker: int) -> Callable[[CheckContext], None]:
 
 
 def still_names(topic: str, broker: int) -> Callable[[CheckContext], None]:
-    """Asks whether each partition of a topic still has a replica assigned to this broker."""
+    """Return a probe: each partition of a topic must still have a replica assigned to this broker."""
 
     def probe(ctx: CheckContext) -> None:
         if moved := [p.partition for p in existing(ctx, topic) if broker not in p.replicas]:
@@ -141,7 +141,7 @@ def still_names(topic: str, broker: int) -> Callable[[CheckContext], None]:
 
 
 def holds_each_once(topic: str, wanted: Sequence[str]) -> Callable[[CheckContext], None]:
-    """Asks whether a topic holds each of these values exactly once, whatever else it holds."""
+    """Return a probe: a topic must hold each of these values exactly once. It may hold others, too."""
 
     def probe(ctx: CheckContext) -> None:
         each_once(ctx, topic, wanted)
@@ -150,7 +150,7 @@ def holds_each_once(topic: str, wanted: Sequence[str]) -> Callable[[CheckContext
 
 
 def each_once(ctx: CheckContext, topic: str, wanted: Sequence[str]) -> list[Message]:
-    """The records with these values: each value must be there exactly once."""
+    """Return the records with these values. Raise `Unmet` unless each value is there exactly once."""
     existing(ctx, topic)
     records = [m for m in ctx.records(topic) if text_of(m) in wanted]
     counts = Counter(text_of(m) for m in records)
@@ -167,7 +167,7 @@ def each_once(ctx: CheckContext, topic: str, wanted: Sequence[str]) -> list[Mess
 
 
 def holds_exactly(topic: str, wanted: Sequence[str]) -> Callable[[CheckContext], None]:
-    """Asks whether a topic holds each of these values exactly once, and nothing else."""
+    """Return a probe: a topic must hold each of these values exactly once, and nothing else."""
 
     def probe(ctx: CheckContext) -> None:
         each_once(ctx, topic, wanted)

@@ -1,4 +1,4 @@
-"""What checks ask of transactions: which records belong to one, and how it ended, as a partition's log has it."""
+"""Questions about transactions: which records belong to one, and how it ended, from a partition's log."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Transaction:
     Attributes
     ----------
     producer_id, epoch
-        Who wrote its records.
+        The producer that wrote its records.
     records
-        What it wrote there.
+        The records it wrote there.
     end
-        Its marker: ``commit`` or ``abort``; empty while it is open.
+        Its marker: ``commit`` or ``abort``, or empty while it's open.
     """
 
     producer_id: int
@@ -39,20 +39,20 @@ class Transaction:
 
 
 def text(data: bytes | None) -> str:
-    """A key or a value as text; empty if there is none."""
+    """Return a key or a value as text, or an empty text."""
     return (data or b"").decode(errors="replace")
 
 
 def log_of(ctx: CheckContext, topic: str, partition: int = 0) -> list[RecordBatch]:
-    """The batches of a partition with their records, control batches included, from the log of its leader."""
+    """Return the batches of a partition with their records, including control batches, from its leader's log."""
     with closing(ctx.cluster.log_reader(topic, partition)) as reader:
         return [batch for segment in reader.read().segments for batch in segment.batches]
 
 
 def transactions(ctx: CheckContext, topic: str) -> list[Transaction]:
-    """The transactions in partition 0 of a topic that must be there, in the order in which they began.
+    """Return the transactions in partition 0 of a topic, in the order in which they began. Raise `Unmet` if there is no topic.
 
-    They're given some seconds to end: a coordinator answers a commit before it has written the markers.
+    They get a few seconds to end, because a coordinator answers a commit before it writes the markers.
     """
     existing(ctx, topic)
     with suppress(WaitTimeout):  # one is open
@@ -78,7 +78,7 @@ def _transactions(ctx: CheckContext, topic: str) -> list[Transaction]:
 
 
 def transaction_with(ctx: CheckContext, topic: str, value: str) -> Transaction:
-    """The transaction that wrote this value, which must be there once."""
+    """Return the transaction that wrote this value. Raise `Unmet` unless the value is there once."""
     holding = [t for t in transactions(ctx, topic) if value in (text(record.value) for record in t.records)]
     if not holding:
         if value in (text(r.value) for batch in log_of(ctx, topic) for r in batch.records or ()):

@@ -1,4 +1,4 @@
-"""Turns of phrase that the checks' sentences share."""
+"""Phrases that the checks' sentences share."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ _LONGEST = 60
 
 
 def counted(number: int, noun: str) -> str:
-    """As in "1 record" and "2 records"."""
+    """Return a number with its noun, such as "1 record" or "2 records"."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def listed_brokers(ids: Iterable[int]) -> str:
-    """As in "broker 1" and "brokers 1, 2"."""
+    """Return brokers in words, such as "broker 1" or "brokers 1, 2"."""
     listed = list(ids)
     return f"broker{'' if len(listed) == 1 else 's'} {', '.join(map(str, listed))}"
 
 
 def quoted(value: str) -> str:
-    """A value in quotation marks, of which a long one shows its beginning only."""
+    """Return a value in quotation marks. Only the start of a long one is shown."""
     return repr(value if len(value) <= _LONGEST else f"{value[: _LONGEST - 1]}…")

@@ -1,4 +1,4 @@
-"""The command `kafkalab`: look at this machine, fetch what the course needs, open it, run it, tidy up."""
+"""The command `kafkalab`: check this machine, download what the course needs, open it, run it, clean up."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ INTERRUPTED = 130  # what a shell reports for a command that Ctrl-C ended
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The parser of the whole command line; each subcommand adds its own part."""
+    """Return the parser of the whole command line. Each subcommand adds its own part."""
     parser = argparse.ArgumentParser(
         prog="kafkalab",
         description="A hands-on Kafka course: real clusters from a notebook cell, broken on purpose.",
@@ -33,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     argv
-        The arguments, without the program's name. Without them, those of this process.
+        The arguments, without the program's name. By default those of this process.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What the parsers of all subcommands have in common."""
+"""What the parsers of all subcommands share."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 __all__ = ["Subparsers", "add_workspace", "subcommand"]
 
-# argparse has no public name for it, and its class takes a parameter in its stubs only.
+# argparse has no public name for it, and its class takes a type parameter only in its stubs.
 Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
@@ -31,13 +31,13 @@ def subcommand(
     name
         Its name.
     function
-        Carries it out and returns the exit status.
+        Runs it and returns the exit status.
     help
         One line for the list of commands.
     description
         The text above its options in its own ``--help``.
     interrupted
-        What to say after Ctrl-C.
+        The message after Ctrl-C.
     """
     parser = commands.add_parser(name, help=help, description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.set_defaults(command=function, interrupted=interrupted)

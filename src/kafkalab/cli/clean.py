@@ -1,4 +1,4 @@
-"""``kafkalab clean``: ends what a crash left behind, and frees the cache on request."""
+"""``kafkalab clean``: end what a crash left behind, and delete the cache on request."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ With --cache, also delete all that `kafkalab fetch` fetched. Your progress in th
 
 
 def clean_runs(console: Console) -> int:
-    """End every run whose owner is gone, say so, and return how many there were.
+    """End every run whose owner is gone, print that, and return the number of these runs.
 
     Raises
     ------
     BackendUnavailable
-        When no Docker engine answers that could remove containers of one of them; all others are ended.
+        If a run has containers, but no Docker engine answers to remove them. All other runs are ended.
     """
     count, unavailable = 0, None
     for run in abandoned_runs():
@@ -54,17 +54,17 @@ def clean_runs(console: Console) -> int:
 
 
 def clean_cache(console: Console, *, sure: bool) -> bool:
-    """Delete the cache, after asking unless `sure`.
+    """Delete the cache. Ask first, unless `sure`.
 
     Returns
     -------
     bool
-        Whether it is gone.
+        Whether it was deleted.
 
     Raises
     ------
     KafkaLabError
-        While clusters run whose jars are in it.
+        While clusters run with jars from the cache.
     """
     folder = cache_dir()
     if not folder.exists():

@@ -1,4 +1,4 @@
-"""``kafkalab doctor``: what this machine has, what it lacks, and the command that mends each lack."""
+"""``kafkalab doctor``: what this machine has, what it lacks, and the command that fixes each gap."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MARKS = {"ok": "[green]✓", "missing": "[red]✗", "optional": "[yellow]–"}
 
 
 def examine(findings: Iterable[Finding], console: Console) -> int:
-    """Show the table, and return the exit status: 1 if something that is needed is missing."""
+    """Show the table, and return the exit status: 1 if something required is missing."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column("")
     table.add_column("What", no_wrap=True)

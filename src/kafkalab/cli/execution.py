@@ -1,4 +1,4 @@
-"""Runs notebooks without a browser, several at a time."""
+"""Run notebooks without a browser, several at a time."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from kafkalab.distribution.shared import PREPARING_VARIABLE
 __all__ = ["Outcome", "Watcher", "run_notebooks"]
 
 Watcher = Callable[[Path, int, int], None]
-"""Told of each cell that was executed: the notebook, how many cells are done, how many there are."""
+"""Called for each executed cell with the notebook, the number of finished cells, and the number of all cells."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How one notebook went.
+    """The result of one notebook.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class Outcome:
     notebook
         The notebook with the outputs of this run.
     seconds
-        How long it ran.
+        Duration of the run.
     failure
         Cell and reason of the first error; nothing if there was none.
     skipped
@@ -61,18 +61,19 @@ def run_notebooks(
     paths
         The notebooks.
     at_once
-        How many run side by side.
+        How many run in parallel.
     cell_timeout
-        Seconds that one cell may take, without those in which it fetches or prepares something that is kept for all later runs.
+        Seconds that one cell may take. Time in which it downloads or prepares something for all later runs doesn't
+        count.
     watch
-        Told of every executed cell.
+        Called for every executed cell.
     done
-        Told of every notebook's outcome, as soon as it is known.
+        Called with every notebook's outcome, as soon as it's known.
 
     Returns
     -------
     list of Outcome
-        In the order of `paths`. When this returns, or raises, no kernel of these notebooks is alive.
+        In the order of `paths`. When this returns or raises, no kernel of these notebooks is alive.
     """
     handle: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = Future()
 
@@ -85,13 +86,13 @@ def run_notebooks(
         async def run_one(path: Path) -> Outcome:
             async with gate:
                 outcome = await _run(path, cell_timeout, watch)
-            if not task.cancelling():  # what is interrupted has no verdict
+            if not task.cancelling():  # an interrupted notebook has no verdict
                 done(outcome)
             return outcome
 
         return list(await asyncio.gather(*(run_one(path) for path in paths)))
 
-    # Not in the main thread: there nbclient would take over Ctrl-C, for one notebook at a time.
+    # Not in the main thread: there nbclient would handle Ctrl-C itself, for one notebook at a time.
     with ThreadPoolExecutor(1) as thread:
         running = thread.submit(asyncio.run, run_all())
         try:
@@ -104,14 +105,14 @@ def run_notebooks(
 
 
 class CellTooSlow(Exception):
-    """A cell took longer than it may."""
+    """A cell exceeded its time limit."""
 
 
 class _CellClock:
-    """Counts the seconds of the cell that runs, and ends the notebook when they are too many.
+    """Count the seconds of the running cell, and end the notebook if they exceed the limit.
 
-    Seconds in which a process of the notebook fetches or prepares something don't count: it does that once on a machine, or
-    waits for another one that does it.
+    Seconds in which a process of the notebook downloads or prepares something don't count. That happens once per
+    machine, or the process waits for another one that does it.
 
     Parameters
     ----------
@@ -129,20 +130,20 @@ class _CellClock:
         self._prepared: list[str] = []
 
     def begin(self) -> None:
-        """A cell begins."""
+        """Note that a cell begins."""
         self._running, self._seconds, self._prepared = True, 0.0, []
 
     def end(self) -> None:
-        """It's done. Until the next one begins, nothing counts, nor does the start of the kernel before the first one."""
+        """Note that it's done. Time between cells doesn't count, nor does the kernel's start before the first one."""
         self._running = False
 
     async def bound(self, execution: Coroutine[Any, Any, object]) -> None:
-        """Await the notebook's execution.
+        """Await the notebook's execution, with the time limit.
 
         Raises
         ------
         CellTooSlow
-            When a cell took too long; its kernel has ended then.
+            If a cell took too long. Its kernel has then ended.
         """
         task = asyncio.ensure_future(execution)
         try:
@@ -155,7 +156,7 @@ class _CellClock:
             await task
         finally:
             if not task.done():
-                task.cancel()  # the client then shuts the kernel down, and may call that a dead kernel
+                task.cancel()  # the client then shuts the kernel down, and may report a dead kernel
                 await asyncio.gather(task, return_exceptions=True)
 
     def _count(self, seconds: float) -> None:
@@ -171,7 +172,7 @@ class _CellClock:
 def _content(path: Path) -> str:
     try:
         return path.read_text()
-    except FileNotFoundError:  # done just now
+    except FileNotFoundError:  # just finished
         return ""
 
 
@@ -197,19 +198,19 @@ async def _run(path: Path, cell_timeout: float, watch: Watcher) -> Outcome:
     watch(path, 0, total)
     client = NotebookClient(
         notebook,
-        timeout=None,  # the clock's business
+        timeout=None,  # the clock does that
         resources={"metadata": {"path": str(path.parent)}},
         record_timing=False,
         store_widget_state=False,
         coalesce_streams=True,
         on_cell_execute=count_begun,
         on_cell_executed=count_executed,
-        extra_arguments=["--log-level=CRITICAL"],  # what it would log goes beside our own lines
+        extra_arguments=["--log-level=CRITICAL"],  # its log would appear among our own lines
     )
     began = time.monotonic()
     reason = ""
     try:
-        # What it solves is not the learner's progress, and what it shows of progress is the same for everybody.
+        # A solved lab doesn't count as the learner's progress, and stored outputs show the same progress for everybody.
         with (
             TemporaryDirectory(prefix="kafkalab-progress-") as progress,
             TemporaryDirectory(prefix="kafkalab-preparing-") as preparing,
@@ -223,6 +224,6 @@ async def _run(path: Path, cell_timeout: float, watch: Watcher) -> Outcome:
         reason = f"{error.ename}: {error.evalue}"
     except (CellControlSignal, DeadKernelError, RuntimeError) as error:
         reason = f"{type(error).__name__}: {str(error).splitlines()[0]}"
-    # As JupyterLab numbers cells; before the first one, the kernel itself did not start.
+    # Count like JupyterLab. Before the first cell, the kernel itself didn't start.
     failure = f"In [{begun}]: {reason}" if reason else ""
     return Outcome(path, notebook, time.monotonic() - began, failure)

@@ -1,4 +1,4 @@
-"""``kafkalab fetch``: everything that the course needs beside Python packages, before it is needed."""
+"""``kafkalab fetch``: download everything the course needs besides Python packages, ahead of time."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ call it again and it goes on. All clones of the course on this machine share it;
 
 @dataclass(frozen=True)
 class Step:
-    """One thing to fetch or make.
+    """One thing to download or build.
 
     Attributes
     ----------
     title
-        What it is.
+        Its name.
     unit
-        In what its progress is counted.
+        The unit of its progress.
     is_done
-        Whether it is there already, whole.
+        Whether it's already there and complete.
     make
-        Fetches or makes it.
+        Downloads or builds it.
     """
 
     title: str
@@ -79,7 +79,7 @@ def _older_kafka(version: str) -> Step:
 
 
 def steps() -> list[Step]:
-    """All steps, in the order in which they build on each other."""
+    """Return all steps, in an order in which later ones can use earlier ones."""
     from kafkalab.distribution import classpath, install_tools, kafka_archive
 
     def spark_is_archived() -> bool:
@@ -99,14 +99,14 @@ def steps() -> list[Step]:
         _jars("Kafka's jars", "kafka"),
         _jars("Spark's Kafka connector", "spark"),
         Step("Kafka's class-data archive", "steps", lambda: kafka_archive().is_whole(thoroughly=True), archive_kafka),
-        # A few small scripts; those that are right already are left alone.
+        # A few small scripts. Those that are already right are left alone.
         Step("command-line tools", "steps", lambda: False, lambda report: install_tools()),
         Step("Spark's class-data archive", "steps", spark_is_archived, archive_spark),
     ]
 
 
 def more_steps() -> list[Step]:
-    """Steps for what single chapters need."""
+    """Return the steps that only some chapters need."""
     from kafkalab.distribution import KAFKA_VERSION, KAFKA_VERSIONS
     from kafkalab.services.apicurio import is_prepared, prepare
 
@@ -127,12 +127,12 @@ def more_steps() -> list[Step]:
 
 
 def fetch(console: Console, todo: list[Step]) -> None:
-    """Do the steps that are not done yet, and show the progress.
+    """Run the steps that aren't done yet, and show the progress.
 
     Raises
     ------
     KafkaLabError
-        When something cannot be fetched or made; what was fetched before stays.
+        If something can't be downloaded or built. Finished steps are kept.
     """
     with Steps(console, [step.title for step in todo]) as progress:
         for number, step in enumerate(todo):

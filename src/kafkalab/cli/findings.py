@@ -1,4 +1,4 @@
-"""What `kafkalab doctor` looks for on a machine: one function per thing, each with the command that mends it."""
+"""What `kafkalab doctor` checks on a machine: one function per check, each with the command that fixes a gap."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MEMORY_NEEDED = 1_700_000_000
 DISK_NEEDED = 1_000_000_000
 FETCH = "kafkalab fetch"
 INSTALL = "make setup"
-COMMANDS = {"curl": "chapter 6", "openssl": "a lab of chapter 7"}  # the system's own, and where they are called
+COMMANDS = {"curl": "chapter 6", "openssl": "a lab of chapter 7"}  # commands of the system, and where the course calls them
 
 
 @dataclass(frozen=True)
@@ -39,13 +39,13 @@ class Finding:
     Attributes
     ----------
     what
-        What was looked for.
+        What was checked.
     state
-        ``ok``; ``missing`` if the course needs it; ``optional`` if it is not there and the course works without.
+        ``ok``, ``missing`` if the course needs it, or ``optional`` if it's missing and the course works without it.
     found
-        What was found, in words.
+        The result in words.
     mend
-        The command, or the one thing to do, that mends it; nothing if all is well.
+        The command or step that fixes it, or empty if all is well.
     """
 
     what: str
@@ -55,7 +55,7 @@ class Finding:
 
 
 def python() -> Finding:
-    """The Python that runs this."""
+    """Check the Python that runs this."""
     version = platform.python_version()
     if PYTHONS[0] <= sys.version_info[:2] <= PYTHONS[1]:
         return Finding("Python", "ok", version)
@@ -64,7 +64,7 @@ def python() -> Finding:
 
 
 def packages() -> Finding:
-    """The Python packages that kafkalab asks for."""
+    """Check the Python packages that kafkalab requires."""
     from packaging.requirements import Requirement
 
     wrong = []
@@ -82,7 +82,7 @@ def packages() -> Finding:
 
 
 def java() -> Finding:
-    """The Java that runs Kafka and Spark."""
+    """Check the Java that runs Kafka and Spark."""
     from kafkalab.distribution import java_command, java_version, spark_java_command
 
     mend = "unset KAFKALAB_JAVA_HOME" if "KAFKALAB_JAVA_HOME" in os.environ else INSTALL
@@ -96,7 +96,7 @@ def java() -> Finding:
 
 
 def memory() -> Finding:
-    """Free memory, of the machine or of the container that this runs in."""
+    """Check free memory, of the machine or of the container that this runs in."""
     import psutil
 
     from kafkalab.cluster.resources import available_memory
@@ -116,7 +116,7 @@ def memory() -> Finding:
 
 
 def disk(what: str, folder: Path, mend: str) -> Finding:
-    """Free disk where a folder is or will be."""
+    """Check free disk where a folder is or will be."""
     existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
     free = shutil.disk_usage(existing).free
     found = f"{free / 1e9:.1f} GB free, {folder}"
@@ -128,17 +128,17 @@ def disk(what: str, folder: Path, mend: str) -> Finding:
 
 
 def cache_disk() -> Finding:
-    """Disk for what is fetched."""
+    """Check the disk for downloads."""
     return disk("Disk for the cache", cache_dir(), "free some, or: export KAFKALAB_CACHE=/another/folder")
 
 
 def runs_disk() -> Finding:
-    """Disk for what brokers write."""
+    """Check the disk for the brokers' data."""
     return disk("Disk for brokers' data", runs_dir(), "free some, or: export TMPDIR=/another/folder")
 
 
 def ports() -> Finding:
-    """Whether ports can be had on loopback, and which of Kafka's usual ones are taken."""
+    """Check that ports are available on loopback, and which of Kafka's usual ones are taken."""
     try:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
@@ -161,12 +161,12 @@ def _is_taken(port: int) -> bool:
 
 
 def kafka_jars() -> Finding:
-    """Kafka's jars, whole and unaltered."""
+    """Check that Kafka's jars are complete and unaltered."""
     return _jars("Kafka's jars", "kafka")
 
 
 def spark_connector() -> Finding:
-    """The jars of Spark's Kafka connector, whole and unaltered."""
+    """Check that the jars of Spark's Kafka connector are complete and unaltered."""
     return _jars("Spark's Kafka connector", "spark")
 
 
@@ -181,7 +181,7 @@ def _jars(what: str, group: str) -> Finding:
 
 
 def class_data_archive() -> Finding:
-    """The archive with which JVMs start fast."""
+    """Check the archive that makes JVMs start fast."""
     from kafkalab.distribution import kafka_archive
 
     archive = kafka_archive()
@@ -197,7 +197,7 @@ def class_data_archive() -> Finding:
 
 
 def tools() -> Finding:
-    """Kafka's command-line tools."""
+    """Check Kafka's command-line tools."""
     from kafkalab.distribution import TOOLS, tools_dir
 
     try:
@@ -210,7 +210,7 @@ def tools() -> Finding:
 
 
 def commands() -> Finding:
-    """Commands of the system that single notebooks call."""
+    """Check the system's commands that single notebooks call."""
     lacking = {name: where for name, where in COMMANDS.items() if not shutil.which(name)}
     if lacking:
         found = ", ".join(f"no {name} ({where} calls it)" for name, where in lacking.items())
@@ -219,7 +219,7 @@ def commands() -> Finding:
 
 
 def docker_engine() -> Finding:
-    """A Docker engine, and Kafka's image in it."""
+    """Check for a Docker engine, and Kafka's image in it."""
     from docker.client import DockerClient
     from docker.errors import DockerException
 
@@ -260,6 +260,6 @@ CHECKS: tuple[Callable[[], Finding], ...] = (
 
 
 def find_all() -> Iterator[Finding]:
-    """Look for everything, one after the other."""
+    """Run all checks, one after the other."""
     for check in CHECKS:
         yield check()

@@ -1,4 +1,4 @@
-"""``kafkalab lab``: JupyterLab on a chapter, with Kafka's tools on its path and a cluster on standby."""
+"""``kafkalab lab``: open JupyterLab on a chapter, with Kafka's tools on its path and a cluster on standby."""
 
 from __future__ import annotations
 
@@ -39,21 +39,21 @@ JupyterLab, its kernels and their clusters.
 
 STANDBY_SECONDS = 15
 
-# So many files are named one by one.
+# Up to this many files are listed by name.
 LISTED = 5
 
-# Where there is less, a cluster that a chapter did not ask for may leave too little for the one that it asks for.
+# With less memory, a standby cluster may leave too little for the cluster that a chapter starts.
 STANDBY_MEMORY = 3_000_000_000
 
-# Settings of JupyterLab for the course, which the learner's own win over; Binder uses them too.
+# JupyterLab settings for the course. The learner's own settings override them. Binder uses them, too.
 SETTINGS = Path(__file__).with_name("jupyter")
 
-# Browsers for a terminal show no JupyterLab.
+# Text browsers can't show JupyterLab.
 TEXT_BROWSERS = {"www-browser", "links", "elinks", "lynx", "w3m"}
 
 
 def graphical_browser() -> bool:
-    """Whether there is a browser here that can show JupyterLab."""
+    """Return whether this machine has a browser that can show JupyterLab."""
     try:
         browser = webbrowser.get()
     except webbrowser.Error:
@@ -62,27 +62,27 @@ def graphical_browser() -> bool:
 
 
 def server_options(notebook: Path, folder: Path, *, browser: bool, port: int | None) -> list[str]:
-    """Options for JupyterLab.
+    """Return the options for JupyterLab.
 
     Parameters
     ----------
     notebook
         The notebook to open.
     folder
-        The workspace. The server serves nothing outside of it.
+        The workspace. The server serves nothing outside it.
     browser
         Whether to open a browser.
     port
-        The port to use; without it 8888 or the next free one.
+        The port to use. Without it, 8888 or the next free one.
     """
     options = [
         "--ServerApp.ip=127.0.0.1",
         f"--ServerApp.root_dir={folder}",
         f"--LabApp.default_url=/lab/tree/{notebook.relative_to(folder).as_posix()}",
-        f"--LabApp.workspaces_dir={folder / HIDDEN / 'layout'}",  # not among the tabs of the learner's other projects
-        "--ServerApp.answer_yes=True",  # Ctrl-C is meant
+        f"--LabApp.workspaces_dir={folder / HIDDEN / 'layout'}",  # separate from the tabs of the learner's other projects
+        "--ServerApp.answer_yes=True",  # Ctrl-C needs no confirmation
         "--Application.log_level=ERROR",
-        # The learner's own shell, but no login shell, which would set a PATH of its own, without Kafka's tools.
+        # The learner's own shell, but not a login shell, which would replace PATH and drop Kafka's tools.
         f"--ServerApp.terminado_settings={{'shell_command': [{os.environ.get('SHELL') or 'sh'!r}]}}",
     ]
     if not browser:
@@ -90,16 +90,16 @@ def server_options(notebook: Path, folder: Path, *, browser: bool, port: int | N
     if port is not None:
         options += [f"--ServerApp.port={port}", "--ServerApp.port_retries=0"]
     if os.geteuid() == 0:
-        options.append("--ServerApp.allow_root=True")  # containers; it listens on loopback only
+        options.append("--ServerApp.allow_root=True")  # for containers; it listens on loopback only
     return options
 
 
 @contextmanager
 def standby_cluster() -> Iterator[None]:
-    """Have a local cluster ready for whoever first asks for one; at the end it is given back if nobody did."""
+    """Keep a local cluster ready for whichever notebook first asks for one. At the end it's removed if none did."""
     with subprocess.Popen(
         [sys.executable, "-m", "kafkalab.cluster.standby"],
-        stdin=subprocess.PIPE,  # closed at the latest when this process ends, however it ends
+        stdin=subprocess.PIPE,  # closes when this process ends, however it ends
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,  # Ctrl-C is for us
@@ -112,7 +112,7 @@ def standby_cluster() -> Iterator[None]:
             try:
                 standby.wait(STANDBY_SECONDS)
             except subprocess.TimeoutExpired:
-                standby.kill()  # its watcher gives the cluster back
+                standby.kill()  # its watcher removes the cluster
 
 
 def _wants_standby() -> bool:
@@ -125,7 +125,7 @@ def _wants_standby() -> bool:
     try:
         return choose(None).name == "local"
     except KafkaLabError:
-        return False  # the first cell says why, to the learner
+        return False  # the first cell shows the learner why
 
 
 def add_parser(commands: Subparsers) -> None:
@@ -147,7 +147,7 @@ def _port(text: str) -> int:
 
 
 def describe(update: Update, workspace: Path) -> Iterator[str]:
-    """Say in sentences where the learner's workspace is, and what an update did to it."""
+    """Yield sentences about where the learner's workspace is, and what an update changed in it."""
     if update.created:
         yield f"Your workspace is {workspace}. Change anything in it: updates never overwrite your work."
         return
@@ -168,7 +168,7 @@ def describe(update: Update, workspace: Path) -> Iterator[str]:
 
 
 def _put_kafkalab_on_path() -> None:
-    """Let JupyterLab's terminals find `kafkalab`. Last, so that this environment hides no other program."""
+    """Put `kafkalab` on the PATH of JupyterLab's terminals. It comes last, so that it hides no other program."""
     folder = str(Path(sys.executable).parent)
     path = os.environ.get("PATH", "").split(os.pathsep)
     if folder not in path:
@@ -176,7 +176,7 @@ def _put_kafkalab_on_path() -> None:
 
 
 def _fetch_at_first(console: Console) -> None:
-    """Fetch what the course needs if nobody did: a learner would else wait for it in silence."""
+    """Download what the course needs if it isn't there, because the learner would otherwise wait for it in silence."""
     from kafkalab.cli.fetch import fetch, steps
 
     todo = steps()
@@ -188,7 +188,7 @@ def _command(args: argparse.Namespace) -> int:
     workspace = open_workspace(args.workspace)
     update = workspace.update()
     notebook = workspace.open(args.notebook)
-    os.environ["KAFKALAB_WORKSPACE"] = str(workspace.folder)  # notebooks and terminals find it, wherever they work
+    os.environ["KAFKALAB_WORKSPACE"] = str(workspace.folder)  # notebooks and terminals find it, wherever they run
     from kafkalab.cluster.ports import reserve_port
     from kafkalab.distribution import put_tools_on_path
 
@@ -196,7 +196,7 @@ def _command(args: argparse.Namespace) -> int:
     for line in describe(update, workspace.folder):
         console.print(line, soft_wrap=True, highlight=False, markup=False)
     if args.port:
-        reserve_port(args.port).close()  # says it plainly if the port is taken; the server would only log it
+        reserve_port(args.port).close()  # raises a clear error if the port is taken; the server would only log it
     _fetch_at_first(console)
     put_tools_on_path()
     _put_kafkalab_on_path()
@@ -205,7 +205,7 @@ def _command(args: argparse.Namespace) -> int:
     browser = not args.no_browser and graphical_browser()
     standby = not args.no_standby and _wants_standby()
     options = server_options(notebook, workspace.folder, browser=browser, port=args.port)
-    with chdir(workspace.folder):  # extensions of JupyterLab expect to be started in the folder that it serves
+    with chdir(workspace.folder):  # JupyterLab's extensions expect to start in the served folder
         _serve(options, browser=browser, standby=standby)
     return 0
 
@@ -214,7 +214,7 @@ def _serve(options: list[str], *, browser: bool, standby: bool) -> None:
     from jupyterlab.labapp import LabApp  # takes a second to load
 
     server = LabApp.initialize_server(options)
-    server.log.addFilter(lambda record: "To access the server" not in record.getMessage())  # it is said here, plainly
+    server.log.addFilter(lambda record: "To access the server" not in record.getMessage())  # printed plainly below
     with ExitStack() as beside:
 
         def announce() -> None:
@@ -223,9 +223,9 @@ def _serve(options: list[str], *, browser: bool, standby: bool) -> None:
             console.print(opens if browser else "JupyterLab is ready. Open this address in a browser:")
             console.print(f"\n    {server.public_url}\n", soft_wrap=True, highlight=False, markup=False)
             console.print("Ctrl-C ends it, with its notebooks and their clusters.")
-            # Only now: the server would otherwise have to share the processors with three starting brokers.
+            # Only now, so that the server doesn't share the processors with three starting brokers.
             if standby:
                 beside.enter_context(standby_cluster())
 
-        server.io_loop.add_callback(announce)  # after the one that binds the port
+        server.io_loop.add_callback(announce)  # runs after the callback that binds the port
         server.start()

@@ -1,4 +1,4 @@
-"""``kafkalab reset``: a fresh copy of a chapter or lab."""
+"""``kafkalab reset``: make a fresh copy of a chapter or lab."""
 
 from __future__ import annotations
 

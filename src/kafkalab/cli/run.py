@@ -1,4 +1,4 @@
-"""``kafkalab run``: notebooks without a browser, with a verdict for each."""
+"""``kafkalab run``: run notebooks without a browser, with a verdict for each."""
 
 from __future__ import annotations
 
@@ -70,12 +70,12 @@ def _command(args: argparse.Namespace) -> int:
     if args.backend:
         os.environ["KAFKALAB_BACKEND"] = args.backend  # the kernels inherit it
 
-    # nbformat loads jsonschema, which would compile dozens of grammars for IRIs if it could: two seconds, for what no
-    # notebook has.
+    # nbformat loads jsonschema, which would compile dozens of grammars for IRIs if that package were installed. That
+    # takes two seconds, and no notebook contains IRIs.
     sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]  # as if it were not installed
     for path in args.notebooks:
         _require_notebook(path)
-    from kafkalab.cli.execution import run_notebooks  # with nbclient, which takes half a second to load
+    from kafkalab.cli.execution import run_notebooks  # loads nbclient, which takes half a second
     from kafkalab.distribution import put_tools_on_path
 
     put_tools_on_path()
@@ -130,13 +130,13 @@ def _require_notebook(path: Path) -> None:
         raise KafkaLabError(f"{path} is no notebook: it isn't JSON") from None
     except OSError as error:
         raise KafkaLabError(f"{path} can't be read: {error.strerror}") from error
-    except Exception as error:  # JSON of other kinds makes nbformat stumble in as many ways
+    except Exception as error:  # nbformat fails in many ways on JSON that isn't a notebook
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise KafkaLabError(f"{path} is no notebook: it's JSON, but not a notebook's ({reason})") from error
 
 
 def _keeper(save: bool, out: Path | None) -> Callable[[Outcome], str]:
-    """What to do with a notebook that ran through; it returns why that was refused, or nothing."""
+    """Return what to do with a notebook that passed: a function that returns why it refused to store it, or nothing."""
     from kafkalab.cli.storing import leaks, machine_marks, store, strip
 
     def save_in_place(outcome: Outcome) -> str:
@@ -148,7 +148,7 @@ def _keeper(save: bool, out: Path | None) -> Callable[[Outcome], str]:
 
     def write_out(outcome: Outcome) -> str:
         assert out is not None
-        # A lab and its solution have the same name, so the folders are kept.
+        # A lab and its solution have the same name, so keep the folders.
         target = out / outcome.path.resolve().relative_to(os.path.commonpath([Path.cwd(), outcome.path.resolve()]))
         target.parent.mkdir(parents=True, exist_ok=True)
         store(outcome.notebook, target)

@@ -1,4 +1,4 @@
-"""``kafkalab solution``: a lab's solution, on request."""
+"""``kafkalab solution``: copy a lab's solution on request."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def add_parser(commands: Subparsers) -> None:
 def _command(args: argparse.Namespace) -> int:
     console = Console()
     workspace = open_workspace(args.workspace)
-    lab = Path(workspace.find_solution(args.lab)).stem  # a wrong name is told before anything is asked
+    lab = Path(workspace.find_solution(args.lab)).stem  # report a wrong name before any question
     if not args.yes:
         console.print(f"Show the solution of {lab}? [y/N] ", end="", highlight=False, markup=False)
         try:
             answer = console.input()
-        except EOFError:  # nobody is there to ask
+        except EOFError:  # nobody is there to answer
             answer = ""
         if answer.strip().lower() not in ("y", "yes"):
             console.print("Not shown.")

@@ -1,4 +1,4 @@
-"""A few long steps: which is under way, how far it is, and which are still to come."""
+"""Show a few long steps: the current one, its progress, and those still to come."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ Unit = Literal["MB", "steps"]
 
 
 class Steps:
-    """Shows named steps: on a terminal as bars that move, elsewhere (a log, a pipe) as lines.
+    """Show named steps: as moving bars on a terminal, as lines elsewhere (a log, a pipe).
 
     Parameters
     ----------
     console
         Where to show them.
     titles
-        All steps, in order, so that those still to come are seen from the beginning.
+        All steps in order, so that those still to come show from the start.
     """
 
     def __init__(self, console: Console, titles: Sequence[str]) -> None:
@@ -54,7 +54,7 @@ class Steps:
         Returns
         -------
         Report
-            To be told of the step's progress: what, done, total (bytes where the unit is MB).
+            Call it with the step's progress: what, done, total (bytes if the unit is MB).
         """
         task = self._tasks[step]
         self._bars.start_task(task)
@@ -65,14 +65,14 @@ class Steps:
             amount = f"{done / 1e6:.0f} of {total / 1e6:.0f} MB" if unit == "MB" else f"{done} of {total}"
             self._bars.update(task, completed=done, total=total, amount=amount, detail=what)
             quarter = 4 * done // max(total, 1)
-            if quarter > shown:  # a log wants few lines
+            if quarter > shown:  # a log should have few lines
                 shown = quarter
                 self._line(step, f"{amount}: {what}")
 
         return report
 
     def end(self, step: int, result: str) -> None:
-        """Note that a step is done, with a word about its result."""
+        """Note that a step is done, with a short result."""
         task = self._tasks[step]
         self._bars.start_task(task)
         self._bars.update(task, completed=1, total=1, amount=f"[green]✓[/] {result}", detail="")

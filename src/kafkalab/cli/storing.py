@@ -1,4 +1,4 @@
-"""What of a run is stored in a notebook: nothing that differs without need, nothing that tells of this machine."""
+"""Store a run in a notebook, without needless differences and without traces of this machine."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ __all__ = ["leaks", "machine_marks", "store", "strip"]
 # Only a running kernel can show these.
 LIVE_WIDGET = "application/vnd.jupyter.widget-view+json"
 
-# Names that many machines share tell nothing about this one.
+# Names that many machines share don't identify this one.
 COMMON_NAMES = {"root", "user", "jovyan", "runner", "localhost"}
 
 
 def machine_marks(folder: Path) -> dict[str, re.Pattern[str]]:
-    """What must not stand in a stored notebook: description → pattern.
+    """Return what a stored notebook must not contain, as description → pattern.
 
     Parameters
     ----------
     folder
-        The folder that the notebooks are run from.
+        The folder where the notebooks run.
     """
     marks = {
         "an address of a running broker or server": re.compile(r"(?:127\.0\.0\.1|localhost|\[::1\]):\d{2,5}"),
@@ -43,7 +43,7 @@ def machine_marks(folder: Path) -> dict[str, re.Pattern[str]]:
     }
     for what, path in folders.items():
         if len(path.parts) > 1:
-            # Not where it is only the beginning of a longer name, nor the end of a longer path.
+            # Don't match the start of a longer name, or the end of a longer path.
             marks[what] = re.compile(rf"(?<![\w/.-]){re.escape(str(path))}(?![\w-])")
     for what, name in {"the user's name": _user(), "the machine's name": platform.node()}.items():
         if len(name) > 2 and name not in COMMON_NAMES:
@@ -54,19 +54,19 @@ def machine_marks(folder: Path) -> dict[str, re.Pattern[str]]:
 def _user() -> str:
     try:
         return getpass.getuser()
-    except (KeyError, OSError):  # a container may run under a number without a name
+    except (KeyError, OSError):  # a container's user may have a number but no name
         return ""
 
 
 def leaks(notebook: NotebookNode, marks: dict[str, re.Pattern[str]]) -> list[str]:
-    """Sentences about every output that tells of this machine: which cell, what, and the text itself."""
+    """Return a sentence for every output that identifies this machine: the cell, what it shows, and the text itself."""
     found = []
     for cell in notebook.cells:
         seen: list[str] = []
         for text in _texts(cell):
             for what, pattern in marks.items():
                 match = pattern.search(text)
-                # A folder lies in another one: the innermost is reported.
+                # Folders are nested: report the innermost.
                 if match and not any(match[0] in longer for longer in seen):
                     seen.append(match[0])
                     found.append(f"In [{cell.execution_count}] prints {what}: {match[0]}")
@@ -81,26 +81,26 @@ def _texts(cell: NotebookNode) -> Iterator[str]:
             yield "\n".join([output.ename, output.evalue, *output.traceback])
         else:
             for kind, data in output.data.items():
-                # Pixels are no text, and their encoding may spell anything.
+                # Pixels aren't text, and their encoding may match anything.
                 if not kind.startswith("image/") or kind == "image/svg+xml":
                     yield data if isinstance(data, str) else str(data)
 
 
 def strip(notebook: NotebookNode) -> None:
-    """Take out what differs from run to run without need, and what only a running kernel can show."""
+    """Remove what differs from run to run without need, and what only a running kernel can show."""
     notebook.metadata.pop("widgets", None)
     notebook.metadata.get("language_info", {}).pop("version", None)
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)
         for output in cell.get("outputs", ()):
             data = output.get("data", {})
-            if len(data) > 1:  # a still picture, or at least a text, stands in for it
+            if len(data) > 1:  # a still picture, or at least a text, replaces it
                 data.pop(LIVE_WIDGET, None)
                 output.metadata.pop(LIVE_WIDGET, None)
 
 
 def store(notebook: NotebookNode, path: Path) -> None:
-    """Write a notebook, in one step: whoever reads the file meanwhile sees the old one or the new one."""
+    """Write a notebook in one step, so that readers of the file see the complete old or new one."""
     draft = path.with_name(f".{path.name}.draft")
     nbformat.write(notebook, draft)
     draft.replace(path)

@@ -1,4 +1,4 @@
-"""`Cluster`: a real Kafka cluster from a notebook cell, and the verbs that break and mend it."""
+"""`Cluster`: a real Kafka cluster in a notebook cell, with verbs that break and repair it."""
 
 from __future__ import annotations
 
@@ -48,44 +48,45 @@ STOP_TIMEOUT = 60.0
 
 
 class Cluster:
-    """A Kafka cluster of one's own.
+    """A Kafka cluster of your own.
 
-    Several threads may use it at once. A second `start` waits for the first one, and so does a `stop`. A verb that is under
-    way when another thread stops the cluster raises `ClusterNotRunning`. Only the process that started a cluster stops it: the
-    end of one that was forked off leaves it running.
+    Several threads may use it at once. A second `start` or a `stop` waits for a `start` in progress. If another thread
+    stops the cluster while a verb runs, that verb raises `ClusterNotRunning`. Only the process that started a cluster
+    stops it: a forked process leaves it running when it ends.
 
     Parameters
     ----------
     brokers
-        How many brokers; their ids are 0, 1, 2 …
+        The number of brokers. Their ids are 0, 1, 2 …
     controllers
-        How many dedicated controllers (ids 100, 101 …). With 0, brokers are controllers as well.
+        The number of dedicated controllers (ids 100, 101 …). With 0, brokers also act as controllers.
     racks
-        Rack of each broker in order of id; repeated when there are fewer than brokers.
+        Rack of each broker in order of id. The list repeats if it's shorter than the number of brokers.
     ports
-        Ports of the brokers, of which no others will do; without them each listener's usual ones, or any free ones.
+        Fixed ports of the brokers; `start` fails if one is taken. Without them, each listener uses its usual ports, or
+        free ones.
     settings
-        Broker settings, for example ``{"min.insync.replicas": 2}``. They win over all that kafkalab sets.
+        Broker settings, for example ``{"min.insync.replicas": 2}``. They override everything that kafkalab sets.
     listeners
-        Listeners for clients. Where the port that one of them wants is taken, it has another one, and the cluster's ``repr``
-        says so.
+        Listeners for clients. If the port that a listener wants is taken, it gets another one. The cluster's ``repr``
+        shows it.
     heap
         Java heap of each node, as in ``-Xmx``: ``"96m"``.
     security
-        Certificates, users and rules; without it, everybody may do everything.
+        Certificates, users and rules. Without it, everybody may do everything.
     java_options
         More options for each node's JVM.
     version
-        The version of Kafka that the nodes run, for example ``"4.2.1"``; by default the course's.
+        The Kafka version that the nodes run, for example ``"4.2.1"``. By default the course's version.
     tiered_storage
-        Whether topics may have a remote tier (KIP-405): those with ``remote.storage.enable=true``. It is a folder that all
-        brokers share, looked after by the class that Kafka's own tests use for it. Not for production.
+        Whether topics may use a remote tier (KIP-405): those with ``remote.storage.enable=true``. The tier is a folder
+        that all brokers share, managed by the class that Kafka's own tests use. Not for production.
     backend
-        ``"local"`` (JVM processes), ``"docker"`` (containers), ``"attached"`` (a cluster that already runs). By
-        default what ``KAFKALAB_BACKEND`` says, else Docker where an engine answers and has the image or can
-        pull it, else local.
+        ``"local"`` (JVM processes), ``"docker"`` (containers), ``"attached"`` (a cluster that already runs). By default
+        ``KAFKALAB_BACKEND`` decides. If it isn't set, kafkalab uses Docker if an engine answers and has or can pull the
+        image, else local.
     name
-        For titles; no two need differ.
+        A name for titles. Two clusters may share it.
 
     Examples
     --------
@@ -130,7 +131,7 @@ class Cluster:
         self.name = name
         self.faults: list[Fault] = []
         self._make_backend = backend
-        self._backend: Backend | None = None  # of a cluster that runs, or is being started
+        self._backend: Backend | None = None  # of a cluster that runs or is starting
         self._observer: Observer | None = None  # of a cluster that runs
         self._on_stop: list[Callable[[], None]] = []
         self._life = threading.RLock()  # held while the cluster starts, and while it stops
@@ -138,7 +139,7 @@ class Cluster:
 
     @classmethod
     def attached(cls, bootstrap_servers: str, **client_settings: object) -> Cluster:
-        """A cluster that already runs, somewhere: everything but faults works.
+        """Connect to a cluster that already runs somewhere: everything but faults works.
 
         Parameters
         ----------
@@ -156,16 +157,16 @@ class Cluster:
     def start(self) -> Cluster:
         """Start the cluster.
 
-        On return every broker is registered and unfenced, a controller is active, and every broker answers with
-        the same metadata; Kafka's command-line tools are on the ``PATH``. A running cluster is left as it is.
-        When it fails, or is interrupted, nothing stays behind and `start` can be called again.
+        When it returns, every broker is registered and unfenced, a controller is active, and every broker answers with
+        the same metadata. Kafka's command-line tools are on the ``PATH``. If the cluster already runs, nothing happens.
+        If `start` fails or is interrupted, nothing stays behind and you can call it again.
 
         Raises
         ------
         BackendUnavailable, BrokerFailed, PortInUse, NotEnoughResources, DownloadError, JavaError
-            Why it could not start, and what to do about it.
+            Why the cluster couldn't start, and what to do about it.
         WaitTimeout
-            When the brokers run but do not become one cluster in time.
+            If the brokers run but don't form one cluster in time.
         """
         with self._life:
             if self.running:
@@ -188,7 +189,7 @@ class Cluster:
         return self
 
     def _open(self, backend: Backend) -> None:
-        """Go on with a back end whose nodes were started."""
+        """Continue with a back end whose nodes have started."""
         self._backend, self._owner = backend, Owner()
         observer = Observer(backend)
         observer.wait_until_ready(START_TIMEOUT)
@@ -196,10 +197,11 @@ class Cluster:
         self._observer = observer
 
     def stop(self) -> None:
-        """Stop the cluster and remove its data; on return no process, port, container or file of it is left.
+        """Stop the cluster and remove its data. When it returns, no process, port, container or file is left.
 
-        What was registered with `on_stop` (workers, widgets) is ended first. A stopped cluster is left as it is. In a process
-        that was forked off after `start`, nothing is ended: the cluster is its parent's.
+        It first ends everything registered with `on_stop` (workers, widgets). If the cluster is already stopped,
+        nothing happens. In a process that was forked after `start` it ends nothing, because the cluster belongs to the
+        parent.
         """
         if not self._owner.is_me:
             return
@@ -227,7 +229,7 @@ class Cluster:
 
     @property
     def running(self) -> bool:
-        """Whether `start` has returned and `stop` was not called since."""
+        """Whether the cluster runs: `start` has returned, and `stop` wasn't called since."""
         return self._observer is not None
 
     @property
@@ -237,57 +239,57 @@ class Cluster:
 
     @property
     def run(self) -> Run:
-        """The run to which workers of this cluster belong, so that they end with it."""
+        """The run that workers of this cluster belong to, so that they end with it."""
         return self._running()[0].run
 
     def on_stop(self, callback: Callable[[], None]) -> None:
-        """Have something called once, when the cluster stops and before its brokers end."""
+        """Register a function that is called once, when the cluster stops and before its brokers end."""
         self._on_stop.append(callback)
 
     # -- faults -------------------------------------------------------------------------------------------------
 
     def kill(self, broker: int) -> None:
-        """Kill a node with SIGKILL: a crash. On return its process is gone; its peers have yet to notice.
+        """Kill a node with SIGKILL, as in a crash. When it returns, the process is gone, but its peers haven't noticed yet.
 
         Raises
         ------
         BrokerNotRunning
-            When it does not run.
+            If the node isn't running.
         """
         with self._fault("kill", broker, (*RUNNING, "paused")) as (backend, _):
             backend.kill(broker)
 
     def stop_broker(self, broker: int) -> None:
-        """Shut a node down in order (SIGTERM): it hands its leaderships over first. On return its process is gone.
+        """Shut a node down cleanly (SIGTERM): it hands over its leaderships first. When it returns, its process is gone.
 
         Raises
         ------
         BrokerNotRunning
-            When it does not run.
+            If the node isn't running.
         WaitTimeout
-            When the controlled shutdown takes longer than a minute (without a controller it never ends).
+            If the controlled shutdown takes longer than a minute (without a controller it never ends).
         """
         with self._fault("stop", broker, RUNNING) as (backend, _):
             backend.terminate(broker, STOP_TIMEOUT)
 
     def pause(self, broker: int) -> None:
-        """Freeze a node's process: its connections stay open, but nothing answers (a long garbage collection, say).
+        """Freeze a node's process, like a long garbage collection: its connections stay open, but nothing answers.
 
         Raises
         ------
         BrokerNotRunning
-            When it does not run.
+            If the node isn't running.
         """
         with self._fault("pause", broker, RUNNING) as (backend, _):
             backend.pause(broker)
 
     def resume(self, broker: int, timeout: float = 30.0) -> None:
-        """Let a paused node go on. On return it is registered and unfenced again, and answers.
+        """Continue a paused node. When it returns, the node is registered and unfenced again, and answers.
 
         Raises
         ------
         BrokerNotRunning
-            When it is not paused.
+            If the node isn't paused.
         """
         with self._fault("resume", broker, ("paused",)) as (backend, observer):
             backend.resume(broker)
@@ -301,12 +303,12 @@ class Cluster:
         settings: Mapping[str, object] | None = None,
         version: str | None = None,
     ) -> None:
-        """Start a node again, with the same id, port and data; one that runs is shut down in order first.
+        """Start a node again, with the same id, port and data. If it runs, shut it down cleanly first.
 
-        A node that was paused goes on first. A node that was cut off is back on the network: `restart` undoes `isolate`, too.
+        A paused node is resumed first. An isolated node gets its network back: `restart` also undoes `isolate`.
 
-        On return it is registered and unfenced, and answers with the same metadata as its peers. Its replicas may
-        still be catching up: wait for that with `wait_for`.
+        When it returns, the node is registered and unfenced, and answers with the same metadata as its peers. Its
+        replicas may still be catching up. Use `wait_for` to wait for that.
 
         Parameters
         ----------
@@ -315,18 +317,18 @@ class Cluster:
         timeout
             Seconds until it must be back.
         settings
-            Broker settings that it has from now on, in place of those that it was started with.
+            Broker settings that apply from now on and override those it started with.
         version
-            The version of Kafka that it runs from now on. Restart all nodes in turn, and you have a rolling upgrade.
+            The Kafka version that it runs from now on. Restart all nodes in turn for a rolling upgrade.
 
         Raises
         ------
         BrokerFailed
-            When it ends before it is ready.
+            If the node ends before it's ready.
         BrokerNotRunning
-            When a fault verb ends it, from another thread, before it is ready.
+            If a fault verb in another thread ends it before it's ready.
         ValueError, DownloadError, BackendUnavailable
-            When the version cannot be had; the node is left as it is.
+            If the version isn't available. The node is left as it is.
         """
         changed = as_text(settings or {})
         if version is not None:
@@ -342,23 +344,23 @@ class Cluster:
             observer.wait_until_back(broker, timeout)
 
     def add_broker(self) -> int:
-        """Start one more broker and return its id. On return it is registered and unfenced, and leads nothing yet."""
+        """Start one more broker and return its id. It is then registered and unfenced, and leads nothing yet."""
         return self._add(self.spec.broker, lambda node: node.broker)
 
     def add_controller(self) -> int:
-        """Start one more dedicated controller and return its id. On return it has the metadata log, and doesn't vote.
+        """Start one more dedicated controller and return its id. It then has the metadata log, but doesn't vote.
 
-        ``kafka-metadata-quorum.sh add-controller`` makes it a voter, where the cluster's ``kraft.version`` is 1: see
+        If the cluster's ``kraft.version`` is 1, ``kafka-metadata-quorum.sh add-controller`` makes it a voter: see
         `controller_config`.
         """
         return self._add(self.spec.controller, lambda node: not node.broker)
 
     def _add(self, make: Callable[[int], Node], is_like: Callable[[Node], bool]) -> int:
-        """Start one more node, with the id that follows those of the nodes like it."""
+        """Start one more node, with the next id after the nodes like it."""
         backend, observer = self._running()
         self._require_faults(backend)
         with self._unless_stopped(backend, "a node was added"):
-            with self._life:  # else two threads would give two nodes the same id
+            with self._life:  # else two threads could give two nodes the same id
                 like = [i for i, node in backend.nodes().items() if is_like(node)]
                 added = max(like, default=FIRST_CONTROLLER_ID - 1) + 1  # there is always a broker
                 with self._noted("add", added):
@@ -369,30 +371,30 @@ class Cluster:
     def isolate(self, broker: int) -> None:
         """Cut a node off from its peers, in both directions. Clients still reach it.
 
-        As in a network partition nothing is closed: what is under way is held back, and flows on after `heal`.
+        As in a network partition, no connection closes: data in flight is held back, and flows again after `heal`.
         """
         with self._fault("isolate", broker, ("up", "starting")) as (backend, _):
             backend.isolate(broker)
 
     def heal(self, broker: int, timeout: float = 60.0) -> None:
-        """Undo `isolate`. On return the node is registered and unfenced again.
+        """Undo `isolate`. When it returns, the node is registered and unfenced again.
 
         Raises
         ------
         BrokerNotRunning
-            When it is not isolated.
+            If the node isn't isolated.
         """
         with self._fault("heal", broker, ("isolated",)) as (backend, observer):
             backend.heal(broker)
             observer.wait_until_back(broker, timeout)
 
     def lose_log(self, broker: int, topic: str, partition: int = 0) -> None:
-        """Remove a partition's folder from the disk of a broker that is down, as if that disk had been replaced.
+        """Remove a partition's folder from the disk of a stopped broker, as if its disk had been replaced.
 
         Raises
         ------
         BrokerNotRunning
-            When the broker isn't down: its files are open.
+            If the broker isn't down, because its files are open.
         UnknownTopic, UnknownPartition, UnknownBroker, NoReplica
             As for `log_reader`.
         """
@@ -408,7 +410,7 @@ class Cluster:
         return self.servers(self.spec.listeners[0].name)
 
     def bootstrap(self, broker: int, listener: str | None = None) -> str:
-        """``host:port`` of one broker's listener, by default of the first.
+        """Return ``host:port`` of one broker's listener, by default the first.
 
         Raises
         ------
@@ -420,7 +422,7 @@ class Cluster:
         return backend.address(broker, self.spec.listener(listener).name if listener else self.spec.listeners[0].name)
 
     def servers(self, listener: str) -> str:
-        """``host:port`` of every broker's listener of that name, separated by commas.
+        """Return ``host:port`` of every broker's listener of that name, separated by commas.
 
         Raises
         ------
@@ -433,25 +435,25 @@ class Cluster:
     def client_config(
         self, user: str | None = None, listener: str | None = None, mechanism: str | None = None, **more: object
     ) -> dict[str, object]:
-        """A ready configuration for any client of ``confluent_kafka``.
+        """Return a complete configuration for any client of ``confluent_kafka``.
 
         Parameters
         ----------
         user
-            Of a secured cluster: who connects, with a password or a certificate as the listener asks for it.
+            In a secured cluster: the user who connects, with a password or a certificate as the listener requires.
         listener
-            Where to connect; by default the first listener that asks who one is.
+            The listener to connect to. By default the first one that authenticates clients.
         mechanism
-            How a user with a password logs in; by default the first one that the cluster accepts.
+            The SASL mechanism of a user with a password. By default the first one that the cluster accepts.
         **more
             Further settings, with underscores for dots: ``client_config(group_id="g")``.
 
         Returns
         -------
         dict
-            Bootstrap servers, what the listener needs, and a log level that keeps librdkafka's own messages
-            out of the cell (``error_cb`` still gets them). With neither user nor listener: what kafkalab itself uses,
-            who may do everything.
+            Bootstrap servers, what the listener needs, and a log level that keeps librdkafka's own messages out of the
+            cell (``error_cb`` still gets them). With neither user nor listener: what kafkalab itself uses, which may do
+            everything.
 
         Raises
         ------
@@ -475,43 +477,46 @@ class Cluster:
         }
 
     def java_config(self, user: str | None = None, listener: str | None = None, mechanism: str | None = None) -> dict[str, str]:
-        """The same as `client_config`, for a Java client of a secured cluster: Kafka's tools, or Spark.
+        """Return the same as `client_config` for a Java client of a secured cluster: Kafka's tools, or Spark.
 
-        Without a user it trusts the brokers, and proves nothing itself.
+        Without a user, the client trusts the brokers but doesn't authenticate itself.
         """
         keyring = self.security.keyring
         name, protocol = self._listener(listener)
         return {"bootstrap.servers": self.servers(name), **keyring.java_client(protocol, user, mechanism)}
 
     def command_config(self, user: str | None = None, listener: str | None = None, mechanism: str | None = None) -> Path:
-        """`java_config` as a file, for the option ``--command-config`` of Kafka's tools. Its owner alone can read it.
+        """Write `java_config` to a file for the option ``--command-config`` of Kafka's tools. Only its owner can read it.
 
-        It goes with the cluster.
+        The file is removed with the cluster.
         """
         settings = self.java_config(user, listener, mechanism)
         folder = private_folder(self.run.directory / "secrets" / "clients")
         return write_private(folder / f"{user}-{listener}-{mechanism}.properties", format_properties(settings))
 
     def controller_config(self, controller: int) -> Path:
-        """A controller's own settings as a file, for ``kafka-metadata-quorum.sh --command-config … add-controller``.
+        """Return a controller's own settings as a file.
 
-        The tool reads from it who the controller is: its id, its listener, and, in its data folder, the folder's id.
+        Use it for ``kafka-metadata-quorum.sh --command-config … add-controller``.
+
+        The tool reads from it which controller to add: its id, its listener and its data folder, which holds the
+        folder's id.
 
         Raises
         ------
         UnknownBroker
-            When there is no node of that id.
+            If no node has that id.
         """
         return self._known(controller).settings_file(controller)
 
     @property
     def security(self) -> ClusterSecurity:
-        """What only a secured cluster has: its certificate authority, its users' secrets, its ACL rules.
+        """The parts of a secured cluster: its certificate authority, its users' secrets, its ACL rules.
 
         Raises
         ------
         KafkaLabError
-            When the cluster was not made with ``security=Security(…)``.
+            If the cluster was made without ``security=Security(…)``.
         """
         backend, observer = self._running()
         if backend.keyring is None:
@@ -522,12 +527,12 @@ class Cluster:
 
     @property
     def remote_tier(self) -> RemoteTier:
-        """The remote tier: what it holds, and the means to put it out of reach.
+        """The remote tier: its content, and verbs that cut it off and reconnect it.
 
         Raises
         ------
         KafkaLabError
-            When the cluster was not made with ``tiered_storage=True``.
+            If the cluster was made without ``tiered_storage=True``.
         """
         backend, _ = self._running()
         if not self.spec.tiered_storage:
@@ -535,58 +540,58 @@ class Cluster:
         return RemoteTier(backend)
 
     def describe(self, groups: bool = True, internal: bool = False) -> ClusterView:
-        """What the cluster shows at this moment, as one of its live brokers knows it.
+        """Return the cluster's current state, as one of its live brokers knows it.
 
         Parameters
         ----------
         groups
-            Ask for consumer groups, too.
+            Also ask for consumer groups.
         internal
-            Show internal topics (``__consumer_offsets`` …), too.
+            Also show internal topics (``__consumer_offsets`` …).
 
         Raises
         ------
         WaitTimeout
-            When no broker answers for five seconds.
+            If no broker answers for five seconds.
         """
         with self._observing() as observer:
             return observer.describe(groups, internal)
 
     def features(self) -> dict[int, Features]:
-        """Feature levels (KIP-584) as each broker that runs tells them: what its software supports, and what is finalized.
+        """Return the feature levels (KIP-584) of each running broker: what its software supports, and what is finalized.
 
         Raises
         ------
         OSError
-            When a broker does not answer in time.
+            If a broker doesn't answer in time.
         """
         with self._observing() as observer:
             return observer.features()
 
     def eligible_leaders(self, topic: str) -> dict[int, tuple[int, ...]]:
-        """The eligible leader replicas (KIP-966) of each partition of a topic: not in the ISR, but with all that is committed.
+        """Return a topic's eligible leader replicas (KIP-966) by partition: outside the ISR, but with all committed records.
 
         Raises
         ------
         OSError
-            When the broker that was asked does not answer in time.
+            If the broker doesn't answer in time.
         """
         with self._observing() as observer:
             return observer.eligible_leaders(topic)
 
     def share_group(self, id: str) -> ShareGroupView | None:
-        """A share group as its coordinator knows it at this moment, or None if there is none of that id.
+        """Return a share group as its coordinator knows it now, or None if there is no group with that id.
 
         Raises
         ------
         OSError
-            When a broker that was asked does not answer in time: its coordinator may be moving.
+            If a broker doesn't answer in time. The coordinator may be moving.
         """
         with self._observing() as observer:
             return observer.share_group(id)
 
     def states(self) -> dict[int, BrokerState]:
-        """State of every node's process, at once and without asking Kafka: registered or not, a running one is ``up``."""
+        """Return the state of every node's process without asking Kafka: a running one is ``up``, registered or not."""
         with self._observing() as observer:
             return observer.states()
 
@@ -596,7 +601,7 @@ class Cluster:
         Parameters
         ----------
         condition
-            Given `describe`'s view; "not yet" is anything false, and also a ``KeyError`` (no such topic yet).
+            Gets `describe`'s view. Any false value means "not yet", and so does a ``KeyError`` (no such topic yet).
         what
             Completes the sentence "waited N s for …".
         timeout
@@ -608,26 +613,26 @@ class Cluster:
             return observer.wait_for(condition, what, timeout, groups=groups)
 
     def logs(self, broker: int) -> str:
-        """A node's log so far."""
+        """Return a node's log so far."""
         return self._known(broker).logs(broker)
 
     def copy_log_dir(self, broker: int, *topics: str) -> Path:
-        """Copy a node's data folder, as it is at this moment, to this machine and return the copy's folder.
+        """Copy a node's data folder in its current state to this machine, and return the copy's folder.
 
-        It holds one folder per partition, with the segments in it. It is removed with the cluster.
+        The copy has one folder per partition with its segments. It's removed with the cluster.
 
         Parameters
         ----------
         broker
-            Which node; it may be down.
+            Which node. It may be down.
         *topics
-            Copy only the folders of these topics' partitions. The whole folder has much more in it: each partition's indexes
-            take two megabytes, and the files of a deleted topic stay for a minute.
+            Copy only the folders of these topics' partitions. The whole folder holds much more: each partition's
+            indexes take two megabytes, and the files of a deleted topic stay for a minute.
 
         Raises
         ------
         BackendUnavailable
-            When the cluster was attached to.
+            If the cluster was attached to.
         """
         backend = self._known(broker)
         target = backend.run.directory / f"copy-{broker}-{uuid.uuid4().hex[:6]}"
@@ -635,23 +640,23 @@ class Cluster:
         return target
 
     def log_reader(self, topic: str, partition: int = 0, broker: int | None = None) -> LogReader:
-        """A reader of one partition's log: its files on a broker's disk, and the offsets that brokers tell.
+        """Return a reader of one partition's log: its files on a broker's disk, and the offsets that brokers report.
 
-        It changes nothing. Where the cluster was attached to, it sees offsets only.
+        It changes nothing. For an attached cluster it sees offsets only.
 
         Parameters
         ----------
         topic, partition
-            Which log; internal topics have one, too.
+            Which log. Internal topics have one, too.
         broker
-            On whose disk, also if it is down; by default that of whoever leads the partition at each look.
+            The broker whose disk to read; it may be down. By default the partition's current leader.
 
         Raises
         ------
         UnknownTopic, UnknownPartition, UnknownBroker
-            When the cluster has none of that name or number.
+            If the cluster has none of that name or number.
         NoReplica
-            When that broker has no replica of the partition.
+            If that broker has no replica of the partition.
         """
         placed = self._placed(topic, partition, broker)
         backend, observer = self._running()
@@ -660,7 +665,7 @@ class Cluster:
     # -- parts --------------------------------------------------------------------------------------------------
 
     def _placed(self, topic: str, partition: int, broker: int | None) -> PartitionView:
-        """Where a partition is placed, which must have a replica on that broker."""
+        """Return where a partition is placed, after a check that this broker has a replica."""
         if broker is not None:
             self._known(broker)
         topics = self.describe(groups=False, internal=True).topics
@@ -701,7 +706,7 @@ class Cluster:
 
     @contextlib.contextmanager
     def _fault(self, verb: str, broker: int, states: tuple[BrokerState, ...]) -> Iterator[tuple[Backend, Observer]]:
-        """What a fault verb works with, once it is clear that the node can be treated so."""
+        """Check that the verb suits the node's state, and yield what the verb works with."""
         backend, observer = self._running()
         self._require_faults(backend)
         self._known(broker)
@@ -714,15 +719,15 @@ class Cluster:
 
     @contextlib.contextmanager
     def _noted(self, verb: str, broker: int) -> Iterator[None]:
-        """Note a fault when it begins, for its effects are seen before the verb returns. One that fails is taken out again."""
+        """Note a fault when it begins, because its effects show before the verb returns. Remove one that fails."""
         fault = Fault(time.time(), verb, broker)
         self.faults.append(fault)
         try:
             yield
-        except WaitTimeout:  # the node was told, and may still follow
+        except WaitTimeout:  # the node got the signal, and may still follow it
             raise
         except Exception:
-            with contextlib.suppress(ValueError):  # another thread started the cluster anew, and so cleared the list
+            with contextlib.suppress(ValueError):  # another thread restarted the cluster, which cleared the list
                 self.faults.remove(fault)
             raise
 
@@ -734,7 +739,7 @@ class Cluster:
 
     @contextlib.contextmanager
     def _unless_stopped(self, backend: Backend, meanwhile: str) -> Iterator[None]:
-        """Say plainly when something failed only because another thread stopped the cluster."""
+        """Raise a plain error if something failed only because another thread stopped the cluster."""
         try:
             yield
         except Exception as error:
@@ -743,7 +748,7 @@ class Cluster:
             raise ClusterNotRunning(f"the cluster {self.name!r} was stopped while {meanwhile}") from error
 
     def _listener(self, name: str | None) -> tuple[str, str]:
-        """Name and protocol of a listener; without a name, of the first that asks who one is, else of the first."""
+        """Return name and protocol of a listener; without a name, of the first that authenticates, else of the first."""
         if name is not None:
             return name, self.spec.listener(name).protocol
         listeners = self.spec.listeners
@@ -761,5 +766,5 @@ class Cluster:
             backend.destroy()
 
     def _stop_quietly(self) -> None:
-        with contextlib.suppress(KafkaLabError):  # the process is ending; the reaper takes care of what is left
+        with contextlib.suppress(KafkaLabError):  # the process is ending, and the reaper removes what is left
             self.stop()

@@ -1,7 +1,7 @@
-"""Consumer groups as their coordinators see them.
+"""Read consumer groups from their coordinators.
 
-librdkafka's admin client could be asked for them, too, but it ends the whole process when a coordinator goes away while it
-is asked (https://github.com/confluentinc/librdkafka/issues/4605), and coordinators go away here all the time.
+librdkafka's admin client can do that, too. But it ends the whole process if a coordinator goes away during a request
+(https://github.com/confluentinc/librdkafka/issues/4605), and in this course coordinators go away all the time.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ _Committed = dict[tuple[str, int], int]
 
 
 class ConsumerGroupDescribeRequest(ApiMessage, load_json=messages):  # type: ignore[call-arg,misc]
-    """Asks for groups of the new protocol (KIP-848), which kafka-python's own classes do not know."""
+    """Asks for groups of the new protocol (KIP-848), which kafka-python's own classes don't know."""
 
 
 class ConsumerGroupDescribeResponse(ApiMessage, load_json=messages):  # type: ignore[call-arg,misc]
-    """The answer to it."""
+    """The response to `ConsumerGroupDescribeRequest`."""
 
 
 class GroupReader:
-    """Asks brokers for consumer groups, over connections of its own: a broker that hangs delays nobody else's questions.
+    """Asks brokers for consumer groups, over its own connections: a broker that hangs delays nobody else's requests.
 
     Parameters
     ----------
@@ -60,16 +60,16 @@ class GroupReader:
     def read(
         self, brokers: Mapping[int, str], partitions: Iterable[PartitionView]
     ) -> tuple[dict[str, GroupView], frozenset[int]]:
-        """All groups, with members, assignment and lag, and the brokers that did not tell theirs.
+        """Return all groups with members, assignment and lag, and the brokers that didn't report theirs.
 
-        A broker does not tell while it hangs, or while it is taking a dead coordinator's groups over.
+        A broker doesn't report while it hangs, or while it takes over a dead coordinator's groups.
 
         Parameters
         ----------
         brokers
             ``host:port`` of each live broker by id.
         partitions
-            Who leads what: the end of a partition's log is asked of its leader.
+            The partitions and their leaders. The leader reports the end of a partition's log.
         """
         groups: dict[str, GroupView] = {}
         committed: dict[str, _Committed] = {}
@@ -109,7 +109,7 @@ class GroupReader:
 
 
 class _NotTold(Exception):
-    """A broker answered that it cannot tell at the moment."""
+    """A broker answered that it can't report at the moment."""
 
 
 def _coordinated_by(connection: BrokerConnection) -> dict[str, GroupView]:
@@ -119,7 +119,7 @@ def _coordinated_by(connection: BrokerConnection) -> dict[str, GroupView]:
         raise _NotTold
     by_type: dict[str, list[str]] = defaultdict(list)
     for listed in listing.groups:
-        # Workers of Kafka Connect are a group, too, but share connectors, not partitions. One that only committed has no type.
+        # Kafka Connect's workers are a group, too, but divide connectors. A group that only committed has no type.
         if listed.protocol_type in ("consumer", ""):
             by_type[listed.group_type].append(listed.group_id)
     return {**_classic(connection, by_type["classic"]), **_of_new_protocol(connection, by_type["consumer"])}
@@ -139,7 +139,7 @@ def _classic(connection: BrokerConnection, ids: list[str]) -> dict[str, GroupVie
             assignor=g.protocol_data,
         )
         for g in answer.groups
-        if not g.error_code  # a group that was deleted in between
+        if not g.error_code  # the group was deleted in between
     }
 
 

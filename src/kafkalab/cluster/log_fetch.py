@@ -1,4 +1,4 @@
-"""Batches as a leader sends them: the very bytes of its segment files, for where the files themselves can't be reached."""
+"""Fetch batches from a leader: the same bytes as in its segment files, for when the files are out of reach."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from kafkalab.cluster.wire import BrokerConnection
 __all__ = ["FETCHED_RECORDS", "fetch"]
 
 FETCHED_RECORDS = 1_000
-"""At most so many offsets before the high watermark are asked for."""
+"""The number of offsets before the high watermark that are fetched at most."""
 
-_VERSION = 12  # the last one that names topics
+_VERSION = 12  # the last version that names topics
 _BYTES = 1 << 20
 _CONSUMER = -1
 
 
 def fetch(connection: BrokerConnection, placed: PartitionView, start: int, end: int) -> Segment:
-    """The batches of the newest records, as one piece: where a segment ends, the protocol does not tell.
+    """Fetch the batches of the newest records as one piece, because the protocol doesn't show where a segment ends.
 
     Parameters
     ----------
     connection
-        To the partition's leader.
+        A connection to the partition's leader.
     placed
         The partition.
     start, end
@@ -36,14 +36,14 @@ def fetch(connection: BrokerConnection, placed: PartitionView, start: int, end: 
     Raises
     ------
     OSError
-        When the leader cannot be reached or does not answer in time.
+        If the leader can't be reached or doesn't answer in time.
     """
     offset = first = max(start, end - FETCHED_RECORDS)
     found: list[RecordBatch] = []
     while offset < end:
         batches = _batches(connection, placed, offset)
         if not batches:
-            break  # the leader has changed, say
+            break  # the leader has changed, for example
         found += batches
         offset = batches[-1].last_offset + 1
     return Segment(first, "fetched", sum(batch.size for batch in found), tuple(found))

@@ -1,7 +1,7 @@
-"""The files of one partition, as a broker keeps them in its data folder. They are read, never touched.
+"""Read the files of one partition in a broker's data folder, without changing them.
 
-What the files are, `org.apache.kafka.storage.internals.log` says (``LogFileUtils``, ``OffsetIndex``, ``TimeIndex``) and
-`org.apache.kafka.storage.internals.checkpoint`; what is in a segment, `record_batches`.
+`org.apache.kafka.storage.internals.log` (``LogFileUtils``, ``OffsetIndex``, ``TimeIndex``) and
+`org.apache.kafka.storage.internals.checkpoint` define the files. `record_batches` reads the content of a segment.
 """
 
 from __future__ import annotations
@@ -21,22 +21,23 @@ from kafkalab.errors import NoReplica
 __all__ = ["CHECKPOINTS", "UNPACKED_RECORDS", "LogFiles", "LogFolder", "Segment", "SegmentState", "TierFolder"]
 
 SegmentState = Literal["active", "closed", "cleaned", "swap", "deleted", "remote", "fetched"]
-"""``active`` is written to, ``cleaned`` is what the cleaner writes, ``swap`` is about to take the place of what it was made of,
-``deleted`` goes after ``file.delete.delay.ms``. What is ``remote`` is in the remote tier. What is ``fetched`` is no file: a
-leader sent it."""
+"""``active`` is being written to. ``cleaned`` is being written by the cleaner. ``swap`` is about to replace its sources.
+
+``deleted`` goes after ``file.delete.delay.ms``. ``remote`` is in the remote tier. ``fetched`` isn't a file: a leader
+sent it."""
 
 UNPACKED_RECORDS = 10_000
-"""Of so many records, the newest, key and value are read; of older ones the header of their batch."""
+"""The number of newest records whose key and value are read. Older batches only get their header read."""
 
 CHECKPOINTS = ("cleaner-offset-checkpoint", "log-start-offset-checkpoint", "replication-offset-checkpoint")
-"""Files beside the partitions' folders that tell something of each partition; a broker replaces them whole."""
+"""Files beside the partitions' folders with a value for each partition. A broker replaces such a file as a whole."""
 
 _SEGMENT = re.compile(r"(\d{20})\.log(?:\.(cleaned|swap|deleted))?")
 _REMOTE_SEGMENT = re.compile(r"(\d{20})-[A-Za-z0-9_-]{22}\.log")
 _OFFSET_ENTRY = struct.Struct(">ii")
 _TIME_ENTRY = struct.Struct(">qi")
 _CHUNK = 4096
-_ATTEMPTS = 5  # to find all files that were listed: a broker renames and removes them meanwhile
+_ATTEMPTS = 5  # to find all listed files, because a broker renames and removes some meanwhile
 
 
 @dataclass(frozen=True)
@@ -46,19 +47,20 @@ class Segment:
     Attributes
     ----------
     base_offset
-        The offset after which its files are named.
+        The offset in the names of its files.
     state
         See `SegmentState`.
     size
-        Of the ``.log`` file, in bytes.
+        Size of the ``.log`` file in bytes.
     batches
-        In the order of the file. Of the newest `UNPACKED_RECORDS` records of the partition, batches hold their records.
+        Batches in file order. The partition's newest `UNPACKED_RECORDS` records are unpacked; batches of older ones
+        aren't.
     torn
-        Bytes at the end that are not a whole batch.
+        Bytes at the end that don't form a whole batch.
     offset_index
-        Pairs of an offset and the position in the file at which its batch begins.
+        Pairs of an offset and the file position where its batch begins.
     time_index
-        Pairs of a timestamp (milliseconds since the epoch) and an offset: up to there, no record is newer.
+        Pairs of a timestamp (milliseconds since the epoch) and an offset: no record up to that offset is newer.
     """
 
     base_offset: int
@@ -76,12 +78,12 @@ class Segment:
 
     @property
     def next_offset(self) -> int:
-        """The offset after its last batch; its base offset while it is empty."""
+        """The offset after its last batch, or its base offset while it's empty."""
         return self.batches[-1].last_offset + 1 if self.batches else self.base_offset
 
     @property
     def live(self) -> bool:
-        """Whether it is part of the log: neither being made by the cleaner nor on its way out."""
+        """Whether it's part of the log: the cleaner isn't still writing it, and it isn't being deleted."""
         return self.state in ("active", "closed")
 
 
@@ -92,14 +94,14 @@ class LogFiles:
     Attributes
     ----------
     segments
-        By base offset; those that are on their way out after those that are part of the log.
+        By base offset. Segments that are being deleted come after those that are part of the log.
     leader_epochs
-        ``leader-epoch-checkpoint``: pairs of an epoch and the offset at which it began.
+        ``leader-epoch-checkpoint``: pairs of an epoch and its first offset.
     clean_until
-        ``cleaner-offset-checkpoint``: where the cleaner begins next; None if it has never cleaned this partition.
+        ``cleaner-offset-checkpoint``: where the cleaner starts next; None if it has never cleaned this partition.
     start, high_watermark
-        ``log-start-offset-checkpoint`` and ``replication-offset-checkpoint``: what the broker wrote down last, which it does
-        every some seconds and when it shuts down; None if it hasn't.
+        ``log-start-offset-checkpoint`` and ``replication-offset-checkpoint``: the values that the broker wrote last. It
+        writes them every few seconds and when it shuts down. None if it hasn't yet.
     """
 
     segments: tuple[Segment, ...] = ()
@@ -114,10 +116,10 @@ class LogFiles:
         return tuple(segment for segment in self.segments if segment.live)
 
     def gaps(self) -> tuple[tuple[int, int], ...]:
-        """Offsets before the last record on disk that no record has any more, as first and last of each gap.
+        """Ranges of offsets before the last record on disk that no record has any more: first and last of each gap.
 
-        They are counted from where the first segment begins. Of batches that are not unpacked, only what is missing between
-        them is known.
+        They count from the start of the first segment. For batches that aren't unpacked, only the gaps between them are
+        known.
         """
         found: list[tuple[int, int]] = []
         expected = self.live[0].base_offset if self.live else 0
@@ -138,11 +140,11 @@ class LogFiles:
 
 
 class _Folder:
-    """Segment files that are read again and again, and each batch once."""
+    """Segment files that are read repeatedly, but each batch only once."""
 
     def __init__(self, unpacked: int) -> None:
         self._unpacked = unpacked
-        self._known: dict[int, _SegmentFile] = {}  # by inode: a file keeps it when it is renamed
+        self._known: dict[int, _SegmentFile] = {}  # by inode, which a file keeps when it's renamed
 
     def _open(self, path: Path) -> _SegmentFile:
         with open(path, "rb") as file:
@@ -161,32 +163,32 @@ class _Folder:
 
 
 class TierFolder(_Folder):
-    """Reads what the remote tier has of a partition.
+    """Read a partition's files in the remote tier.
 
     Parameters
     ----------
     unpacked
-        Of how many records key and value are read.
+        The number of records whose key and value are read.
     """
 
     def __init__(self, *, unpacked: int = UNPACKED_RECORDS) -> None:
         super().__init__(unpacked)
 
     def read(self, folder: Path) -> tuple[Segment, ...]:
-        """Segments as they are now, by base offset, from the partition's folder in the tier; none if that folder is gone."""
+        """Return the current segments by base offset, from the partition's folder in the tier; none if the folder is gone."""
         found: dict[int, _SegmentFile] = {}
-        with contextlib.suppress(FileNotFoundError):  # they are being deleted
+        with contextlib.suppress(FileNotFoundError):  # it's being deleted
             for path in sorted(folder.iterdir()):
                 if match := _REMOTE_SEGMENT.fullmatch(path.name):
                     base, file = int(match[1]), self._open(path)
-                    if base not in found or file.size > found[base].size:  # a first try to copy it may have left a part
+                    if base not in found or file.size > found[base].size:  # an earlier failed copy can leave a part
                         found[base] = file
         self._keep(reversed(found.values()))
         return tuple(file.segment(base, "remote") for base, file in found.items())
 
 
 class LogFolder(_Folder):
-    """Reads a partition's folder again and again, and each batch once.
+    """Read a partition's folder repeatedly, but each batch only once.
 
     Parameters
     ----------
@@ -195,7 +197,7 @@ class LogFolder(_Folder):
     topic, partition
         Which partition.
     unpacked
-        Of how many records key and value are read.
+        The number of records whose key and value are read.
     """
 
     def __init__(self, data: Path, topic: str, partition: int, *, unpacked: int = UNPACKED_RECORDS) -> None:
@@ -204,12 +206,12 @@ class LogFolder(_Folder):
         self._name = f"{topic}-{partition}"
 
     def read(self) -> LogFiles:
-        """The files as they are now. What is being written is left out until it is whole.
+        """Return the current files. A batch that is still being written is left out until it's complete.
 
         Raises
         ------
         NoReplica
-            When there is no such folder, or none any more.
+            If the folder doesn't exist, or no longer exists.
         """
         folder, data, name = self._data / self._name, self._data, self._name
         for attempt in range(1, _ATTEMPTS + 1):
@@ -246,7 +248,7 @@ def _state(suffix: str) -> SegmentState:
 
 @dataclass
 class _SegmentFile:
-    """What is known of one file; it grows, is cut off at its end, or is replaced by another one of the same name."""
+    """What is known about one file, which can grow, be truncated, or be replaced by a file of the same name."""
 
     inode: int
     path: Path = Path()
@@ -259,8 +261,8 @@ class _SegmentFile:
         self.path = path
         if (status.st_size, status.st_mtime_ns) == (self.size, self.changed):
             return
-        # Also what was read may be another now: a follower cuts off what a new leader does not have, and writes on.
-        # A header holds a checksum of its batch.
+        # Bytes that were already read can change, too: a follower truncates what a new leader doesn't have, and
+        # continues from there. Comparing a batch's header, with its checksum, shows that.
         end = status.st_size
         if self.batches and next_batch(file, self.batches[-1].position, end) != _packed(self.batches[-1]):
             self.batches = []
@@ -271,7 +273,7 @@ class _SegmentFile:
         self.size, self.changed = end, status.st_mtime_ns
 
     def unpack(self, room: int) -> int:
-        """Unpack the newest batches with together at most so many records; how many more may be unpacked elsewhere."""
+        """Unpack the newest batches with at most this many records in total, and return how many may still be unpacked."""
         missing = []
         for i in range(len(self.batches) - 1, -1, -1):
             batch = self.batches[i]
@@ -325,7 +327,7 @@ def _time_entries(path: Path, base: int) -> Iterator[tuple[int, int]]:
 
 
 def _entries(path: Path, entry: struct.Struct) -> Iterator[tuple[int, int]]:
-    """Entries of an index up to the first one that is not used yet: a broker lays an index out at full size, with zeros."""
+    """Yield an index's entries up to the first unused one: a broker allocates an index at full size, filled with zeros."""
     try:
         with open(path, "rb") as file:
             while chunk := file.read(_CHUNK * entry.size):
@@ -333,7 +335,7 @@ def _entries(path: Path, entry: struct.Struct) -> Iterator[tuple[int, int]]:
                     if first == second == 0:
                         return
                     yield first, second
-    except FileNotFoundError:  # the cleaner writes the batches before the indexes, and indexes go first
+    except FileNotFoundError:  # the cleaner writes batches before indexes, and indexes are deleted first
         return
 
 
@@ -343,7 +345,7 @@ def _checkpoint(path: Path, name: str) -> int | None:
 
 
 def _lines(path: Path, words: int) -> Iterator[list[str]]:
-    """Entries of a checkpoint file, after its version and their number."""
+    """Yield the entries of a checkpoint file, which follow its version and their count."""
     try:
         text = path.read_text()
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Where a partition's log begins and ends, for its leader and for every replica: what brokers tell when they are asked."""
+"""Ask brokers where a partition's log begins and ends, on its leader and on every replica."""
 
 from __future__ import annotations
 
@@ -19,31 +19,32 @@ _DESCRIBE_CONFIGS_VERSION = 4
 _TOPIC = 2
 _POLICY, _TIERED = "cleanup.policy", "remote.storage.enable"
 
-# Timestamps that ask for an offset: org.apache.kafka.common.requests.ListOffsetsRequest
+# Special timestamps that ask for an offset: org.apache.kafka.common.requests.ListOffsetsRequest
 _LATEST, _EARLIEST, _EARLIEST_LOCAL, _LATEST_TIERED = -1, -2, -4, -5
-# Who asks. A consumer is told what it may read, and only by the leader; a debugging replica how far a replica's own log goes.
+# The kind of client. A consumer learns what it may read, from the leader only. A debugging replica learns where any
+# replica's own log ends.
 _CONSUMER, _DEBUGGING = -1, -2
 _UNCOMMITTED, _COMMITTED = 0, 1
 
 
 @dataclass(frozen=True)
 class LogOffsets:
-    """Offsets of one partition; None for each that nobody told.
+    """Offsets of one partition. A value is None if no broker reported it.
 
     Attributes
     ----------
     start
-        Log start offset: the first one that can be read, wherever it is.
+        Log start offset: the first one that can be read, from disk or from the remote tier.
     high_watermark
-        Behind the last record that all in-sync replicas have.
+        The offset after the last record that all in-sync replicas have.
     last_stable
         Last stable offset: where the first open transaction begins, else the high watermark.
     local_start
         With a remote tier: the first offset that is still on the leader's disk.
     tiered
-        With a remote tier: the last offset that is in it; -1 if none is.
+        With a remote tier: the last offset in it, or -1 if it has none.
     ends
-        Log end offset of each replica that answered: the offset that its next record will have.
+        Log end offset of each replica that answered: the offset of its next record.
     compacted
         Whether the topic's ``cleanup.policy`` has ``compact``.
     """
@@ -58,7 +59,7 @@ class LogOffsets:
 
 
 class OffsetReader:
-    """Asks brokers for the offsets of one partition, over connections of its own.
+    """Ask brokers for the offsets of one partition, over its own connections.
 
     Parameters
     ----------
@@ -71,12 +72,12 @@ class OffsetReader:
         self._connections: dict[str, BrokerConnection] = {}
 
     def placement(self, addresses: Mapping[int, str], topic: str, partition: int) -> PartitionView | None:
-        """Who leads the partition and who has replicas, as the first broker knows that answers; None if it doesn't exist.
+        """Return a partition's leader and replicas, as the first broker that answers knows them, or None if it doesn't exist.
 
         Raises
         ------
         OSError
-            When none answers.
+            If no broker answers.
         """
         problem: OSError = ConnectionError("no broker of this cluster runs")
         for address in addresses.values():
@@ -89,14 +90,14 @@ class OffsetReader:
         raise problem
 
     def read(self, addresses: Mapping[int, str], placed: PartitionView) -> LogOffsets:
-        """The partition's offsets.
+        """Return the partition's offsets.
 
         Parameters
         ----------
         addresses
             ``host:port`` of each broker that may answer, by id.
         placed
-            Who leads it, and who has replicas.
+            The partition with its leader and replicas.
         """
         ends = {}
         for broker in placed.replicas:
@@ -120,7 +121,7 @@ class OffsetReader:
         )
 
     def connection(self, address: str) -> BrokerConnection:
-        """The connection to the broker at an address."""
+        """Return the connection to the broker at an address."""
         if address not in self._connections:
             self._connections[address] = self._connect(address)
         return self._connections[address]

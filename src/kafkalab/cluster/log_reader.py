@@ -1,4 +1,4 @@
-"""Looking at one partition's log on one broker: its files, and what brokers say of its offsets."""
+"""Look at one partition's log on one broker: its files, and the offsets that brokers report."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ class LogView:
     Attributes
     ----------
     topic, partition, broker
-        What is looked at, and where.
+        The partition, and the broker whose disk is shown.
     state
         State of that broker's process.
     leader, replicas, isr
-        Who leads the partition, or None; who has replicas; which of them are in sync.
+        The partition's leader or None, its replicas, and the in-sync ones.
     offsets
-        What brokers told.
+        The offsets that brokers reported.
     files
-        What is on the broker's disk; None if that cannot be seen.
+        The files on the broker's disk, or None if they can't be read.
     unseen
-        Why not, if it cannot be seen.
+        Why they can't be read.
     fetched
-        What the leader sent of its newest batches, if its files cannot be seen.
+        The newest batches from the leader, if its files can't be read.
     remote
-        The segments in the remote tier, if there is one and its files can be seen. The broker may have them, too.
+        The segments in the remote tier, if there is one and its files can be read. The broker may have them, too.
     """
 
     topic: str
@@ -71,13 +71,13 @@ class LogView:
 
     @property
     def only_remote(self) -> tuple[Segment, ...]:
-        """The segments that are in the remote tier, and no longer on the broker's disk."""
+        """The segments that are in the remote tier, but no longer on the broker's disk."""
         on_disk = {segment.base_offset for segment in self.segments}
         return tuple(segment for segment in self.remote if segment.base_offset not in on_disk)
 
 
 class LogReader:
-    """Looks at one partition's log again and again; `Cluster.log_reader` makes one. Any thread may use it.
+    """Look at one partition's log repeatedly. `Cluster.log_reader` makes one. Any thread may use it.
 
     Parameters
     ----------
@@ -86,9 +86,9 @@ class LogReader:
     connect
         Makes a connection to a broker at an address.
     placed
-        The partition, as it is placed now.
+        The partition with its current placement.
     broker
-        On which broker; by default on the one that leads it at each look.
+        The broker to look at. By default the one that leads the partition at the time.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class LogReader:
         self._backend = backend
         self._placed = placed
         self._fixed = broker
-        self._broker = placed.replicas[0]  # until somebody leads
+        self._broker = placed.replicas[0]  # until there is a leader
         self._offsets = OffsetReader(connect)
         self._mirror = backend.run.directory / f"log-{uuid.uuid4().hex[:6]}"
         self._folder: tuple[int, LogFolder] | None = None
@@ -106,7 +106,7 @@ class LogReader:
         self._reading = threading.Lock()
 
     def read(self) -> LogView:
-        """Look once, now. What nobody tells is left out; a broker that is down is no obstacle to seeing its files."""
+        """Look once, now. Unreported values are left out. You can see a broker's files even while it's down."""
         with self._reading:
             backend, addresses = self._backend, self._addresses()
             placed, problem = self._where(addresses)
@@ -139,20 +139,20 @@ class LogReader:
             )
 
     def close(self) -> None:
-        """Close connections and remove what was copied. Safe to call again."""
+        """Close connections and remove copied files. Safe to call again."""
         with self._reading:
             self._offsets.close()
             shutil.rmtree(self._mirror, ignore_errors=True)
 
     def _addresses(self) -> dict[int, str]:
-        """Of brokers that can answer, those that are cut off last: they answer with what they knew before."""
+        """Return brokers that can answer. Isolated ones come last, because they answer with outdated metadata."""
         backend = self._backend
         states = {i: backend.state(i) for i, node in backend.nodes().items() if node.broker}
         running = sorted((i for i, state in states.items() if state in RUNNING), key=lambda i: states[i] == "isolated")
         return {i: backend.control_address(i) for i in running}
 
     def _where(self, addresses: dict[int, str]) -> tuple[PartitionView, str]:
-        """The partition as it is placed now (as known last, if nobody answers), and what is wrong with it."""
+        """Return the partition's current placement (the last known one if no broker answers), and what is wrong with it."""
         topic, partition = self._placed.topic, self._placed.partition
         try:
             found = self._offsets.placement(addresses, topic, partition)
@@ -164,7 +164,7 @@ class LogReader:
         return found, ""
 
     def _fetched(self, addresses: dict[int, str], placed: PartitionView, offsets: LogOffsets) -> Segment | None:
-        """What the leader sends; asked again when offsets moved, and now and then for what the cleaner did meanwhile."""
+        """Return the leader's batches. Ask again after offsets moved, and now and then because the cleaner may have run."""
         of, at, before = self._sent
         start, end = offsets.start, offsets.high_watermark
         if placed.leader not in addresses or start is None or end is None:

@@ -1,4 +1,4 @@
-"""Reading a running cluster's state, and waiting until it shows something."""
+"""Read a running cluster's state, and wait until it shows something."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ T = TypeVar("T")
 RUNNING: tuple[BrokerState, ...] = ("up", "starting", "isolated")
 """States of a node whose process runs and answers."""
 
-_SHARE_GROUP_TIMEOUT = 10.0  # a broker's first question to its share coordinator takes seconds
+_SHARE_GROUP_TIMEOUT = 10.0  # a broker's first request to its share coordinator takes seconds
 
 _RUNS: tuple[BrokerState, ...] = (*RUNNING, "paused")
 
 
 class Observer:
-    """Asks the brokers of one cluster what they know, over connections of its own. It changes nothing.
+    """Ask the brokers of one cluster what they know, over its own connections. It changes nothing.
 
     Its methods may be called from any thread.
 
@@ -40,12 +40,12 @@ class Observer:
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
         self._connections: dict[int, BrokerConnection] = {}
-        self._asking = threading.Lock()  # a connection carries one question at a time
+        self._asking = threading.Lock()  # a connection carries one request at a time
         self._groups = GroupReader(self.connect)
         self._closed = threading.Event()
 
     def close(self) -> None:
-        """Close all connections; whoever still waits for something gets `ClusterNotRunning`. Safe to call again."""
+        """Close all connections. Threads that still wait get `ClusterNotRunning`. Safe to call again."""
         self._closed.set()
         self._groups.close()
         with self._asking:
@@ -56,10 +56,10 @@ class Observer:
     # -- views --------------------------------------------------------------------------------------------------
 
     def describe(self, groups: bool = True, internal: bool = False) -> ClusterView:
-        """What the cluster shows at this moment; see `Cluster.describe`."""
+        """Return the cluster's current state; see `Cluster.describe`."""
         backend = self._backend
         answer = wait_until(self._ask_any, 5, "an answer from any broker", last_seen=self.states)
-        assert answer is not None  # wait_until returns nothing that is false
+        assert answer is not None  # wait_until never returns a false value
         metadata, quorum = answer
         brokers = {}
         for node_id, node in backend.nodes().items():
@@ -86,35 +86,35 @@ class Observer:
         )
 
     def states(self) -> dict[int, BrokerState]:
-        """State of every node's process; see `Cluster.states`."""
+        """Return the state of every node's process; see `Cluster.states`."""
         return {i: self._backend.state(i) for i in self._backend.nodes()}
 
     def acl_rules(self) -> dict[int, int]:
-        """How many ACL rules each broker knows, of those that are up.
+        """Return how many ACL rules each broker knows, for all brokers that are up.
 
         Raises
         ------
         OSError
-            When one of them does not answer in time.
+            If one of them doesn't answer in time.
         """
         backend = self._backend
         up = [i for i, node in backend.nodes().items() if node.broker and backend.state(i) == "up"]
         return {broker: self._ask(broker, BrokerConnection.acl_rules) for broker in up}
 
     def features(self) -> dict[int, Features]:
-        """Feature levels as each broker knows them, of those that run; see `Cluster.features`."""
+        """Return the feature levels that each running broker knows; see `Cluster.features`."""
         backend = self._backend
         running = [i for i, node in backend.nodes().items() if node.broker and backend.state(i) in RUNNING]
         return {broker: self._ask(broker, BrokerConnection.features) for broker in running}
 
     def eligible_leaders(self, topic: str) -> dict[int, tuple[int, ...]]:
-        """Eligible leader replicas by partition, as a broker that is up knows them; see `Cluster.eligible_leaders`."""
+        """Return eligible leader replicas by partition, as a broker that is up knows them; see `Cluster.eligible_leaders`."""
         backend = self._backend
         broker = next(i for i, node in backend.nodes().items() if node.broker and backend.state(i) == "up")
         return self._ask(broker, lambda connection: connection.eligible_leaders(topic))
 
     def share_group(self, id: str) -> ShareGroupView | None:
-        """A share group; see `Cluster.share_group`."""
+        """Return a share group; see `Cluster.share_group`."""
         backend = self._backend
         up = [backend.control_address(i) for i, node in backend.nodes().items() if node.broker and backend.state(i) in RUNNING]
         return read_share_group(id, up, lambda address: self.connect(address, _SHARE_GROUP_TIMEOUT))
@@ -140,7 +140,7 @@ class Observer:
         BrokerFailed
             When a node ends by itself meanwhile.
         WaitTimeout
-            When they do not become one cluster in time.
+            If they don't form one cluster in time.
         """
         backend = self._backend
         seen: object = "no broker answered yet"
@@ -162,19 +162,19 @@ class Observer:
         wait_until(ready, timeout, what, last_seen=lambda: seen, ignore=(OSError,), interval=0.02)
 
     def wait_until_back(self, broker: int, timeout: float) -> None:
-        """Wait until a node is a member again: registered, unfenced, and it knows what its peers know.
+        """Wait until a node is a member again: registered, unfenced, and up to date with its peers.
 
-        A broker that was paused or cut off answers at once, but with what it knew before: it may still take itself for a
-        leader. So it must first have the metadata log as far as it was committed when the wait began.
+        A broker that was paused or isolated answers at once, but with outdated metadata. It may still believe it leads
+        partitions. So it must first read the metadata log up to the offset that was committed when the wait began.
 
         Raises
         ------
         BrokerFailed
-            When it ends by itself.
+            If the node ends by itself.
         BrokerNotRunning
-            When a fault verb ends it, from another thread.
+            If a fault verb in another thread ends it.
         WaitTimeout
-            When it is not back in time.
+            If it isn't back in time.
         """
         backend = self._backend
         committed = -1
@@ -184,7 +184,7 @@ class Observer:
             nonlocal committed, seen
             self._require_open()
             if backend.state(broker) not in _RUNS:
-                backend.check_alive(broker)  # it says why, or has started the node anew at another port
+                backend.check_alive(broker)  # raises with the reason, or has restarted the node on another port
                 state = backend.state(broker)
                 if state not in _RUNS:
                     raise BrokerNotRunning(f"broker {broker} was ended ({state}) before it was ready")
@@ -221,15 +221,16 @@ class Observer:
             raise ClusterNotRunning("the cluster was stopped meanwhile")
 
     def connect(self, address: str, timeout: float = 1.0) -> BrokerConnection:
-        """A connection of the caller's own to a broker at ``host:port``, opened on first use. The timeout is an answer's."""
+        """Open a new connection to a broker at ``host:port`` on first use. The timeout applies to each response."""
         keyring = self._backend.keyring
         return BrokerConnection(address, timeout, keyring.observer_context() if keyring else None)
 
     def _ask_any(self, *, but: int | None = None) -> tuple[Metadata, Quorum] | None:
-        """What a broker (another than `but`) knows, or None while those that may know are slow to answer.
+        """Return what a broker (other than `but`) knows, or None while brokers that may know are slow to answer.
 
-        A broker that is cut off, or back and not registered yet, answers with what it knew before. Its word counts only
-        if nobody listens who may know better; `but` itself may, so beside it nobody that is cut off is asked.
+        An isolated broker answers with outdated metadata, and so does one that is back but not registered yet. Such an
+        answer counts only if no broker with newer metadata is reachable. `but` itself may have it, so with `but` no
+        isolated broker is asked.
         """
         self._require_open()
         backend = self._backend

@@ -1,4 +1,4 @@
-"""First and last offsets of a topic, also while its leaders change."""
+"""Read a topic's first and last offsets, even while its leaders change."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ _TIMEOUT = 10.0
 
 
 def watermarks(cluster: Cluster, topic: str) -> dict[int, tuple[int, int]]:
-    """First offset and the one after the last, by partition; empty if there is no such topic.
+    """Return each partition's first offset and the one after its last; empty if the topic doesn't exist.
 
     Raises
     ------
     WaitTimeout
-        When a partition had no leader who told them, for 10 s.
+        If a partition had no leader that answered, for 10 s.
     """
     partitions = [p.partition for p in cluster.describe(groups=False, internal=True).topics.get(topic, ())]
     if not partitions:
         return {}
-    consumer = Consumer(cluster.client_config(group_id="watermarks"))  # required, but no group is joined
+    consumer = Consumer(cluster.client_config(group_id="watermarks"))  # a required setting; it doesn't join the group
 
     def marks() -> dict[int, tuple[int, int]]:
-        consumer.list_topics(topic, timeout=_TIMEOUT)  # else what was heard while nobody led would be believed for long
+        consumer.list_topics(topic, timeout=_TIMEOUT)  # refreshes metadata that would otherwise stay outdated for long
         return {p: consumer.get_watermark_offsets(TopicPartition(topic, p), timeout=_TIMEOUT) for p in partitions}
 
     try:
-        # A leader that has just changed, or come back, may not know yet that it leads.
+        # A leader that just changed, or came back, may not know yet that it leads.
         return wait_until(marks, _TIMEOUT, f"the offsets of {topic}", ignore=(KafkaException,))
     finally:
         consumer.close()
 
 
 def end_offsets(cluster: Cluster, topic: str) -> dict[int, int]:
-    """The second half of `watermarks`."""
+    """Return only the end offsets of `watermarks`."""
     return {p: end for p, (_, end) in watermarks(cluster, topic).items()}

@@ -1,4 +1,4 @@
-"""Choosing TCP ports on loopback, and holding them."""
+"""Choose TCP ports on loopback, and keep them reserved."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ __all__ = ["HOST", "Reservation", "reserve_port"]
 
 HOST = "127.0.0.1"
 
-# Below the range from which the system takes ports for outgoing connections: a client that keeps trying to reach a
-# dead broker would sooner or later be given the broker's own port as its source, connect to itself and occupy it.
+# Below the range from which the system takes ports for outgoing connections. A client that keeps trying to reach a dead
+# broker could otherwise get the broker's own port as its source, connect to itself and occupy it.
 _LOWEST, _HIGHEST = 12_000, 32_000
 
 
 @dataclass(frozen=True)
 class Reservation:
-    """A port on loopback that is kept from others, until `close` or the end of its block lets go of it."""
+    """A port on loopback that stays reserved until `close` or the end of its ``with`` block."""
 
     port: int
     _held: socket.socket
 
     def close(self) -> None:
-        """Let go of it. One that was closed is left as it is."""
+        """Release the port. Safe to call again."""
         self._held.close()
 
     def __enter__(self) -> Self:
@@ -39,23 +39,23 @@ class Reservation:
 
 
 def reserve_port(port: int = 0, *, insist: bool = True) -> Reservation:
-    """Bind a port on loopback without listening, and so keep it from everybody but a server that reuses addresses.
+    """Bind a port on loopback without listening, so that only servers that reuse addresses can take it.
 
-    Kafka's listeners do reuse addresses, so a broker can listen on the port while the reservation is held, and again
-    after it was killed: in between nobody else gets the port. (Other systems than Linux do not allow the second
-    bind; there the reservation has to be closed at once and only finds a free port.)
+    Kafka's listeners reuse addresses. So a broker can listen on a reserved port, and again after it was killed, and no
+    other process gets the port in between. (Systems other than Linux don't allow the second bind. There you must close
+    the reservation at once, and it only finds a free port.)
 
     Parameters
     ----------
     port
-        The port wanted; 0 for any free one.
+        The wanted port, or 0 for any free one.
     insist
-        Whether no other will do. Else any free one is reserved when that one is taken.
+        Whether it must be this port. Otherwise any free port is reserved if this one is taken.
 
     Raises
     ------
     PortInUse
-        When the port that is insisted on is taken.
+        If the port is taken and `insist` is true.
     """
     if port:
         try:
@@ -80,8 +80,8 @@ def _highest() -> int:
 
 
 def _bind(port: int) -> Reservation:
-    # Another reservation would tolerate ours and a listener would not: so first look for a listener or a
-    # reservation with a plain bind, then bind for sharing.
+    # Another reservation would tolerate ours, but a listener wouldn't. So look for a listener or a reservation with a
+    # plain bind first, then bind for sharing.
     with socket.socket() as probe:
         try:
             probe.bind((HOST, port))

@@ -1,4 +1,4 @@
-"""From a spec to ``server.properties``: the one place that knows Kafka's broker settings, for every back end."""
+"""Turn a spec into ``server.properties``. Only this module knows Kafka's broker settings, for every back end."""
 
 from __future__ import annotations
 
@@ -14,48 +14,48 @@ from kafkalab.settings import as_text
 __all__ = ["LESSON_SETTINGS", "TIER_FOLDER", "Endpoint", "Tier", "node_properties"]
 
 LESSON_SETTINGS: Mapping[str, str] = {
-    # A crashed broker is fenced after 1.7 s instead of 9 s, a lost quorum leader missed after 0.8 s instead of 2 s.
+    # A crashed broker is fenced after 1.7 s (default 9 s), and a lost quorum leader noticed after 0.8 s (default 2 s).
     "broker.session.timeout.ms": "1700",
     "broker.heartbeat.interval.ms": "300",
     "controller.quorum.fetch.timeout.ms": "800",
     "controller.quorum.election.timeout.ms": "300",
     "controller.quorum.election.backoff.max.ms": "200",
-    # A broker passes clients' requests on to the active controller, one at a time. When that one is cut off, it gives up after
-    # 3 s instead of 30 s, and asks the new one.
+    # A broker forwards clients' requests to the active controller, one at a time. If that controller is isolated, the
+    # broker gives up after 3 s instead of 30 s, and asks the new one.
     "controller.socket.timeout.ms": "3000",
-    # Groups start and repair themselves without the waits that suit large deployments.
+    # Groups start and rebalance without the delays that suit large deployments.
     "group.initial.rebalance.delay.ms": "0",
     "group.min.session.timeout.ms": "1000",
-    # Leaders move back only when a lesson asks for it.
+    # Leaders move back only on request.
     "auto.leader.rebalance.enable": "false",
-    # Internal topics of a size that fits a few records.
+    # Internal topics only need a size for a few records.
     "offsets.topic.num.partitions": "3",
     "transaction.state.log.num.partitions": "3",
     "share.coordinator.state.topic.num.partitions": "3",
-    # Kafka lays index files out at full size, 10 MB each by default: a copy of a node's folder would be gigabytes.
+    # Kafka allocates index files at full size, 10 MB each by default: a copy of a node's folder would take gigabytes.
     "log.index.size.max.bytes": "1048576",
-    # A laptop's worth of threads and memory; with a small heap the cleaner's default buffer cannot be had.
+    # Threads and memory for a laptop. The cleaner's default buffer doesn't fit into a small heap.
     "num.network.threads": "2",
     "num.io.threads": "4",
     "background.threads": "2",
-    # The active controller writes an empty record when this long nothing happened (default 0.5 s), and all nodes read it: a
-    # sixth of what idle brokers take of a processor.
+    # Without other records, the active controller writes an empty record at this interval (default 0.5 s), and all
+    # nodes read it. The default causes a sixth of an idle broker's processor time.
     "metadata.max.idle.interval.ms": "5000",
     "log.cleaner.dedupe.buffer.size": "4194304",
 }
-"""Where the lessons' clusters differ from Kafka's defaults."""
+"""The settings in which the course's clusters differ from Kafka's defaults."""
 
 
 TIER_FOLDER = "kafka-tiered-storage"
-"""The folder, within its own, in which `LocalTieredStorage` keeps a folder for each partition."""
+"""The folder, inside its own, where `LocalTieredStorage` keeps a folder per partition."""
 
 _TIER_SETTINGS: Mapping[str, str] = {
     "remote.log.storage.system.enable": "true",
-    # Kafka's own tests have it: each file of a segment becomes a file in a folder.
+    # From Kafka's own tests: each file of a segment becomes a file in a folder.
     "remote.log.storage.manager.class.name": "org.apache.kafka.server.log.remote.storage.LocalTieredStorage",
     "remote.log.metadata.manager.listener.name": INTERNAL,
     "rlmm.config.remote.log.metadata.topic.num.partitions": "1",
-    # A laptop's worth of threads, as above.
+    # Threads for a laptop, as above.
     "remote.log.manager.thread.pool.size": "2",
     "remote.log.manager.copier.thread.pool.size": "2",
     "remote.log.manager.expiration.thread.pool.size": "2",
@@ -65,7 +65,7 @@ _TIER_SETTINGS: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Tier:
-    """The remote tier as a node finds it: the jars of what looks after it, and a folder that all nodes share."""
+    """The remote tier as a node finds it: the jars of its storage manager, and a folder that all nodes share."""
 
     jars: Sequence[str]
     folder: str
@@ -73,7 +73,7 @@ class Tier:
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where a node listens, and under which address others find it; both as ``host:port``."""
+    """Where a node listens, and the address where others find it, both as ``host:port``."""
 
     listener: str
     bind: str
@@ -90,31 +90,31 @@ def node_properties(
     changed: Mapping[str, str] | None = None,
     tier: Tier | None = None,
 ) -> dict[str, str]:
-    """Settings of one node.
+    """Return the settings of one node.
 
     Parameters
     ----------
     spec, node
-        What is wanted.
+        The cluster's spec, and one of its nodes.
     endpoints
         The node's listeners: those of the spec and `INTERNAL` for a broker, `CONTROLLER` for a controller.
     voters
-        ``host:port`` of the controller listener of each voter that the cluster begins with, as this node reaches it. A
-        controller that isn't one of them finds the quorum there, and follows it as an observer.
+        ``host:port`` of the controller listener of each initial voter, as this node reaches it. Any other controller
+        finds the quorum there, and follows it as an observer.
     log_dir
         The node's data folder.
     secured
-        The cluster's key ring and the node's certificate, if the spec says that it is secured.
+        The cluster's key ring and the node's certificate, if the spec has security.
     changed
-        What `Cluster.restart` was given for this node.
+        Settings from `Cluster.restart` for this node.
     tier
-        The remote tier, if the spec says that there is one.
+        The remote tier, if the spec has one.
 
     Returns
     -------
     dict
-        What kafkalab needs, then the lesson settings, then the spec's own settings: a later one wins. What was changed for this
-        node comes last.
+        What kafkalab needs, then the course's settings, then the spec's own settings, and last the changes for this
+        node. A later one wins.
     """
     roles = [role for role, has in (("broker", node.broker), ("controller", node.controller)) if has]
     copies = str(min(3, spec.brokers))

@@ -1,7 +1,7 @@
-"""Record batches as a broker wrote them to a segment file.
+"""Read record batches from a broker's segment file.
 
-The layout is Kafka's record format 2 (https://kafka.apache.org/documentation/#recordbatch); `kafka.record` of kafka-python
-reads it.
+The layout is Kafka's record format 2 (https://kafka.apache.org/documentation/#recordbatch). `kafka.record` of
+kafka-python reads it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kafka.record.default_records import ControlRecord, DefaultRecordBatch
 __all__ = ["CODECS", "Record", "RecordBatch", "batches_in", "next_batch", "with_records"]
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
-"""In the order of their numbers in a batch's header."""
+"""Codecs in the order of their numbers in a batch's header."""
 
 _HEADER = DefaultRecordBatch.HEADER_STRUCT
 _BEFORE_LENGTH_COUNTS = DefaultRecordBatch.AFTER_LEN_OFFSET
@@ -34,15 +34,15 @@ class Record:
     Attributes
     ----------
     offset
-        In its partition.
+        Its offset in the partition.
     timestamp
-        In milliseconds since the epoch.
+        Milliseconds since the epoch.
     key, value
-        As written; None where there is none. A record without a value is a tombstone, except for a marker.
+        As written, or None. A record without a value is a tombstone, unless it's a marker.
     sequence
-        The producer's number for it; -1 if the producer is not idempotent.
+        The producer's sequence number; -1 if the producer isn't idempotent.
     marker
-        How a transaction ended, if this is a control record; else empty.
+        How a transaction ended, if this is a control record, else empty.
     """
 
     offset: int
@@ -65,13 +65,13 @@ class RecordBatch:
     Attributes
     ----------
     base_offset, last_offset
-        Its offsets. Compaction keeps both, also where it takes these records out.
+        Its first and last offset. Compaction keeps both, even if it removes these records.
     position, size
-        Where it begins in its file, and its length; in bytes.
+        Its start in the file and its length, in bytes.
     count
-        Records that it holds now.
+        The number of records it holds now.
     checksum
-        CRC-32C of what follows it in the batch. It is not compared: that takes longer than all else.
+        CRC-32C of the rest of the batch. It isn't verified, because that would take longer than everything else.
     codec
         One of `CODECS`.
     leader_epoch
@@ -79,13 +79,14 @@ class RecordBatch:
     producer_id, producer_epoch, base_sequence
         -1 each, unless the producer is idempotent.
     transactional, control
-        Whether it is part of a transaction; whether it holds the marker that ends one.
+        Whether it's part of a transaction, and whether it holds the marker that ends one.
     delete_horizon
-        When the cleaner may remove its tombstones and markers, in milliseconds since the epoch; None until it has seen them.
+        When the cleaner may remove its tombstones and markers, in milliseconds since the epoch. None until the cleaner
+        has seen them.
     records
-        What it holds; None while that was not unpacked.
+        Its records, or None until they're unpacked.
     damage
-        Why it could not be unpacked, if it could not.
+        Why it couldn't be unpacked, or empty.
     """
 
     base_offset: int
@@ -107,9 +108,9 @@ class RecordBatch:
 
 
 def batches_in(file: BinaryIO, start: int = 0) -> Iterator[RecordBatch]:
-    """Batches of a segment file from a position on, without their records.
+    """Yield the batches of a segment file from a position on, without their records.
 
-    It ends before a batch that is not whole: the file may be written just now, or its broker died while it wrote.
+    It stops before an incomplete batch: the broker may be writing it now, or died while it wrote.
     """
     end = file.seek(0, os.SEEK_END)
     while (batch := next_batch(file, start, end)) is not None:
@@ -118,7 +119,7 @@ def batches_in(file: BinaryIO, start: int = 0) -> Iterator[RecordBatch]:
 
 
 def next_batch(file: BinaryIO, position: int, end: int) -> RecordBatch | None:
-    """The batch that begins at a position, without its records; None if none does, or it is not whole before `end`."""
+    """Return the batch at a position, without its records; None if there is none, or it isn't complete before `end`."""
     file.seek(position)
     header = file.read(_HEADER.size)
     if len(header) < _HEADER.size:
@@ -128,7 +129,7 @@ def next_batch(file: BinaryIO, position: int, end: int) -> RecordBatch | None:
     )
     size = length + _BEFORE_LENGTH_COUNTS
     if magic != _MAGIC or size < _HEADER.size or position + size > end:
-        return None  # zeros, say: a file system may lengthen a file before it has what stands there
+        return None  # zeros, for example: a file system may extend a file before it has the data
     codec = attributes & DefaultRecordBatch.CODEC_MASK
     return RecordBatch(
         base,
@@ -149,7 +150,7 @@ def next_batch(file: BinaryIO, position: int, end: int) -> RecordBatch | None:
 
 
 def with_records(file: BinaryIO, batch: RecordBatch) -> RecordBatch:
-    """The batch with its records, or with the reason why they cannot be unpacked."""
+    """Return the batch with its records, or with the reason why they can't be unpacked."""
     file.seek(batch.position)
     try:
         unpacked = list(DefaultRecordBatch(_uncompressed(file.read(batch.size), batch.codec)))
@@ -172,10 +173,10 @@ def with_records(file: BinaryIO, batch: RecordBatch) -> RecordBatch:
 
 
 def _uncompressed(data: bytes, codec: str) -> bytes:
-    """A batch of one of the codecs for which kafka-python needs a library more, as if it had not been compressed."""
+    """Decompress a batch with a codec for which kafka-python needs another library."""
     if codec not in ("snappy", "lz4", "zstd"):
         return data
-    import pyarrow  # takes most of a second, and few batches need it
+    import pyarrow  # loading it takes most of a second, and few batches need it
 
     header, packed = bytearray(data[: _HEADER.size]), data[_HEADER.size :]
     header[_ATTRIBUTES + 1] &= ~DefaultRecordBatch.CODEC_MASK
@@ -188,7 +189,7 @@ def _uncompressed(data: bytes, codec: str) -> bytes:
 
 
 def _xerial_blocks(packed: bytes) -> list[bytes]:
-    """The blocks into which Java's SnappyOutputStream cuts what it compresses, each after its length."""
+    """Split what Java's SnappyOutputStream compressed into its blocks, each preceded by its length."""
     blocks, position = [], 16
     while position < len(packed):
         length = int.from_bytes(packed[position : position + 4], "big")
@@ -198,7 +199,7 @@ def _xerial_blocks(packed: bytes) -> list[bytes]:
 
 
 def _varint(block: bytes) -> int:
-    """The number with which a Snappy block begins: how long it is when unpacked."""
+    """Read the number at the start of a Snappy block: its uncompressed length."""
     value = shift = 0
     for byte in block:
         value |= (byte & 0x7F) << shift

@@ -1,13 +1,13 @@
-"""``python -m kafkalab.cluster.relay``: what brokers of a local cluster say to each other passes through here.
+"""``python -m kafkalab.cluster.relay``: forward the traffic between the brokers of a local cluster.
 
-The listeners that brokers use among themselves advertise ports of this process, which passes everything on. So a
-broker can be cut off from its peers, without root, while clients (who use another listener) still reach it. As in a
-real partition nothing is closed: bytes are held back, and flow on when the cut is healed.
+The brokers' internal listeners advertise ports of this process, which forwards everything. So it can cut a broker off
+from its peers without root, while clients still reach the broker through another listener. As in a real network
+partition, no connection closes: the relay holds bytes back, and they flow again when the cut is healed.
 
-The relay also holds the reservations of the ports on which brokers listen, for as long as the cluster lives.
+The relay also holds the port reservations of all brokers while the cluster lives.
 
-Commands come as one JSON object a line over a connection to the control port (printed on standard output at the
-start); each is answered by one JSON object.
+Commands arrive over a connection to the control port, one JSON object per line. The relay prints that port on standard
+output at the start, and answers each command with one JSON object.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ class Link:
     target
         The node that it goes to.
     ports
-        Source port and the relay's own port: what tells it from all others.
+        Source port and the relay's own port. Together they identify the link.
     source
-        The node that it comes from, if that is an isolated one; nobody needs to know otherwise.
+        The node that it comes from, if that node is isolated. Otherwise it stays unknown.
     """
 
     target: int
@@ -49,11 +49,11 @@ class Link:
 
 
 class Relay:
-    """All listeners of one cluster that brokers use among themselves."""
+    """The internal listeners of all brokers of one cluster."""
 
     def __init__(self) -> None:
         self.targets: dict[tuple[int, str], int] = {}  # (node, listener) → port on which the node itself listens
-        self.held: list[Reservation] = []  # for as long as this process lives
+        self.held: list[Reservation] = []  # while this process lives
         self.isolated: set[int] = set()
         self.pids: dict[int, int] = {}
         self.links: set[Link] = set()
@@ -61,7 +61,7 @@ class Relay:
         self.looking = asyncio.Lock()
 
     async def handle(self, command: dict[str, Any]) -> dict[str, Any]:
-        """Carry out one command."""
+        """Run one command."""
         match command:
             case {"do": "add", "node": node, "relayed": relayed, "direct": direct}:
                 advertised = {name: await self._listen(node, name) for name in relayed}
@@ -112,9 +112,9 @@ class Relay:
             await asyncio.wait(directions, return_when=asyncio.FIRST_COMPLETED)
             for direction in directions:
                 direction.cancel()
-            await self._gate(link)  # a peer does not learn of the other's end either while they are cut off
+            await self._gate(link)  # while they are cut off, a peer doesn't learn of the other's end either
         except OSError:
-            pass  # the node is down: the peer sees its connection end, as it would without a relay
+            pass  # the node is down: the peer's connection ends, as it would without a relay
         finally:
             self.links.discard(link)
             for end in (writer, onward):
@@ -139,7 +139,7 @@ class Relay:
         return link.source != link.target and (link.target in self.isolated or link.source in self.isolated)
 
     async def _find_sources(self, links: Iterable[Link]) -> None:
-        """Note which links come from an isolated node. In a thread: asking the system takes some milliseconds."""
+        """Note which links come from an isolated node. Runs in a thread, because asking the system takes milliseconds."""
         async with self.looking:
             for node in sorted(self.isolated & self.pids.keys()):
                 ends = await asyncio.to_thread(_connections, self.pids[node])
@@ -149,7 +149,7 @@ class Relay:
 
 
 def _connections(pid: int) -> set[tuple[int, int]]:
-    """Local and remote port of every TCP connection of a process."""
+    """Return local and remote port of every TCP connection of a process."""
     try:
         return {(c.laddr.port, c.raddr.port) for c in psutil.Process(pid).net_connections("tcp") if c.raddr}
     except psutil.NoSuchProcess:

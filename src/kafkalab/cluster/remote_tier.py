@@ -1,4 +1,4 @@
-"""What a cluster offers besides if its topics may have a remote tier."""
+"""What a cluster with a remote tier offers in addition."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _TOPIC_ID = "[A-Za-z0-9_-]{22}"
 
 
 def tier_folder(store: Path, topic: str, partition: int) -> Path | None:
-    """The folder of a partition in the remote tier; None if nothing of it was ever moved there.
+    """Return the folder of a partition in the remote tier, or None if nothing of it was ever moved there.
 
-    A topic of the same name that was deleted may have left one, too: the newest counts.
+    A deleted topic of the same name may have left one, too. The newest counts.
     """
     name = re.compile(f"{re.escape(topic)}-{partition}-{_TOPIC_ID}")
     found = [folder for folder in store.iterdir() if name.fullmatch(folder.name)]
@@ -29,10 +29,10 @@ class RemoteTier:
         self._backend = backend
 
     def files(self, topic: str, partition: int = 0) -> list[Path]:
-        """The files that the tier has of a partition, in order, for reading only.
+        """Return the tier's files of a partition in order, for reading only.
 
-        Each segment has a ``.log``, its indexes, a snapshot of producers, and the leader epochs up to there. Their names begin
-        with the segment's base offset.
+        Each segment has a ``.log`` file, its indexes, a producer snapshot and the leader epochs so far. Their names
+        begin with the segment's base offset.
         """
         folder = tier_folder(self._backend.tier_data(self._backend.run.directory / "tier-files"), topic, partition)
         return sorted(folder.iterdir()) if folder is not None else []
@@ -43,7 +43,7 @@ class RemoteTier:
         return self._backend.tier_cut_off
 
     def cut_off(self) -> None:
-        """Let every attempt of a broker to write to the tier, or to read from it, fail. What it holds stays there."""
+        """Make every read and write of the brokers to the tier fail. Its content stays there."""
         self._backend.point_tier_at(TIER_NOWHERE)
         self._backend.tier_cut_off = True
 

@@ -1,4 +1,4 @@
-"""Is there enough memory and disk? Asked before brokers start, so that the answer is a sentence and not a crash."""
+"""Check memory and disk before brokers start, so that you get a clear error instead of a crash."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kafkalab.errors import NotEnoughResources
 
 __all__ = ["available_memory", "require_disk", "require_memory", "shortage"]
 
-# Version 2 and version 1 of control groups: the limit and what is used of it.
+# Version 2 and version 1 of control groups: the limit and the memory in use.
 _CGROUPS = (
     (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current"), Path("/sys/fs/cgroup/memory.stat")),
     (
@@ -24,7 +24,7 @@ _CGROUPS = (
 
 
 def available_memory() -> int:
-    """Bytes of memory that can still be had: the machine's, or less where a container's limit is nearer."""
+    """Return the available memory in bytes: the machine's, or less if a container's limit is lower."""
     available: int = psutil.virtual_memory().available
     for limit_file, used_file, stat_file in _CGROUPS:
         try:
@@ -33,7 +33,7 @@ def available_memory() -> int:
         except (OSError, ValueError):
             continue
         if limit != "max":
-            cache = int(stat.get("inactive_file", stat.get("total_inactive_file", 0)))  # given back when needed
+            cache = int(stat.get("inactive_file", stat.get("total_inactive_file", 0)))  # freed when needed
             available = min(available, int(limit) - used + cache)
     return available
 
@@ -53,7 +53,7 @@ def shortage(notebook: Mapping[str, Any]) -> str:
 
 
 def require_memory(needed: int, what: str) -> None:
-    """Raise `NotEnoughResources` unless so many bytes of memory are free."""
+    """Raise `NotEnoughResources` unless this many bytes of memory are free."""
     available = available_memory()
     if available < needed:
         raise NotEnoughResources(
@@ -63,7 +63,7 @@ def require_memory(needed: int, what: str) -> None:
 
 
 def require_disk(folder: Path, needed: int) -> None:
-    """Raise `NotEnoughResources` unless so many bytes are free on the file system of a folder."""
+    """Raise `NotEnoughResources` unless this many bytes are free on a folder's file system."""
     free = psutil.disk_usage(str(folder)).free
     if free < needed:
         raise NotEnoughResources(

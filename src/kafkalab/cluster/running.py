@@ -1,4 +1,4 @@
-"""The clusters that run in this process, for whoever wants to show them."""
+"""The clusters that run in this process, for displays that show them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def announce(cluster: Cluster) -> None:
 
 
 def for_each(callback: Callable[[Cluster], object]) -> None:
-    """Have something called for each cluster that runs, and for each that starts from now on."""
+    """Call a function for each running cluster, and for each one that starts from now on."""
     with _lock:
         _callbacks.append(callback)
         for cluster in _running:

@@ -1,4 +1,4 @@
-"""What a cluster offers besides if it is secured."""
+"""What a secured cluster offers in addition."""
 
 from __future__ import annotations
 
@@ -31,32 +31,32 @@ class ClusterSecurity:
 
     @property
     def authority(self) -> CertificateAuthority:
-        """Who signs the certificates of the brokers and their clients."""
+        """The authority that signs the certificates of the brokers and their clients."""
         return self.keyring.authority
 
     @property
     def broker_password(self) -> str:
-        """The password of the user that the brokers are to each other."""
+        """The password of the user with which brokers log in to each other."""
         return self.keyring.node_password
 
     def broker_login(self, mechanism: str) -> str:
-        """The JAAS line with which the brokers log in to each other by a mechanism.
+        """Return the JAAS line with which the brokers log in to each other by a mechanism.
 
-        With ``PLAIN`` the line also holds the users that they accept. The SCRAM user has to be made on the running cluster
-        before brokers use it: ``Security.between_brokers`` only makes it for the mechanism that they begin with.
+        With ``PLAIN`` the line also holds the users they accept. Create a SCRAM user on the running cluster before
+        brokers use it: ``Security.between_brokers`` only creates it for the mechanism they start with.
 
         Raises
         ------
         ValueError
-            When there is no login module for the mechanism.
+            If the mechanism has no login module.
         """
         return self.keyring.node_login(mechanism)
 
     def renew_certificate(self, broker: int) -> Path:
-        """Make a new key and certificate for a node, and put them where it has its key store.
+        """Create a new key and certificate for a node, and put them in place of its key store.
 
-        On return the files are there. The node uses the old ones until it is told to look again (by an alteration of
-        ``listener.name.<listener>.ssl.keystore.location``), or is restarted.
+        When it returns, the files are there. The node uses the old ones until it restarts, or until you alter
+        ``listener.name.<listener>.ssl.keystore.location``.
 
         Returns
         -------
@@ -70,14 +70,14 @@ class ClusterSecurity:
         return self._known(broker).renew_certificate(broker)
 
     def wait_for_acls(self, number: int, timeout: float = 15.0) -> None:
-        """Wait until every broker that runs knows so many ACL rules.
+        """Wait until every running broker knows this many ACL rules.
 
-        An administrator is answered when the controller has a rule; brokers have it milliseconds later, each by itself.
+        The controller answers an administrator once it has a rule. Each broker learns it milliseconds later.
 
         Raises
         ------
         WaitTimeout
-            The message says how many rules each broker knows.
+            The message shows how many rules each broker knows.
         """
         seen: dict[int, int] = {}
 

@@ -1,4 +1,4 @@
-"""A share group (KIP-932) as its coordinator sees it. Neither librdkafka nor kafka-python can ask for one yet."""
+"""Read a share group (KIP-932) from its coordinator. Neither librdkafka nor kafka-python can do that yet."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ class ShareGroupDescribeRequest(ApiMessage, load_json=messages):  # type: ignore
 
 
 class ShareGroupDescribeResponse(ApiMessage, load_json=messages):  # type: ignore[call-arg,misc]
-    """The answer to it."""
+    """The response to `ShareGroupDescribeRequest`."""
 
 
 class DescribeShareGroupOffsetsRequest(ApiMessage, load_json=messages):  # type: ignore[call-arg,misc]
-    """Asks how far a share group has come."""
+    """Asks for a share group's progress."""
 
 
 class DescribeShareGroupOffsetsResponse(ApiMessage, load_json=messages):  # type: ignore[call-arg,misc]
-    """The answer to it."""
+    """The response to `DescribeShareGroupOffsetsRequest`."""
 
 
 def read_share_group(id: str, addresses: Iterable[str], connect: Callable[[str], BrokerConnection]) -> ShareGroupView | None:
-    """The share group of that id, or None if none of the brokers at these addresses coordinates one.
+    """Return the share group with that id, or None if none of the brokers at these addresses coordinates it.
 
     Raises
     ------
     OSError
-        When a broker that was asked doesn't answer in time.
+        If a broker doesn't answer in time.
     """
     for address in addresses:
         connection = connect(address)
@@ -53,7 +53,7 @@ def read_share_group(id: str, addresses: Iterable[str], connect: Callable[[str],
 def _ask(id: str, connection: BrokerConnection) -> ShareGroupView | None:
     describe = ShareGroupDescribeRequest(group_ids=[id], include_authorized_operations=False, version=_DESCRIBE_VERSION)
     [group] = connection.ask(describe, ShareGroupDescribeResponse, _DESCRIBE_VERSION).groups
-    if group.error_code:  # another broker coordinates it, or there is none
+    if group.error_code:  # another broker coordinates it, or it doesn't exist
         return None
     wanted = DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup(group_id=id, topics=None)
     request = DescribeShareGroupOffsetsRequest(groups=[wanted], version=_OFFSETS_VERSION)

@@ -1,4 +1,4 @@
-"""What a cluster is meant to be, before anything runs. Immutable, and the same for every back end."""
+"""The description of a cluster before anything runs. Immutable, and the same for every back end."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = [
 Protocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
 
 FIRST_CONTROLLER_ID = 100
-"""Id of the first dedicated controller; the next ones count on from it."""
+"""Id of the first dedicated controller. Further ones count up from it."""
 
 INTERNAL = "INTERNAL"
 """Listener that brokers use among themselves."""
@@ -37,7 +37,7 @@ CONTROLLER = "CONTROLLER"
 """Listener of the metadata quorum."""
 
 OBSERVER_LISTENER = OBSERVER.upper()
-"""Listener of a secured cluster that is there for kafkalab itself alone."""
+"""Listener of a secured cluster that only kafkalab uses."""
 
 _HIGHEST_PORT = 65_535
 _LISTENER_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
@@ -46,7 +46,7 @@ _VERSION = re.compile(r"[1-9][0-9]*\.[0-9]+\.[0-9]+")
 
 
 def require_version(version: object) -> None:
-    """Raise `ValueError` unless this can be a version of Kafka. Whether that version can be had is seen when it is fetched."""
+    """Raise `ValueError` unless this looks like a Kafka version. Whether it exists shows when it's downloaded."""
     if not isinstance(version, str) or not _VERSION.fullmatch(version):
         raise ValueError(f"a version of Kafka is text like {KAFKA_VERSION!r}, not {version!r}")
 
@@ -57,13 +57,13 @@ def _require_number(value: object, least: int, what: str) -> None:
 
 
 def require_port(port: object, least: int, what: str) -> None:
-    """Raise `ValueError` unless this can be a port."""
+    """Raise `ValueError` unless this is a valid port."""
     if not isinstance(port, int) or isinstance(port, bool) or not least <= port <= _HIGHEST_PORT:
         raise ValueError(f"{what} is a number from {least} to {_HIGHEST_PORT}, not {port!r}")
 
 
 def _items(values: object, what: str) -> tuple[object, ...]:
-    """What a sequence holds. Text is one, too, but nobody means its letters."""
+    """Return the items of a sequence. Reject text, which is a sequence of letters."""
     if isinstance(values, str) or not isinstance(values, Sequence | set | frozenset):
         raise ValueError(f"{what} is a list, not {values!r}")
     return tuple(values)
@@ -78,14 +78,14 @@ class Listener:
     name
         Its name in ``listeners``, for example ``PLAINTEXT`` or ``SECURE``.
     protocol
-        What it speaks.
+        Its security protocol.
     settings
-        Broker settings of this listener, without their ``listener.name.<name>.`` prefix.
+        Broker settings for this listener, without their ``listener.name.<name>.`` prefix.
     client
-        librdkafka settings with which a client connects to it.
+        librdkafka settings for clients that connect to it.
     port
-        Its port at broker 0; broker 1 has the next one, and so on. With 0, and where that port is taken, it is any free one:
-        the ``repr`` of the cluster says which. ``Cluster(ports=…)`` is for ports of which no others will do.
+        Its port at broker 0. Broker 1 has the next one, and so on. With 0, or if that port is taken, it gets any free
+        port, which the cluster's ``repr`` shows. Use ``Cluster(ports=…)`` for fixed ports.
     """
 
     name: str = "PLAINTEXT"
@@ -118,33 +118,33 @@ class Node:
 
 @dataclass(frozen=True)
 class ClusterSpec:
-    """A cluster in words.
+    """The description of a cluster.
 
     Attributes
     ----------
     brokers
-        How many brokers; their ids are 0, 1, 2 …
+        The number of brokers. Their ids are 0, 1, 2 …
     controllers
-        How many dedicated controllers, with ids 100, 101 … With 0, the first three brokers (the first one
-        of fewer than three) are controllers as well.
+        The number of dedicated controllers, with ids 100, 101 … With 0, the first three brokers also act as
+        controllers, or only the first of fewer than three.
     racks
-        Rack of each broker, in order of id; repeated when there are fewer racks than brokers.
+        Rack of each broker, in order of id. The list repeats if it's shorter than the number of brokers.
     ports
-        Ports of the first listener in order of broker id; no others will do. Without them each `Listener` says what it wants.
+        Fixed ports of the first listener in order of broker id. Without them, each `Listener` decides.
     listeners
-        Listeners for clients; `Cluster.bootstrap_servers` names the first one's addresses.
+        Listeners for clients. `Cluster.bootstrap_servers` lists the addresses of the first one.
     settings
-        Settings for every node. They win over all that kafkalab sets itself.
+        Settings for every node. They override everything that kafkalab sets.
     heap
         Java heap of each node, as in ``-Xmx``.
     security
-        How it is secured; None for a cluster that lets everybody do everything.
+        The cluster's security, or None for a cluster where everybody may do everything.
     java_options
-        More options for each node's JVM: ``-Djava.security.krb5.conf=…``, say.
+        More options for each node's JVM, such as ``-Djava.security.krb5.conf=…``.
     version
-        The version of Kafka that the nodes run.
+        The Kafka version that the nodes run.
     tiered_storage
-        Whether topics may have a remote tier.
+        Whether topics may use a remote tier.
     """
 
     brokers: int = 3
@@ -199,7 +199,7 @@ class ClusterSpec:
                 )
 
     def _require_super_users(self) -> None:
-        """Without `security`, brokers are nobody to each other (``User:ANONYMOUS``), and that user must be let through."""
+        """Without `security`, brokers are ``User:ANONYMOUS`` to each other, so that user must be a super user."""
         named = str(self.settings.get("super.users", ""))
         let_through = "User:ANONYMOUS" in named.replace(" ", "").split(";")
         everybody = self.settings.get("allow.everyone.if.no.acl.found") == "true"
@@ -211,7 +211,7 @@ class ClusterSpec:
             )
 
     def _require_tier(self) -> None:
-        """What looks after the remote tier comes with one version of Kafka, and talks to brokers as anybody may."""
+        """Reject other versions and security: the tier's storage manager fits one Kafka version and talks to brokers openly."""
         if not isinstance(self.tiered_storage, bool):
             raise ValueError(f"tiered_storage= is True or False, not {self.tiered_storage!r}")
         if self.tiered_storage and self.version != KAFKA_VERSION:
@@ -226,7 +226,7 @@ class ClusterSpec:
         return brokers + tuple(self.controller(FIRST_CONTROLLER_ID + i) for i in range(self.controllers))
 
     def listener(self, name: str) -> Listener:
-        """The listener for clients of that name.
+        """Return the client listener with that name.
 
         Raises
         ------
@@ -238,11 +238,11 @@ class ClusterSpec:
         raise UnknownListener(f"there is no listener {name!r}; there are {', '.join(x.name for x in self.listeners)}")
 
     def opened(self) -> tuple[str, ...]:
-        """Names of the listeners that a broker opens to this machine, those for clients first."""
+        """Names of the listeners that a broker opens to this machine, client listeners first."""
         return (*[x.name for x in self.listeners], *([OBSERVER_LISTENER] if self.security else []))
 
     def wanted_ports(self, node_id: int) -> dict[str, tuple[int, bool]]:
-        """The port, or 0, that each opened listener of a broker is to have, and whether no other will do."""
+        """Return the port (or 0) that each opened listener of a broker wants, and whether it must be that port."""
         wanted = dict.fromkeys(self.opened(), (0, False))
         wanted |= {x.name: (x.port + node_id, False) for x in self.listeners if x.port}
         if node_id < len(self.ports):
@@ -250,10 +250,10 @@ class ClusterSpec:
         return wanted
 
     def broker(self, node_id: int, *, controller: bool = False) -> Node:
-        """The broker with that id, which may be one that is added later."""
+        """Return the broker with that id. It may be one that is added later."""
         rack = self.racks[node_id % len(self.racks)] if self.racks else None
         return Node(node_id, broker=True, controller=controller, rack=rack)
 
     def controller(self, node_id: int) -> Node:
-        """The dedicated controller with that id, which may be one that is added later."""
+        """Return the dedicated controller with that id. It may be one that is added later."""
         return Node(node_id, broker=False, controller=True)

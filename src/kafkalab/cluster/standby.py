@@ -1,8 +1,8 @@
-"""A cluster that is started before anyone asks for it, so that the first ``Cluster().start()`` is there at once.
+"""Start a cluster ahead of time, so that the first ``Cluster().start()`` returns at once.
 
-``python -m kafkalab.cluster.standby`` (started by ``kafkalab lab``) starts one of the default spec, writes down its
-state, and waits. Whoever starts a cluster of that spec first takes it over by one atomic rename of its claim. If nobody
-does, it is given back: when the process ends, when its standard input closes, or after a quarter of an hour.
+``python -m kafkalab.cluster.standby`` (``kafkalab lab`` runs it) starts a cluster of the default spec, saves its state,
+and waits. The first process that starts a cluster of that spec takes it over by an atomic rename of its claim. If no
+process does, the cluster ends with this process, when its standard input closes, or after a quarter of an hour.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _KEEP_SECONDS = 15 * 60
 
 
 def take(spec: ClusterSpec, backend_name: str) -> Backend | None:
-    """Take over a standby cluster of this very spec, if there is one; it then belongs to this process."""
+    """Take over a standby cluster of exactly this spec, if there is one. It then belongs to this process."""
     if backend_name != LocalBackend.name or spec != ClusterSpec():
         return None
     for offer in runs_dir().glob(f"{_KIND}-*/offered-by-*"):
@@ -40,7 +40,7 @@ def take(spec: ClusterSpec, backend_name: str) -> Backend | None:
 
 
 def main() -> None:
-    """Offer one cluster of the default spec until it is taken or no longer wanted."""
+    """Offer one cluster of the default spec until a process takes it, or it's no longer wanted."""
     run = Run.create(_KIND)
     backend = LocalBackend(ClusterSpec(), run)
     try:
@@ -54,7 +54,7 @@ def main() -> None:
             selector.register(sys.stdin, selectors.EVENT_READ)
             selector.select(_KEEP_SECONDS)
     finally:
-        # Taken or not is decided by the same rename that a taker does: only what is still ours is ended.
+        # The same rename that a taker uses decides whether the cluster was taken. End it only if it's still ours.
         if run.is_mine():
             reap(run)
 

@@ -1,4 +1,4 @@
-"""What can be seen of a cluster at one moment."""
+"""What a cluster shows at one moment."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal
 __all__ = ["BrokerState", "BrokerView", "ClusterView", "Fault", "GroupView", "MemberView", "PartitionView", "ShareGroupView"]
 
 BrokerState = Literal["up", "starting", "paused", "isolated", "stopped", "dead"]
-"""``starting`` runs but is not (yet) registered and unfenced; ``stopped`` ended cleanly, ``dead`` was killed or crashed."""
+"""``starting`` runs but isn't registered and unfenced yet; ``stopped`` ended cleanly; ``dead`` was killed or crashed."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class BrokerView:
     id
         ``node.id``.
     address
-        ``host:port`` at which clients reach it; empty for a dedicated controller.
+        ``host:port`` where clients reach it; empty for a dedicated controller.
     rack
         ``broker.rack``, or None.
     state
@@ -42,7 +42,7 @@ class BrokerView:
 
 @dataclass(frozen=True)
 class PartitionView:
-    """One partition: `leader` is None while it has none; `replicas` begins with the preferred leader."""
+    """One partition. `leader` is None while it has none; `replicas` begins with the preferred leader."""
 
     topic: str
     partition: int
@@ -54,7 +54,7 @@ class PartitionView:
 
 @dataclass(frozen=True)
 class MemberView:
-    """One member of a consumer group and the partitions that it owns."""
+    """One member of a consumer group and its assigned partitions."""
 
     id: str
     client_id: str
@@ -70,11 +70,11 @@ class GroupView:
     id, state, members
         As Kafka reports them: ``Stable``, ``Empty``, ``PreparingRebalance`` …
     lag
-        Per (topic, partition) with a committed offset: records between it and the end of the log.
+        For each (topic, partition) with a committed offset: records between it and the end of the log.
     protocol
-        How its members agree: ``classic``, or ``consumer`` (KIP-848).
+        The group protocol: ``classic``, or ``consumer`` (KIP-848).
     assignor
-        Who shares the partitions out: ``range``, ``cooperative-sticky``, ``uniform`` … Empty while nobody does.
+        The assignor: ``range``, ``cooperative-sticky``, ``uniform`` … Empty while there is none.
     """
 
     id: str
@@ -94,9 +94,9 @@ class ShareGroupView:
     id, state, members
         As Kafka reports them: ``Stable``, ``Empty``. Several members may have the same partition.
     starts
-        Per (topic, partition): the offset before which every record is settled, accepted or set aside.
+        For each (topic, partition): the offset before which every record is settled: accepted or set aside.
     lag
-        Per (topic, partition): records that are not settled.
+        For each (topic, partition): records that aren't settled yet.
     """
 
     id: str
@@ -113,19 +113,19 @@ class ClusterView:
     Attributes
     ----------
     cluster_id
-        As formatted.
+        As Kafka formatted it.
     controller
-        Id of the active controller, or None while there is none (or where it cannot be seen).
+        Id of the active controller, or None while there is none, or if it can't be seen.
     controller_epoch
-        Raft epoch of that leadership; grows with every election.
+        Raft epoch of that leadership. It grows with every election.
     brokers
         All nodes of the spec by id, dedicated controllers included.
     topics
-        Partitions by topic name, in order. Internal topics only if they were asked for.
+        Partitions by topic name, in order. Internal topics only on request.
     groups
-        Consumer groups by id; empty if they were not asked for.
+        Consumer groups by id; empty unless requested.
     silent
-        Live brokers that were asked for their groups and did not tell: what these coordinate is missing in `groups`.
+        Live brokers that didn't report their groups. The groups they coordinate are missing in `groups`.
     """
 
     cluster_id: str
@@ -136,51 +136,52 @@ class ClusterView:
     groups: Mapping[str, GroupView] = field(default_factory=dict)
     silent: frozenset[int] = frozenset()
 
-    # Each predicate raises KeyError while a topic is not there, which `Cluster.wait_for` takes for "not yet".
+    # Each predicate raises KeyError while a topic doesn't exist. `Cluster.wait_for` takes that as "not yet".
 
     @property
     def brokers_up(self) -> list[int]:
-        """Ids of the brokers that run and take requests, in order; dedicated controllers aren't among them."""
+        """Ids of the brokers that run and accept requests, in order, without dedicated controllers."""
         return sorted(broker.id for broker in self.brokers.values() if broker.state == "up" and broker.address)
 
     def led(self, topics: str | Iterable[str]) -> bool:
-        """Whether every partition of a topic, or of several, has a leader."""
+        """Return whether every partition of a topic, or of several, has a leader."""
         return all(p.leader is not None for p in self._partitions(topics))
 
     def led_by(self, topics: str | Iterable[str], broker: int) -> bool:
-        """Whether a broker leads every partition of a topic, or of several."""
+        """Return whether a broker leads every partition of a topic, or of several."""
         return all(p.leader == broker for p in self._partitions(topics))
 
     def moved_from(self, topics: str | Iterable[str], broker: int) -> bool:
-        """Whether every partition of a topic, or of several, has a leader, and it is not this broker."""
+        """Return whether every partition of a topic, or of several, has a leader other than this broker."""
         return all(p.leader not in (broker, None) for p in self._partitions(topics))
 
     def in_sync(self, topics: str | Iterable[str]) -> bool:
-        """Whether all replicas of every partition of a topic, or of several, are in sync."""
+        """Return whether all replicas of every partition of a topic, or of several, are in sync."""
         return all(set(p.isr) == set(p.replicas) for p in self._partitions(topics))
 
     def out_of_sync(self, topics: str | Iterable[str], broker: int) -> bool:
-        """Whether a broker is in the ISR of no partition of a topic, or of several, and each of them still has an ISR."""
+        """Return whether no ISR of a topic's partitions, or several topics', contains a broker, and each has members."""
         return all(p.isr and broker not in p.isr for p in self._partitions(topics))
 
     def _partitions(self, topics: str | Iterable[str]) -> list[PartitionView]:
         return [p for topic in ([topics] if isinstance(topics, str) else topics) for p in self.topics[topic]]
 
     def leaders(self, topic: str) -> dict[int, int | None]:
-        """Leader of each partition of a topic."""
+        """Return the leader of each partition of a topic."""
         return {p.partition: p.leader for p in self.topics[topic]}
 
     def isr(self, topic: str) -> dict[int, tuple[int, ...]]:
-        """In-sync replicas of each partition of a topic, in ascending order of id."""
+        """Return the in-sync replicas of each partition of a topic, in ascending order of id."""
         return {p.partition: tuple(sorted(p.isr)) for p in self.topics[topic]}
 
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault verb that was carried out: `at` is in seconds since the epoch, `verb` the verb's name.
+    """A fault verb that ran: `at` is in seconds since the epoch, `verb` the verb's name.
 
-    A verb that raised is no fault, with two exceptions. One that ran out of time (`WaitTimeout`) or was interrupted has told
-    the node what to do, and the node may still follow. One that added a broker has added it, even if it isn't ready in time.
+    A verb that raised doesn't count as a fault, with two exceptions. A verb that timed out (`WaitTimeout`) or was
+    interrupted has already told the node what to do, and the node may still do it. A verb that added a broker has added
+    it, even if the broker isn't ready in time.
     """
 
     at: float

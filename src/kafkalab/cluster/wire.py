@@ -1,9 +1,8 @@
-"""Asking one particular broker, over a connection of our own.
+"""Ask one particular broker, over a connection of its own.
 
-A Kafka client asks whichever broker it likes. To see whether *every* broker knows the same, to find the active
-controller (which in KRaft no client metadata tells) and to be quick when a broker hangs, the question must go to a
-broker of our choice. Messages are encoded by kafka-python's protocol classes, which are made from Kafka's own
-message definitions.
+A Kafka client chooses a broker itself. kafkalab needs a particular one, to see whether *every* broker knows the same,
+to find the active controller (no client metadata shows it in KRaft), and to be quick when a broker hangs.
+kafka-python's protocol classes, generated from Kafka's own message definitions, encode the messages.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ _ANY = 1
 
 @dataclass(frozen=True)
 class Metadata:
-    """A broker's picture of the cluster: `brokers` maps the ids of live (registered, unfenced) brokers to ``host:port``."""
+    """A broker's metadata: `brokers` maps the ids of live (registered, unfenced) brokers to ``host:port``."""
 
     cluster_id: str
     brokers: dict[int, str]
@@ -54,13 +53,13 @@ class Quorum:
     leader
         None while there is none.
     epoch
-        Grows with every election.
+        It grows with every election.
     high_watermark
         Records of the metadata log that are committed.
     voters
         Ids of the nodes that vote.
     end_offsets
-        How far each node, voters and all others, has the metadata log.
+        How far each node, voter or not, has read the metadata log.
     """
 
     leader: int | None
@@ -72,27 +71,27 @@ class Quorum:
 
 @dataclass(frozen=True)
 class Features:
-    """Feature levels by name: the highest that a node's software supports, and those that the cluster uses."""
+    """Feature levels by name: the highest that a node's software supports, and the ones the cluster uses."""
 
     supported: dict[str, int]
     finalized: dict[str, int]
 
 
 NO_QUORUM = Quorum(None, -1, -1, (), {})
-"""What is known while no controller is active, or none can be reached."""
+"""The state while no controller is active, or none can be reached."""
 
 
 class BrokerConnection:
-    """A connection to one broker; opened on first use, and anew after an error.
+    """A connection to one broker. It opens on first use, and again after an error.
 
     Parameters
     ----------
     address
         ``host:port``.
     timeout
-        Seconds to wait for a connection and for each answer.
+        Seconds to wait for a connection and for each response.
     context
-        With what the connection is encrypted, and kafkalab proves who it is; None for a listener that speaks plain text.
+        Encrypts the connection and authenticates kafkalab. None for a plain-text listener.
     """
 
     def __init__(self, address: str, timeout: float = 1.0, context: ssl.SSLContext | None = None) -> None:
@@ -105,12 +104,12 @@ class BrokerConnection:
         self._correlation = 0
 
     def metadata(self) -> Metadata:
-        """The broker's metadata of all topics.
+        """Return the broker's metadata of all topics.
 
         Raises
         ------
         OSError
-            When the broker cannot be reached or does not answer in time.
+            If the broker can't be reached or doesn't answer in time.
         """
         request = MetadataRequest(topics=None, allow_auto_topic_creation=False, version=_METADATA_VERSION)
         answer = self.ask(request, MetadataResponse, _METADATA_VERSION)
@@ -136,12 +135,12 @@ class BrokerConnection:
         )
 
     def quorum(self) -> Quorum:
-        """The metadata quorum (the broker passes the question on to the active controller).
+        """Return the metadata quorum. The broker forwards the request to the active controller.
 
         Raises
         ------
         OSError
-            When the broker cannot be reached or does not answer in time.
+            If the broker can't be reached or doesn't answer in time.
         """
         topic = DescribeQuorumRequest.TopicData(
             topic_name="__cluster_metadata", partitions=[DescribeQuorumRequest.TopicData.PartitionData(partition_index=0)]
@@ -160,12 +159,12 @@ class BrokerConnection:
         )
 
     def eligible_leaders(self, topic: str) -> dict[int, tuple[int, ...]]:
-        """The eligible leader replicas of each partition of a topic: of one answer's length, 2,000 partitions at most.
+        """Return each partition's eligible leader replicas, at most 2,000 partitions (one response's limit).
 
         Raises
         ------
         OSError
-            When the broker cannot be reached or does not answer in time.
+            If the broker can't be reached or doesn't answer in time.
         """
         wanted = DescribeTopicPartitionsRequest.TopicRequest(name=topic)
         request = DescribeTopicPartitionsRequest(
@@ -176,12 +175,12 @@ class BrokerConnection:
         return {p.partition_index: tuple(sorted(p.eligible_leader_replicas or ())) for p in partitions}
 
     def features(self) -> Features:
-        """Which feature levels the broker supports, and which it knows to be finalized.
+        """Return the feature levels that the broker supports, and those it knows as finalized.
 
         Raises
         ------
         OSError
-            When the broker cannot be reached or does not answer in time.
+            If the broker can't be reached or doesn't answer in time.
         """
         request = ApiVersionsRequest(
             client_software_name="kafkalab", client_software_version="1", version=_API_VERSIONS_VERSION
@@ -193,12 +192,12 @@ class BrokerConnection:
         )
 
     def acl_rules(self) -> int:
-        """How many ACL rules the broker knows.
+        """Return how many ACL rules the broker knows.
 
         Raises
         ------
         OSError
-            When the broker cannot be reached or does not answer in time.
+            If the broker can't be reached or doesn't answer in time.
         """
         request = DescribeAclsRequest(
             resource_type_filter=_ANY, resource_name_filter=None, pattern_type_filter=_ANY, principal_filter=None,
@@ -214,12 +213,12 @@ class BrokerConnection:
             self._socket = None
 
     def ask(self, request: Any, response_class: Any, version: int) -> Any:
-        """Send a request of kafka-python's, whose classes are generated, and return the answer.
+        """Send one of kafka-python's generated requests, and return the response.
 
         Raises
         ------
         OSError
-            When the broker cannot be reached or does not answer in time.
+            If the broker can't be reached or doesn't answer in time.
         """
         self._correlation += 1
         request.with_header(correlation_id=self._correlation, client_id="kafkalab")
@@ -233,7 +232,7 @@ class BrokerConnection:
             size = int.from_bytes(self._read(4), "big")
             return response_class.decode(self._read(size), version=version, header=True)
         except BaseException:
-            self.close()  # also on a cell's interrupt: a half-read answer must not be taken for the next one's
+            self.close()  # also when a cell is interrupted, so that the next request doesn't read the rest of this response
             raise
 
     def _read(self, size: int) -> bytes:

@@ -1,6 +1,6 @@
-"""What the course consists of, and where it is: in a clone of the repository, or in the installed package.
+"""Find the course's files, in a clone of the repository or in the installed package.
 
-The build of a wheel imports this module before anything is installed, so it needs the standard library only.
+The build of a wheel imports this module before anything is installed, so it may only use the standard library.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from kafkalab.errors import KafkaLabError
 __all__ = ["FIRST", "SOLUTIONS", "Content", "clone_dir", "find_content"]
 
 FIRST = "notebooks/00_start_here.ipynb"
-"""The chapter that opens when nobody asks for another one."""
+"""The chapter that opens by default."""
 
 FOLDERS = ("notebooks", "labs")
 SOLUTIONS = "solutions"
@@ -22,7 +22,7 @@ SOLUTIONS = "solutions"
 PACKAGED = Path(__file__).with_name("content")
 """Where a wheel holds the course."""
 
-# What running notebooks leaves in a clone; hidden files and folders are left out as well.
+# What running notebooks leaves in a clone. Hidden files and folders are left out, too.
 LEFTOVERS = {"__pycache__", "spark-warehouse"}
 
 
@@ -33,17 +33,17 @@ class Content:
     Attributes
     ----------
     root
-        The folder that holds ``notebooks``, ``labs`` and, unless somebody took them out, ``solutions``.
+        The folder with ``notebooks``, ``labs`` and, unless they were removed, ``solutions``.
     """
 
     root: Path
 
     def files(self) -> dict[str, Path]:
-        """Chapters, labs, and everything beside them: name (``labs/NN_chapter/NN_lab.ipynb``) → file, in order."""
+        """Return chapters, labs, and everything beside them: name (``labs/NN_chapter/NN_lab.ipynb``) → file, in order."""
         return {name: path for folder in FOLDERS for name, path in self._below(folder)}
 
     def solutions(self) -> dict[str, Path]:
-        """Solutions and the modules beside them, by name; empty in a course without solutions."""
+        """Return solutions and the modules beside them, by name. Empty in a course without solutions."""
         return dict(self._below(SOLUTIONS))
 
     def _below(self, folder: str) -> list[tuple[str, Path]]:
@@ -52,7 +52,7 @@ class Content:
             folders[:] = sorted(name for name in folders if name not in LEFTOVERS and not name.startswith("."))
             for name in sorted(names):
                 path = Path(parent, name)
-                # A README at the top tells authors where the files come from.
+                # A README at the top is for authors: it explains where the files come from.
                 is_for_authors = name == "README.md" and path.parent == self.root / folder
                 if not name.startswith(".") and not is_for_authors:
                     found.append((path.relative_to(self.root).as_posix(), path))
@@ -60,18 +60,18 @@ class Content:
 
 
 def clone_dir() -> Path | None:
-    """The clone that this package runs from, or None for an installed package."""
+    """Return the clone that this package runs from, or None for an installed package."""
     folder = Path(__file__).parents[3]  # src/kafkalab/course
     return folder if (folder / FIRST).exists() else None
 
 
 def find_content() -> Content:
-    """The course that belongs to this package: that of its clone, else the one in the package itself.
+    """Find the course that belongs to this package: the one in its clone, else the one in the package itself.
 
     Raises
     ------
     KafkaLabError
-        When neither has notebooks.
+        If neither has notebooks.
     """
     for root in (clone_dir(), PACKAGED):
         if root and (root / FIRST).exists():

@@ -1,4 +1,4 @@
-"""What a workspace remembers about the files that were copied into it."""
+"""The workspace's records about the files copied into it."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _FORMAT = 1
 
 @dataclass(frozen=True)
 class Entry:
-    """What is known about one file.
+    """The record about one file.
 
     Attributes
     ----------
     copied, sources
-        `Version.digest` and `Version.sources` of what was copied; None for a file that was there before and is the
-        learner's own.
+        `Version.digest` and `Version.sources` of the copied version. None for a file that was there before and belongs
+        to the learner.
     seen
-        `Version.digest` of the newest version in the course that the learner has been told about.
+        `Version.digest` of the newest course version that the learner was told about.
     """
 
     copied: str | None
@@ -32,12 +32,12 @@ class Entry:
 
     @classmethod
     def of(cls, version: Version) -> Entry:
-        """The entry of a file that was copied just now."""
+        """Return the entry of a file that was just copied."""
         return cls(version.digest, version.sources, version.digest)
 
 
 def load(path: Path) -> dict[str, Entry]:
-    """The entries by the files' names. Whoever loses them, or finds them damaged, starts with none."""
+    """Read the entries by file name. If the file is missing or damaged, there are none."""
     try:
         stored = json.loads(path.read_text(encoding="utf-8"))
         if stored["format"] != _FORMAT:

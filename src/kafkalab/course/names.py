@@ -1,4 +1,4 @@
-"""Which notebook is meant by a name that somebody typed."""
+"""Find the notebook that a typed name means."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from kafkalab.errors import KafkaLabError
 
 __all__ = ["find_notebook", "labs_of"]
 
-# How a lab's cell asks for its check.
+# How a lab's cell calls its check.
 CHECK = re.compile(r"""\bcheck\(\s*["'](\w+)["']""")
 
 
 def find_notebook(name: str, content: Content) -> str:
-    """The chapter or lab that somebody means.
+    """Find the chapter or lab that a name means.
 
     Parameters
     ----------
     name
-        A notebook's name or path (``02_failsafe``, ``labs/02_cluster_failover/02_failsafe.ipynb``), the name of a
-        check in it (``02_atu_ids``), a chapter's number (``2``, ``02``), or the beginning of a name with or without
-        its number (``02_cl``, ``cluster``). Where both fit, a chapter is meant rather than a lab.
+        A notebook's name or path (``02_failsafe``, ``labs/02_cluster_failover/02_failsafe.ipynb``), the name of a check
+        in it (``02_atu_ids``), a chapter's number (``2``, ``02``), or the beginning of a name with or without its
+        number (``02_cl``, ``cluster``). If a name fits a chapter and a lab, it means the chapter.
     content
         The course.
 
@@ -37,7 +37,7 @@ def find_notebook(name: str, content: Content) -> str:
     Raises
     ------
     KafkaLabError
-        When no notebook, or more than one, is meant; the message names near ones.
+        If the name fits no notebook, or more than one. The message lists similar names.
     """
     notebooks = [path for path in content.files() if path.endswith(".ipynb")]
     chapters = [path for path in notebooks if path.startswith("notebooks/")]
@@ -71,7 +71,7 @@ def find_notebook(name: str, content: Content) -> str:
 
 
 def labs_of(chapter: str, content: Content) -> list[str]:
-    """The labs of a chapter, by the chapter's name in the course."""
+    """Return the labs of a chapter, by the chapter's name in the course."""
     return [path for path in content.files() if path.startswith(f"labs/{_stem(chapter)}/") and path.endswith(".ipynb")]
 
 

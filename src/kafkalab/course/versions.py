@@ -1,4 +1,4 @@
-"""One version of a file, and how it compares with another: by its bytes, and by what a person wrote in it."""
+"""One version of a file, and how to compare it with another: by its bytes, and by what a person wrote in it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Version", "sources", "without_outputs"]
 
 @dataclass(frozen=True)
 class Version:
-    """What a file holds.
+    """The content of a file.
 
     Attributes
     ----------
@@ -24,8 +24,8 @@ class Version:
     digest
         Their hash.
     sources
-        A hash of what a person wrote: of a notebook the cells, without outputs and metadata, which JupyterLab
-        rewrites when it saves; of any other file the same as `digest`.
+        A hash of what a person wrote. For a notebook that's the cells, without outputs and metadata, which JupyterLab
+        rewrites when it saves. For any other file it's the same as `digest`.
     """
 
     data: bytes
@@ -34,19 +34,19 @@ class Version:
 
     @classmethod
     def of(cls, data: bytes, name: str) -> Version:
-        """The version with these bytes, of a file with that name."""
+        """Return the version of a file with these bytes and that name."""
         digest = _hash(data)
         cells = sources(data) if name.endswith(".ipynb") else None
         return cls(data, digest, digest if cells is None else _hash(json.dumps(cells).encode()))
 
     @classmethod
     def for_learners(cls, path: Path) -> Version:
-        """The version that a learner gets of a file of the course: notebooks without outputs.
+        """Return the version of a course file that a learner gets: notebooks without outputs.
 
         Raises
         ------
         KafkaLabError
-            When the file cannot be read.
+            If the file can't be read.
         """
         try:
             data = path.read_bytes()
@@ -56,9 +56,10 @@ class Version:
 
 
 def sources(data: bytes) -> list[tuple[str, str]] | None:
-    """Type and text of a notebook's cells, without empty ones; None if this is no notebook.
+    """Return type and text of a notebook's cells, without empty ones, or None if the data isn't a notebook.
 
-    JupyterLab adds an empty cell when the last one is run, so an empty cell says nothing about the learner.
+    JupyterLab adds an empty cell when you run the last one, so an empty cell doesn't mean that the learner edited
+    something.
     """
     notebook = _parse(data)
     if notebook is None:
@@ -71,7 +72,7 @@ def sources(data: bytes) -> list[tuple[str, str]] | None:
 
 
 def without_outputs(data: bytes) -> bytes:
-    """The notebook without outputs and execution counts, as nbformat writes it; what is no notebook stays as it is."""
+    """Return a notebook without outputs and execution counts, as nbformat writes it. Return other data unchanged."""
     notebook = _parse(data)
     if notebook is None or sources(data) is None:
         return data

@@ -1,4 +1,4 @@
-"""The learner's own folder: copies of chapters and labs, kept up to date, and never overwritten where they changed."""
+"""The learner's own folder: copies of chapters and labs, kept up to date. An update never overwrites the learner's changes."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ from kafkalab.errors import KafkaLabError
 __all__ = ["Update", "Workspace", "open_workspace", "reset", "solution", "workspace_dir"]
 
 HIDDEN = ".kafkalab"
-"""A workspace's own folder, with what it remembers: what was copied, and which tabs JupyterLab had open."""
+"""A workspace's hidden folder: records of what was copied, and which tabs JupyterLab had open."""
 
-# The first line of a module that a learner writes.
+# The first line of a module that a learner writes in a lab.
 WRITTEN_IN = re.compile(rb"# Written in the lab (\w+)")
 
 
 @dataclass
 class Update:
-    """What an update did: names of files, as the course calls them.
+    """The changes of an update: names of files, as the course calls them.
 
     Attributes
     ----------
     created
         Whether this made a new workspace.
     added, updated, removed
-        Files that are new in the course, that changed in it, and that are no longer part of it.
+        Files that are new in the course, changed in it, or no longer part of it.
     kept
-        Notebooks that were run, but not edited, before they were updated → the file that keeps that run.
+        Notebooks that were run, but not edited, before the update → the file that keeps that run.
     left
-        Files that the course changed, but that were left alone → why.
+        Files that changed in the course, but were left alone → why.
     """
 
     created: bool = False
@@ -54,18 +54,18 @@ class Update:
 
 
 class Workspace:
-    """A folder of the learner's own.
+    """The learner's own folder.
 
     It has the course's layout (``notebooks``, ``labs``), so links between notebooks, labs and pictures work in it.
-    Notebooks come without outputs, and solutions only on request. A file counts as changed when somebody edited it;
-    running a notebook rewrites its outputs and metadata and is no edit.
+    Notebooks come without outputs, and solutions only on request. A file counts as changed if somebody edited it.
+    Running a notebook only rewrites its outputs and metadata, so that doesn't count.
 
     Parameters
     ----------
     folder
-        The folder. It need not exist.
+        The folder. It may not exist yet.
     content
-        The course that is copied.
+        The course to copy.
     """
 
     def __init__(self, folder: Path, content: Content) -> None:
@@ -73,20 +73,20 @@ class Workspace:
         self._content = content
 
     def update(self) -> Update:
-        """Copy what is new, update what is untouched, and leave alone what the learner changed or deleted.
+        """Copy new files, update untouched ones, and leave alone what the learner changed or deleted.
 
-        Two processes can update at the same time: one waits for the other.
+        Two processes may update at the same time: one waits for the other.
 
         Raises
         ------
         KafkaLabError
-            When the folder cannot be written or is part of the course itself. Nothing of the learner's is lost, and
-            the next call goes on.
+            If the folder can't be written or is part of the course itself. Nothing of the learner's is lost, and the
+            next call continues.
         """
         done = Update()
         with self._changing() as entries:
             if not any((self.folder / name).exists() for name in entries):
-                entries.clear()  # everything was deleted: that asks for a new workspace
+                entries.clear()  # everything was deleted, so create a new workspace
             solutions = self._content.solutions()
             wanted = self._content.files() | {name: path for name, path in solutions.items() if name in entries}
             for name, path in wanted.items():
@@ -98,12 +98,12 @@ class Workspace:
         return done
 
     def open(self, name: str | None = None) -> Path:
-        """The file of a chapter or lab, which is copied if it's missing; without a name, the first chapter.
+        """Return the file of a chapter or lab, by default the first chapter. Copy it if it's missing.
 
         Raises
         ------
         KafkaLabError
-            When no notebook, or more than one, is meant, or the folder cannot be written.
+            If the name fits no notebook, or more than one, or the folder can't be written.
         """
         found = FIRST if name is None else find_notebook(name, self._content)
         path = self.folder / found
@@ -113,17 +113,17 @@ class Workspace:
         return path
 
     def reset(self, name: str) -> tuple[Path, Path | None]:
-        """A fresh copy of a chapter or lab.
+        """Make a fresh copy of a chapter or lab.
 
         Returns
         -------
         tuple of Path and (Path or None)
-            The fresh notebook, and the file beside it that keeps what was there before, if that was not untouched.
+            The fresh notebook, and the file beside it that keeps the old version, if that had changed.
 
         Raises
         ------
         KafkaLabError
-            When no notebook, or more than one, is meant, or the folder cannot be written.
+            If the name fits no notebook, or more than one, or the folder can't be written.
         """
         notebook = find_notebook(name, self._content)
         with self._changing() as entries:
@@ -131,12 +131,12 @@ class Workspace:
         return self.folder / notebook, kept
 
     def find_solution(self, name: str) -> str:
-        """The solution of a lab, by its name in the course (``solutions/…/….ipynb``).
+        """Return the name of a lab's solution in the course (``solutions/…/….ipynb``).
 
         Raises
         ------
         KafkaLabError
-            When no lab, or more than one, is meant, or this course has no solution of it.
+            If the name fits no lab, or more than one, or the course has no solution for it.
         """
         found = find_notebook(name, self._content)
         stem = Path(found).stem
@@ -149,22 +149,23 @@ class Workspace:
         return notebook
 
     def solution(self, name: str) -> tuple[Path, list[Path]]:
-        """Copy a lab's solution into ``solutions``, with the modules that it needs.
+        """Copy a lab's solution into ``solutions``, with the modules it needs.
 
         Returns
         -------
         tuple of Path and list of Path
-            The solution's notebook, and the files beside it that keep what the learner changed in an earlier copy.
+            The solution's notebook, and the files beside it that keep the learner's changes to an earlier copy.
 
         Raises
         ------
         KafkaLabError
-            When no lab, or more than one, is meant, this course has no solution of it, or the folder cannot be written.
+            If the name fits no lab, or more than one, the course has no solution for it, or the folder can't be
+            written.
         """
         notebook = self.find_solution(name)
         lab = Path(notebook).stem
         files = self._content.solutions()
-        # A module that another lab asks for would spoil that one.
+        # Don't copy a module that the learner writes in another lab: it would give that away.
         beside = [path for path in files if Path(path).parent == Path(notebook).parent and not path.endswith(".ipynb")]
         modules = [path for path in beside if _written_in(files[path]) in (None, lab)]
         with self._changing() as entries:
@@ -181,7 +182,7 @@ class Workspace:
                 done.added.append(name)
                 return Entry.of(fresh)
             return self._leave(name, fresh, known, "you deleted it", done)
-        except OSError as error:  # a folder, or a file that may not be read
+        except OSError as error:  # a folder, or an unreadable file
             return self._leave(name, fresh, known, f"it can't be read: {error.strerror}", done)
 
         untouched = known is not None and mine.digest == known.copied
@@ -201,7 +202,7 @@ class Workspace:
 
     @staticmethod
     def _leave(name: str, fresh: Version, known: Entry | None, why: str, done: Update) -> Entry:
-        if known is None or known.seen != fresh.digest:  # said once for each version
+        if known is None or known.seen != fresh.digest:  # once for each version
             done.left[name] = why
         return replace(known, seen=fresh.digest) if known else Entry(None, None, fresh.digest)
 
@@ -222,7 +223,7 @@ class Workspace:
             (self.folder / folder).rmdir()
 
     def _refresh(self, name: str, source: Path, entries: dict[str, Entry]) -> Path | None:
-        """Put a fresh copy in place, and return the file that keeps the old one if that was not untouched."""
+        """Put a fresh copy in place, and return the file that keeps the old one if that had changed."""
         path = self.folder / name
         fresh = Version.for_learners(source)
         kept = None
@@ -237,7 +238,7 @@ class Workspace:
 
     @contextmanager
     def _changing(self) -> Iterator[dict[str, Entry]]:
-        """Give out the entries to change, and store them; other processes wait."""
+        """Yield the entries for changes, and store them afterwards. Other processes wait."""
         root = self._content.root.resolve()
         folder = self.folder.resolve()
         if folder == root or any(folder.is_relative_to(root / name) for name in ("notebooks", "labs", SOLUTIONS)):
@@ -276,7 +277,7 @@ def _write(path: Path, data: bytes) -> None:
 
 
 def _keep(path: Path) -> Path:
-    """Copy a file to a name beside it that nothing has yet, with today's date."""
+    """Copy a file to an unused name beside it, with today's date."""
     for number in count(1):
         mark = f"{date.today()}" if number == 1 else f"{date.today()}.{number}"
         kept = path.with_name(f"{path.stem}.{mark}{path.suffix}")
@@ -295,7 +296,7 @@ def _keep(path: Path) -> Path:
 
 
 def _written_in(path: Path) -> str | None:
-    """The lab in which a learner writes this module, or None for any other file."""
+    """Return the lab in which a learner writes this module, or None for any other file."""
     if path.suffix != ".py":
         return None
     with path.open("rb") as file:
@@ -304,13 +305,13 @@ def _written_in(path: Path) -> str | None:
 
 
 def workspace_dir(given: Path | None = None) -> Path:
-    """The folder of the learner's workspace.
+    """Return the folder of the learner's workspace.
 
     Parameters
     ----------
     given
-        A folder that was asked for. Without it, the one that ``KAFKALAB_WORKSPACE`` names; else the workspace that
-        this process works in; else ``workspace`` in the clone, or ``~/kafkalab`` for an installed package.
+        The requested folder. Without it, the folder that ``KAFKALAB_WORKSPACE`` names, else the workspace that contains
+        the current folder, else ``workspace`` in the clone, or ``~/kafkalab`` for an installed package.
     """
     if given is None and (named := os.environ.get("KAFKALAB_WORKSPACE")):
         given = Path(named)
@@ -325,7 +326,7 @@ def workspace_dir(given: Path | None = None) -> Path:
 
 
 def open_workspace(given: Path | None = None) -> Workspace:
-    """The learner's workspace with this package's course, as it is; `Workspace.update` brings it up to date.
+    """Return the learner's workspace with this package's course, unchanged. `Workspace.update` brings it up to date.
 
     Parameters
     ----------
@@ -335,13 +336,13 @@ def open_workspace(given: Path | None = None) -> Workspace:
     Raises
     ------
     KafkaLabError
-        When the course's notebooks are missing.
+        If the course's notebooks are missing.
     """
     return Workspace(workspace_dir(given), find_content())
 
 
 def reset(name: str) -> Path:
-    """A fresh copy of a chapter or lab in the learner's workspace; the old one is kept beside it, with a date.
+    """Make a fresh copy of a chapter or lab in the learner's workspace. The old one stays beside it, with a date.
 
     Parameters
     ----------
@@ -356,13 +357,13 @@ def reset(name: str) -> Path:
     Raises
     ------
     KafkaLabError
-        When no notebook, or more than one, is meant, or the workspace cannot be written.
+        If the name fits no notebook, or more than one, or the workspace can't be written.
     """
     return open_workspace().reset(name)[0]
 
 
 def solution(name: str) -> Path:
-    """Copy a lab's solution, with the modules that it needs, into the learner's workspace.
+    """Copy a lab's solution, with the modules it needs, into the learner's workspace.
 
     Parameters
     ----------
@@ -377,6 +378,6 @@ def solution(name: str) -> Path:
     Raises
     ------
     KafkaLabError
-        When no lab, or more than one, is meant, this course has no solution of it, or the workspace cannot be written.
+        If the name fits no lab, or more than one, the course has no solution for it, or the workspace can't be written.
     """
     return open_workspace().solution(name)[0]

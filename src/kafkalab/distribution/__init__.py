@@ -59,22 +59,22 @@ __all__ = [
 ]
 
 NODE_LOG_SETTINGS = Path(__file__).with_name("node-log4j2.properties")
-"""Log settings of a node; the system property ``kafkalab.log`` names the file."""
+"""Log settings of a node. The system property ``kafkalab.log`` names the file."""
 
 
 def connect_classpath(report: Report | None = None) -> str:
-    """The class path of Connect and MirrorMaker; its jars are verified, and downloaded on first use.
+    """Return the class path of Connect and MirrorMaker. Its jars are verified, and downloaded on first use.
 
-    It begins with that of brokers and tools, so that their class-data archive is valid for it.
+    It begins with the class path of brokers and tools, so that their class-data archive is valid for it.
     """
     return os.pathsep.join([classpath(), *map(str, ensure_jars("mirror", report))])
 
 
 def connect_plugins(report: Report | None = None) -> list[Path]:
-    """Jars with the connectors that workers have from the start, verified; downloaded on first use."""
+    """Return the jars of the workers' built-in connectors, verified, and downloaded on first use."""
     return ensure_jars("connect", report)
 
 
 def spark_jars() -> list[Path]:
-    """Spark's Kafka connector and what it needs, verified; downloaded on first use."""
+    """Return Spark's Kafka connector and its dependencies, verified, and downloaded on first use."""
     return ensure_jars("spark")

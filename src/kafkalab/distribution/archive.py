@@ -1,11 +1,11 @@
 """Class-data archives: classes parsed and laid out once, so that each JVM starts in a fraction of the time.
 
 See the java command's documentation, "Class Data Sharing" (``-XX:SharedClassListFile``, ``-Xshare:dump``,
-``-XX:SharedArchiveFile``). The archives are static ones, since the course's Java comes without a base archive on
-which dynamic ones could stand.
+``-XX:SharedArchiveFile``). The archives are static, because the course's Java comes without the base archive that
+dynamic ones need.
 
-Java compares sizes and times of the jars, not the folders that they are in. So one archive serves every clone of the course
-whose jars have the same content, and every copy of the same Java.
+Java compares sizes and times of the jars, but not their folders. So one archive serves every clone of the course whose
+jars have the same content, and every copy of the same Java.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ class ClassDataArchive:
     Attributes
     ----------
     name
-        What its classes are from.
+        The name of the program whose classes it holds.
     content
-        All that it depends on beside the Java and the list of classes: another content, another archive.
+        Everything it depends on besides the Java and the list of classes. With another content, it's another archive.
     recorded
         The list of its classes, ``recorded/<this>.txt.gz`` beside this module; ``tools/class_lists.py`` records it.
     with_lambdas
-        Whether the list was recorded with this very program. Which lambda became which class is that program's alone: Java
-        crashes over one that another version doesn't have.
+        Whether the list was recorded with exactly this program. Its mapping from lambdas to classes is only valid
+        there: Java crashes over a lambda that another version doesn't have.
     """
 
     name: str
@@ -58,7 +58,7 @@ class ClassDataArchive:
 
     @property
     def folder(self) -> Path:
-        """Its place in the cache."""
+        """Its folder in the cache."""
         key = f"{self.content}{java_identity(java_command())}{self.with_lambdas}".encode() + self._list.read_bytes()
         return cache_dir() / "archives" / f"{self.name}-{hashlib.sha256(key).hexdigest()[:12]}"
 
@@ -76,16 +76,16 @@ class ClassDataArchive:
         return self.folder / "checksum.json"
 
     def exists(self) -> bool:
-        """Whether it was made; perhaps it was damaged since."""
+        """Return whether it was made. It may have been damaged since."""
         return self.path.exists()
 
     def is_whole(self, *, thoroughly: bool = False) -> bool:
-        """Whether it is there, and as it was made.
+        """Return whether it's there and unchanged.
 
         Parameters
         ----------
         thoroughly
-            Compute its SHA-256 again, even if nobody touched the file since that was last done.
+            Compute its SHA-256 again, even if the file wasn't touched since the last time.
         """
         try:
             record = json.loads(self._checksum.read_text())
@@ -98,19 +98,19 @@ class ClassDataArchive:
         except (OSError, ValueError, KeyError):
             return False
         if record["touched"] != touched:
-            with contextlib.suppress(OSError):  # a cache that can only be read
+            with contextlib.suppress(OSError):  # the cache may be read-only
                 self._note({**record, "touched": touched})
         return True
 
     def options(self, classes: str) -> list[str]:
-        """JVM options that use it; none if it wasn't made (yet): everything works, but starts slower.
+        """Return the JVM options that use it. If it wasn't made yet, there are none: JVMs work, but start slower.
 
-        A damaged one, which would crash the JVM, is made anew first.
+        If it's damaged, which would crash the JVM, it's made again first.
 
         Parameters
         ----------
         classes
-            The class path that it was made with.
+            The class path it was made with.
         """
         mark_used(self.folder)
         if not self.exists():
@@ -122,32 +122,32 @@ class ClassDataArchive:
             except KafkaLabError as error:
                 announce(f"JVMs start slowly without it: {error}", 1, 1)
                 return []
-        # Silent about an archive that does not fit: the JVM then goes on without it.
+        # Stay silent about an archive that doesn't fit: the JVM then works without it.
         return [f"-XX:SharedArchiveFile={self.path}", "-Xshare:auto", "-Xlog:disable", "-Xlog:all=error:stderr"]
 
     def make(self, classes: str, report: Report | None = None) -> None:
-        """Make it, unless it is whole (looked at thoroughly). On return it is in place.
+        """Make the archive unless it's intact (checked thoroughly).
 
-        If another process makes it just now, this one waits for that.
+        If another process is making it, wait for that process. When this returns, the archive is in place.
 
         Parameters
         ----------
         classes
             A class path.
         report
-            Told when it is made, and of the wait.
+            Called when it's made, and while waiting.
 
         Raises
         ------
         JavaError
-            When Java cannot write it; the message holds its reason.
+            If Java can't write it. The message holds Java's reason.
         """
         with made_by_one(self.folder, f"the class-data archive of {self.name}", report):
             if self.is_whole(thoroughly=True):
                 return
             if report:
                 report("laying out its classes for quick starts", 0, 1)
-            self.path.unlink(missing_ok=True)  # none is better than a damaged one
+            self.path.unlink(missing_ok=True)  # no archive is better than a damaged one
             lines = gzip.decompress(self._list.read_bytes()).decode().splitlines()
             without_lambdas = [line for line in lines if not line.startswith("@")]
             if not self.with_lambdas:
@@ -174,7 +174,7 @@ class ClassDataArchive:
             if done.returncode != 0 or not draft.exists():
                 reason = done.stderr[-500:] or done.stdout[-500:]
                 raise JavaError(f"the class-data archive of {self.name} could not be written: {reason}")
-            # First what tells whether it is whole: a crash in between leaves an archive that is made anew.
+            # First write the record of its hash: after a crash in between, the archive is made again.
             self._note({"archive": file_digest(draft), "touched": []})
             draft.replace(self.path)
         finally:
@@ -188,25 +188,25 @@ class ClassDataArchive:
 
 
 def classpath(version: str | None = None) -> str:
-    """The class path of brokers and tools of a version; without one, of the course's own."""
+    """Return the class path of brokers and tools of a Kafka version, by default of the course's own."""
     return os.pathsep.join(str(path) for path in ensure_jars("kafka", version=version))
 
 
 def kafka_archive(version: str | None = None) -> ClassDataArchive:
-    """The archive of brokers and tools of a version; without one, of the course's own."""
+    """Return the archive of brokers and tools of a Kafka version, by default of the course's own."""
     version = version or KAFKA_VERSION
     return ClassDataArchive(f"kafka-{version}", lock_digest("kafka", version), "kafka", with_lambdas=version == KAFKA_VERSION)
 
 
 def archive_path(version: str | None = None) -> Path:
-    """Where the archive for this Java and these jars is, or would be."""
+    """Return where the archive for this Java and these jars is, or would be."""
     return kafka_archive(version).path
 
 
 def archive_options(version: str | None = None) -> list[str]:
-    """JVM options that use the archive; none if it was not made (yet): everything works, but starts slower.
+    """Return the JVM options that use the archive. If it wasn't made yet, there are none: JVMs work, but start slower.
 
-    That of another version than the course's own is made on first use.
+    For another version than the course's own, it's made on first use.
     """
     archive = kafka_archive(version)
     if not archive.with_lambdas and not archive.exists():

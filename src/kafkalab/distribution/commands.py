@@ -1,4 +1,4 @@
-"""What ``!command`` in a cell prints, to its last line."""
+"""Show all that ``!command`` in a cell prints, to its last line."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ __all__ = ["keep_all_output"]
 
 
 def keep_all_output() -> None:
-    """Have ``!command`` in a cell lose nothing of what the command prints. Outside of IPython nothing is done.
+    """Make sure that ``!command`` in a cell loses no output. Outside IPython this does nothing.
 
-    IPython runs commands by pexpect, whose ``spawn.read_nonblocking`` (4.9.0) waits for output first, and then looks whether
-    the process has ended: what is written and ended between the two is given up (as "Very slow platform"). With more processes
-    than processors that happens now and then. So after the end there is one look more.
+    IPython runs commands with pexpect. Its ``spawn.read_nonblocking`` (4.9.0) waits for output, then checks whether the
+    process has ended. It drops what the process writes between the two (as "Very slow platform"). With more processes
+    than processors that sometimes happens. So this reads once more after the end.
     """
     if "IPython" not in sys.modules:
         return
@@ -26,6 +26,6 @@ def keep_all_output() -> None:
         try:
             return read(self, size, timeout)
         except pexpect.EOF:
-            return read(self, size, timeout)  # raises it again where nothing is left
+            return read(self, size, timeout)  # raises it again if nothing is left
 
     pexpect.spawn.read_nonblocking = read_to_the_end

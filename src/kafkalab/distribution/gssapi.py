@@ -1,7 +1,8 @@
-"""Kerberos within SASL (GSSAPI), also for a Java that was made without it.
+"""Kerberos over SASL (GSSAPI), also for a Java without it.
 
-The JDK's own is in the module ``jdk.security.jgss``, which the course's Java lacks. WildFly's Elytron has another one, a
-security provider like any: it is put on the class path, and into the list of providers by a file of security properties.
+The JDK's own is in the module ``jdk.security.jgss``, which the course's Java lacks. WildFly's Elytron has another one,
+an ordinary security provider. It goes on the class path, and a file of security properties adds it to the list of
+providers.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ _PROVIDER = "org.wildfly.security.sasl.gssapi.WildFlyElytronSaslGssapiProvider"
 
 
 def gssapi_support() -> tuple[list[Path], list[str]]:
-    """What a JVM needs for SASL's mechanism GSSAPI: jars to be added to its class path, and options.
+    """Return what a JVM needs for SASL's mechanism GSSAPI: jars to add to its class path, and options.
 
-    Both are empty for a Java that has it built in. The jars are downloaded on first use.
+    Both are empty for a Java with built-in support. The jars are downloaded on first use.
 
     Raises
     ------
     DownloadError
-        When they are not here and cannot be downloaded.
+        If the jars aren't in the cache and can't be downloaded.
     """
     java = java_command()
     home = java.parent.parent

@@ -34,12 +34,12 @@ __all__ = [
 ]
 
 FIXED_TIME = 1_700_000_000
-"""The time that every jar is given: class-data archives remember it, and must stay valid when a jar is fetched again."""
+"""The timestamp that every jar gets. Class-data archives store it, and must stay valid if a jar is downloaded again."""
 
-# Of a file larger than this, parts of this size are reported, too.
+# For a larger file than this, parts of this size are reported, too.
 _LARGE = 8 << 20
 
-# Where another version of the course, or another group, may keep the same jar.
+# Where another version of the course, or another group, may have the same jar.
 _SAME_JARS = ("jars/*", "*-jars-*")
 
 
@@ -47,7 +47,7 @@ _SAME_JARS = ("jars/*", "*-jars-*")
 class Jar:
     """One locked jar: Maven coordinate ``group:artifact:version``, size in bytes, SHA-256 in hex.
 
-    Another kind of file than a jar has the coordinate ``group:artifact:version:classifier:type``.
+    A file of another kind has the coordinate ``group:artifact:version:classifier:type``.
     """
 
     coordinate: str
@@ -61,7 +61,7 @@ class Jar:
         return f"{artifact}-{version}-{other[0]}.{other[1]}" if other else f"{artifact}-{version}.jar"
 
     def is_intact(self, folder: Path) -> bool:
-        """Whether the folder holds this jar, with the locked content."""
+        """Return whether the folder holds this jar with the locked content."""
         path = folder / self.file_name
         try:
             return path.stat().st_size == self.bytes and file_digest(path) == self.sha256
@@ -70,7 +70,7 @@ class Jar:
 
 
 def file_digest(path: Path) -> str:
-    """SHA-256 of a file's content, in hex; read again only when the file was touched since this process last asked."""
+    """Return the SHA-256 of a file's content, in hex. It's computed again only if the file was touched since the last call."""
     status = path.stat()
     return _digest(path, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
@@ -90,7 +90,7 @@ KAFKA_VERSION: str = _lock()["kafka_version"]
 """Version of Apache Kafka that the course runs."""
 
 KAFKA_VERSIONS: tuple[str, ...] = (KAFKA_VERSION, *_lock()["other_versions"])
-"""Versions whose brokers and tools can be run: the course's own comes first."""
+"""Versions whose brokers and tools you can run. The course's own comes first."""
 
 
 def _entries(group: str, version: str | None) -> list[dict[str, Any]]:
@@ -104,53 +104,53 @@ def _entries(group: str, version: str | None) -> list[dict[str, Any]]:
 
 
 def lock_digest(group: str = "kafka", version: str | None = None) -> str:
-    """A short name of what is locked for a group, for what is built from its jars."""
+    """Return a short hash of a group's lock, which names what is built from its jars."""
     return hashlib.sha256(json.dumps(_entries(group, version)).encode()).hexdigest()[:12]
 
 
 def locked_jars(group: str, version: str | None = None) -> list[Jar]:
-    """The jars of a group of ``jars.json``: ``kafka`` is for brokers and tools, ``spark`` for Spark's connectors, and so on.
+    """Return the jars of a group of ``jars.json``: ``kafka`` for brokers and tools, ``spark`` for Spark's connectors, etc.
 
     Parameters
     ----------
     group
         Its name.
     version
-        Of Kafka; without it, the course's own. Of the others there is only the group ``kafka``.
+        Version of Kafka, by default the course's own. Other versions only have the group ``kafka``.
 
     Raises
     ------
     ValueError
-        When that version isn't locked; the message lists those that are.
+        If that version isn't locked. The message lists the locked ones.
     """
     return [Jar(**entry) for entry in _entries(group, version)]
 
 
 def jars_dir(group: str, version: str | None = None) -> Path:
-    """The folder that holds a group's jars, and nothing else. Its name tells what is locked, so each lock has its own."""
+    """Return the folder that holds only a group's jars. Its name contains the lock's hash, so each lock has its own folder."""
     label = f"{group}-{version or KAFKA_VERSION}" if group == "kafka" else group
     return cache_dir() / "jars" / f"{label}-{lock_digest(group, version)}"
 
 
 def faulty_jars(group: str, version: str | None = None) -> list[Jar]:
-    """Jars of a group that are missing from the cache or are not what was locked."""
+    """Return the jars of a group that are missing from the cache or don't match the lock."""
     folder = jars_dir(group, version)
     return [jar for jar in locked_jars(group, version) if not jar.is_intact(folder)]
 
 
 def ensure_jars(group: str, report: Report | None = None, version: str | None = None) -> list[Path]:
-    """Make sure that every jar of a group is in the cache, whole and unaltered.
+    """Make sure that every jar of a group is in the cache, complete and unaltered.
 
-    A jar that is missing, truncated or altered is downloaded (again), unless another group in the cache has it. Interrupted at
-    any moment, the cache holds only whole jars, and the next call goes on from there. Of several processes that call this at
-    the same time, one downloads and the others wait.
+    A jar that is missing, truncated or altered is downloaded, unless another group in the cache has it. Even after an
+    interrupt, the cache holds only complete jars, and the next call continues from there. If several processes call
+    this at the same time, one downloads and the others wait.
 
     Parameters
     ----------
     group, version
         As for `locked_jars`.
     report
-        Told of progress in bytes.
+        Called with the progress in bytes.
 
     Returns
     -------
@@ -160,11 +160,11 @@ def ensure_jars(group: str, report: Report | None = None, version: str | None = 
     Raises
     ------
     DownloadError
-        When a jar cannot be downloaded; the message names all that are missing.
+        If a jar can't be downloaded. The message names all missing ones.
     HashMismatch
-        When what was downloaded is not what was locked.
+        If a download doesn't match the lock.
     KafkaLabError
-        When the cache can't be written.
+        If the cache can't be written.
     """
     folder = jars_dir(group, version)
     mark_used(folder)
@@ -186,7 +186,7 @@ def _found_elsewhere(jar: Jar, folder: Path) -> bool:
 
 
 def _put(source: Path, target: Path, how: Callable[[Path, Path], object]) -> None:
-    """Let a jar appear under its name in one step, in place of whatever was there."""
+    """Put a jar in place under its name in one step, and replace whatever was there."""
     draft = target.with_name(f".{target.name}")
     draft.unlink(missing_ok=True)
     try:
@@ -229,10 +229,10 @@ def _download(missing: list[Jar], folder: Path, report: Report | None) -> None:
 
 
 def _fetch(jar: Jar, scratch: Path, folder: Path, report: Report | None) -> None:
-    from jgo.maven import MavenContext, PythonResolver  # only when something is missing: it loads an HTTP client
+    from jgo.maven import MavenContext, PythonResolver  # imported only if something is missing, because it loads an HTTP client
 
     group, artifact, version, *other = jar.coordinate.split(":")
-    # A repository of its own per jar, so that nothing found elsewhere on this machine is taken for a download.
+    # Each jar gets its own repository, so that a file found elsewhere on this machine doesn't count as a download.
     resolver = PythonResolver(progress_callback=_in_steps(report) if report and jar.bytes > _LARGE else None)
     context = MavenContext(resolver=resolver, repo_cache=scratch / jar.sha256, timeout=30)
     path = context.project(group, artifact).at_version(version).artifact(*other).resolve()
@@ -245,7 +245,7 @@ def _fetch(jar: Jar, scratch: Path, folder: Path, report: Report | None) -> None
 
 
 def _in_steps(report: Report) -> Callable[[str, int], AbstractContextManager[Callable[[int], None]]]:
-    """The progress of one large download, as jgo tells it, for a report."""
+    """Convert jgo's progress of one large download for a report."""
 
     @contextmanager
     def progress(name: str, total: int) -> Iterator[Callable[[int], None]]:

@@ -1,4 +1,4 @@
-"""Which Java runs Kafka, its tools and Spark."""
+"""Choose the Java that runs Kafka, its tools and Spark."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ __all__ = ["java_command", "java_home", "java_identity", "java_version", "spark_
 
 
 def java_home() -> Path:
-    """Home of the Java that the course uses.
+    """Return the home of the Java that the course uses.
 
-    That is the pinned one that was installed with the course, or the one named by ``KAFKALAB_JAVA_HOME``.
+    It's the pinned one that was installed with the course, or the one that ``KAFKALAB_JAVA_HOME`` names.
 
     Raises
     ------
     JavaError
-        When there is no Java in that folder.
+        If there is no Java in that folder.
     """
     chosen = os.environ.get("KAFKALAB_JAVA_HOME")
     if chosen:
@@ -38,12 +38,12 @@ def java_home() -> Path:
 
 
 def java_command() -> Path:
-    """The ``java`` that runs Kafka: version 17 or newer.
+    """Return the ``java`` that runs Kafka: version 17 or newer.
 
     Raises
     ------
     JavaError
-        When there is none, it does not run, or it is too old for Kafka 4.
+        If there is none, it doesn't run, or it's too old for Kafka 4.
     """
     java = java_home() / "bin/java"
     if java_version(java) < 17:
@@ -56,15 +56,15 @@ def java_command() -> Path:
 
 @functools.cache
 def java_version(java: Path) -> int:
-    """Major version of a ``java`` command, for example 21.
+    """Return the major version of a ``java`` command, for example 21.
 
     Raises
     ------
     JavaError
-        When it does not run or does not tell.
+        If it doesn't run or doesn't report its version.
     """
     try:
-        # One JVM start per process (the result is kept), and none for the pinned Java: its release file tells.
+        # This starts one JVM per process (the result is kept), and none for the pinned Java, which has a release file.
         release = java.parent.parent / "release"
         text = release.read_text() if release.exists() else ""
         if "JAVA_VERSION" not in text:
@@ -78,7 +78,7 @@ def java_version(java: Path) -> int:
 
 
 def java_identity(java: Path) -> str:
-    """What tells one Java from another, wherever it is installed: a class-data archive made by it fits any copy of it."""
+    """Return what identifies a Java, wherever it's installed. A class-data archive made by it fits any copy of it."""
     home = java.parent.parent
     release = home / "release"
     if not release.exists():
@@ -88,12 +88,12 @@ def java_identity(java: Path) -> str:
 
 
 def spark_java_command() -> Path:
-    """The ``java`` that runs Spark: the same as Kafka's.
+    """Return the ``java`` that runs Spark: the same as Kafka's.
 
     Raises
     ------
     JavaError
-        When it is not 17 to 23: Hadoop's login, which Spark uses, breaks on Java 24.
+        If it isn't version 17 to 23: Hadoop's login, which Spark uses, breaks on Java 24.
     """
     java = java_command()
     if java_version(java) > 23:
@@ -105,7 +105,7 @@ def spark_java_command() -> Path:
 
 
 def write_script(path: Path, text: str) -> None:
-    """Write an executable file, in one step, unless it is there with this text already."""
+    """Write an executable file in one step, unless it's already there with this text."""
     if path.exists() and path.read_text() == text:
         return
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Compiling Java without a JDK: Eclipse's compiler is a jar like any, and runs on the course's Java."""
+"""Compile Java without a JDK: Eclipse's compiler is an ordinary jar, and runs on the course's Java."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ def compile_service(source: str, service: str, classes: str, folder: Path, repor
     Parameters
     ----------
     source
-        Of the class, in Java 17.
+        Source code of the class, in Java 17.
     service
-        What it implements: Java's `ServiceLoader` finds it under that name.
+        The service that it implements. Java's `ServiceLoader` finds the class under that name.
     classes
         Class path for the compiler.
     folder
-        Where the jar appears, in one step, named after the class; one of that name is replaced.
+        Where to write the jar, in one step, named after the class. It replaces a jar of that name.
     report
-        Told of progress when the compiler is downloaded.
+        Called with the progress when the compiler is downloaded.
 
     Returns
     -------
@@ -45,9 +45,9 @@ def compile_service(source: str, service: str, classes: str, folder: Path, repor
     Raises
     ------
     JavaError
-        When the source has no public class, or doesn't compile; with what the compiler says.
+        If the source has no public class, or doesn't compile. The message holds the compiler's output.
     DownloadError, HashMismatch
-        When the compiler isn't in the cache and cannot be downloaded, or is not what was locked.
+        If the compiler isn't in the cache and can't be downloaded, or doesn't match the lock.
     """
     named = _CLASS.search(source)
     if named is None:

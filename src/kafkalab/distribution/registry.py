@@ -1,4 +1,4 @@
-"""Apicurio Registry on disk: downloaded on first use, verified, unpacked, with a class-data archive of its own."""
+"""Apicurio Registry on disk: downloaded on first use, verified, unpacked, with its own class-data archive."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ __all__ = ["REGISTRY_MAIN", "ensure_registry", "has_registry", "registry_archive
 REGISTRY_MAIN = "io.quarkus.runner.GeneratedMain"
 """The server's main class."""
 
-# A path that the server does not know is answered by its Undertow, of Quarkus 3.33. That takes a header, "Content-Encoding:
-# identity", out of the answer once it is on its way. When another thread is writing the headers at that moment, it fails, and
-# the answer never comes. Mended in Quarkus 3.36, https://github.com/quarkusio/quarkus/pull/53646. confluent_kafka asks for
-# such a path, "associations", before each new subject, and hung now and then beside a server that had just started.
-# The method that comes too late does nothing here, and the header stays. This patch can go as soon as the locked registry
-# is built on Quarkus 3.36 or newer: lib/main/io.quarkus.quarkus-core-*.jar in it tells.
+# Undertow, in Quarkus 3.33, answers paths that the server doesn't know. It then removes a header, "Content-Encoding:
+# identity", from a response that is already on its way. If another thread is writing the headers at that moment, the
+# removal fails, and the response never arrives. Quarkus 3.36 fixes that,
+# https://github.com/quarkusio/quarkus/pull/53646. confluent_kafka requests such a path, "associations", before each new
+# subject, and sometimes hung beside a server that had just started. The patch below empties the method that comes too
+# late, so the header stays. Remove it once the locked registry is built on Quarkus 3.36 or newer: see
+# lib/main/io.quarkus.quarkus-core-*.jar in it.
 _TOO_LATE = "io/quarkus/undertow/runtime/UndertowDeploymentRecorder$4$1.class"
 _TOO_LATE_CODE = bytes.fromhex("2bb9001101009900112ab400072ab40001b40017b8001db1")  # if (result.succeeded()) …
 _NOTHING = bytes(len(_TOO_LATE_CODE) - 1) + _TOO_LATE_CODE[-1:]  # `nop` up to the `return`
@@ -38,32 +39,32 @@ def _locked() -> Jar:
 
 
 def _folder() -> Path:
-    # Named after the content: what was made from another archive, or mended otherwise, is not taken for this one.
+    # Named after the content, so that a folder from another download or with another patch isn't mistaken for this one.
     return cache_dir() / "registries" / f"apicurio-{hashlib.sha256(_locked().sha256.encode() + _NOTHING).hexdigest()[:12]}"
 
 
 def has_registry() -> bool:
-    """Whether the registry is in the cache, unpacked."""
+    """Return whether the registry is in the cache, unpacked."""
     return _folder().exists()
 
 
 def ensure_registry(report: Report | None = None) -> Path:
     """Make sure that the registry is in the cache, unpacked, and return its folder.
 
-    What is downloaded is compared with the locked SHA-256 before it is unpacked. Interrupted at any moment, the cache
-    holds the whole folder or none. Of several processes that call this at the same time, one works and the others wait.
+    A download must match the locked SHA-256 before it's unpacked. Even after an interrupt, the cache holds the whole
+    folder or none. If several processes call this at the same time, one works and the others wait.
 
     Parameters
     ----------
     report
-        Told of progress in bytes.
+        Called with the progress in bytes.
 
     Raises
     ------
     DownloadError
-        When it cannot be downloaded.
+        If the registry can't be downloaded.
     HashMismatch
-        When what was downloaded is not what was locked.
+        If the download doesn't match the lock.
     """
     folder = _folder()
     mark_used(folder)
@@ -83,7 +84,7 @@ def _unpack(folder: Path, report: Report | None) -> None:
             unpack(packed, Path(scratch, "whole"))
         _mend(Path(scratch, "whole"))
         Path(scratch, "whole").replace(cache_folder("registries") / folder.name)
-    shutil.rmtree(archive.parent)  # its content is here now
+    shutil.rmtree(archive.parent)  # its content is now in the folder
 
 
 def _mended_jar(folder: Path) -> Path:
@@ -91,7 +92,7 @@ def _mended_jar(folder: Path) -> Path:
 
 
 def _mend(folder: Path) -> None:
-    """Lay the mended class beside the unpacked server."""
+    """Write the patched class beside the unpacked server."""
     [jar] = folder.glob("lib/main/io.quarkus.quarkus-undertow-3*.jar")
     with zipfile.ZipFile(jar) as original, zipfile.ZipFile(_mended_jar(folder), "w") as mended:
         code = original.read(_TOO_LATE)
@@ -100,15 +101,15 @@ def _mend(folder: Path) -> None:
 
 
 def registry_classpath(folder: Path) -> str:
-    """Everything on one class path.
+    """Return everything as one class path.
 
-    The server's own launcher has a class loader of its own, whose classes no class-data archive can hold; started like
-    this it is ready in a third of the time.
+    The server's own launcher uses a custom class loader, whose classes no class-data archive can hold. Started from
+    this class path, it's ready in a third of the time.
     """
     first = [_mended_jar(folder), folder / "quarkus/transformed-bytecode.jar", folder / "quarkus/generated-bytecode.jar"]
     return os.pathsep.join(map(str, [*first, *sorted(folder.glob("app/*.jar")), *sorted(folder.glob("lib/*/*.jar"))]))
 
 
 def registry_archive() -> ClassDataArchive:
-    """The class-data archive of this registry."""
+    """Return the class-data archive of this registry."""
     return ClassDataArchive("registry", _folder().name, "registry")

@@ -1,8 +1,8 @@
-"""What all clones of the course on a machine share in the cache: made once, kept while it is used, swept when it is not.
+"""What all clones of the course on a machine share in the cache: made once, kept while in use, then removed.
 
-An *entry* is a folder in the cache, named after the content of what it was made from. Beside it, in ``locks``, stand two
-files: one is locked by the process that makes the entry, the other by each process that uses it, and that file's time
-tells when the entry was last used.
+An *entry* is a folder in the cache, named after the content it was made from. Two files in ``locks`` belong to it. The
+process that makes the entry locks the first. Each process that uses the entry locks the second, and that file's time
+shows when the entry was last used.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ __all__ = [
 ]
 
 Report = Callable[[str, int, int], None]
-"""Told of progress: what is being done, how many units are done, how many there are in all."""
+"""Called with the progress: what is being done, how many units are done, how many there are in total."""
 
 PREPARING_VARIABLE = "KAFKALAB_PREPARING"
-"""Names a folder. While a process fetches or prepares something, it keeps a file there that says what."""
+"""Names a folder. While a process downloads or prepares something, it keeps a file there that says what."""
 
 UNUSED_DAYS = 30
-"""An entry that nobody has used for so long is swept."""
+"""Days without use after which `sweep` removes an entry."""
 
 _ENTRIES = ("archives", "jars", "registries")
 # Of earlier versions of the course, which had them elsewhere, and of processes that were killed.
@@ -50,18 +50,18 @@ _LEFT_BEHIND = ("archives/*.jsa", "bin", "bootstrap-*.checkpoint", "registry-*",
 
 
 def announce(what: str, done: int, total: int) -> None:
-    """A `Report` that writes a line to standard error: sizes in MB, small numbers as steps, and no number for a single step."""
+    """Write a line to standard error, as a `Report`: sizes in MB, small numbers as steps, a single step without a number."""
     amount = f"{done / 1e6:.0f} of {total / 1e6:.0f} MB" if total > 1000 else f"{done} of {total}"
     print(what if total == 1 else f"{what}: {amount}", file=sys.stderr, flush=True)
 
 
 def cache_folder(*parts: str) -> Path:
-    """A folder in the cache, made if it is not there.
+    """Return a folder in the cache, and create it if it's missing.
 
     Raises
     ------
     KafkaLabError
-        When it cannot be made; the message names the folder and says what to do.
+        If it can't be created. The message names the folder and says what to do.
     """
     folder = cache_dir().joinpath(*parts)
     try:
@@ -84,9 +84,9 @@ def _lock_file(entry: Path, purpose: str) -> Path:
 
 @contextlib.contextmanager
 def made_by_one(entry: Path, what: str, report: Report | None = None) -> Iterator[None]:
-    """Let one process at a time make an entry; the others wait, say what for, and find it made.
+    """Let one process at a time make an entry. The others wait, say what for, and find it made.
 
-    The time that this takes doesn't count against the time limit of a cell that `kafkalab run` executes.
+    This time doesn't count towards a cell's time limit in `kafkalab run`.
 
     Parameters
     ----------
@@ -95,12 +95,12 @@ def made_by_one(entry: Path, what: str, report: Report | None = None) -> Iterato
     what
         What is made, for messages: ``the schema registry``.
     report
-        Told of the wait. Without it, a line on standard error tells of it.
+        Called while waiting. Without it, a line on standard error says so.
 
     Raises
     ------
     KafkaLabError
-        When the cache can't be written.
+        If the cache can't be written.
     """
     path = _lock_file(entry, "making")
     with _told_of_preparing(what), _opened(path) as lock:
@@ -139,14 +139,14 @@ def _told_of_preparing(what: str) -> Iterator[None]:
 def _kept_open(path: Path, process: int) -> IO[str] | None:
     try:
         lock = _opened(path)
-    except KafkaLabError:  # a cache that can only be read: nobody sweeps it either
+    except KafkaLabError:  # a read-only cache, which no process sweeps
         return None
     fcntl.flock(lock, fcntl.LOCK_SH)
     return lock
 
 
 def mark_used(entry: Path) -> None:
-    """Note that this process uses an entry, now and until it ends: it isn't swept meanwhile."""
+    """Note that this process uses an entry until it ends, so that the entry isn't removed meanwhile."""
     with contextlib.suppress(KafkaLabError):
         lock = _kept_open(_lock_file(entry, "used"), os.getpid())
         if lock is not None:
@@ -154,12 +154,12 @@ def mark_used(entry: Path) -> None:
 
 
 def sweep(unused_days: float = UNUSED_DAYS) -> int:
-    """Remove what nobody has used for some time, and the commands of environments whose Java or course is gone.
+    """Remove what was unused for this many days, and the commands of environments whose Java or course is gone.
 
     Returns
     -------
     int
-        How many bytes that freed.
+        The number of bytes freed.
     """
     freed = 0
     for entry in (path for kind in _ENTRIES for path in cache_dir().glob(f"{kind}/*/")):
@@ -177,7 +177,7 @@ def _is_orphaned(environment: Path) -> bool:
     try:
         owners = (environment / "owners").read_text().splitlines()
     except FileNotFoundError:
-        return _days_since(environment) > 1  # until then, somebody may be making it
+        return _days_since(environment) > 1  # a process may still be making it
     return not all(map(os.path.exists, owners))
 
 
@@ -203,7 +203,7 @@ def _days_since(path: Path) -> float:
 
 def _removed(path: Path) -> int:
     files = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file() and not file.is_symlink()]
-    # A file with another name somewhere else frees nothing.
+    # Removing a file that has a second name elsewhere frees nothing.
     freed = sum(status.st_size for status in (file.stat() for file in files) if status.st_nlink == 1)
     if path.is_dir():
         shutil.rmtree(path, ignore_errors=True)
@@ -213,7 +213,7 @@ def _removed(path: Path) -> int:
 
 
 def environment_dir(java: Path) -> Path:
-    """The folder of what names this clone's own files: its Java, its packages. It's swept when one of them is gone.
+    """Return the folder of files specific to this clone: its Java, its packages. It's removed after one of them is gone.
 
     Parameters
     ----------

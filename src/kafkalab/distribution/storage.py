@@ -1,8 +1,8 @@
-"""Formatting a node's log folder without paying for a JVM each time.
+"""Format a node's log folder without starting a JVM each time.
 
-``kafka-storage format`` writes two files: ``meta.properties`` (who this folder belongs to) and
-``bootstrap.checkpoint`` (the features that a new cluster begins with). The second is the same for every node and
-cluster of a Kafka version, so the tool makes it once and it is kept.
+``kafka-storage format`` writes two files: ``meta.properties`` (the cluster and node that the folder belongs to) and
+``bootstrap.checkpoint`` (the features that a new cluster starts with). The second is the same for every node and
+cluster of a Kafka version, so the tool makes it once and kafkalab keeps it.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ controller.quorum.voters=0@127.0.0.1:2
 
 
 def random_uuid() -> str:
-    """A random id as ``kafka-storage random-uuid`` prints it: 16 bytes in URL-safe base 64, not beginning with a dash."""
+    """Return a random id like ``kafka-storage random-uuid``: 16 bytes in URL-safe base 64, not starting with a dash."""
     while (text := base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")).startswith("-"):
         pass
     return text
 
 
 def bootstrap_checkpoint(version: str | None = None) -> bytes:
-    """Content of ``bootstrap.checkpoint`` for a version of Kafka, made by its ``kafka-storage`` on first use.
+    """Return the content of ``bootstrap.checkpoint`` for a Kafka version, made by its ``kafka-storage`` on first use.
 
     Raises
     ------
     JavaError
-        When the tool fails; the message holds its reason.
+        If the tool fails. The message holds its reason.
     """
     kept = cache_folder("archives", f"storage-{jars_dir('kafka', version).name}") / "bootstrap.checkpoint"
     mark_used(kept.parent)
@@ -59,7 +59,7 @@ def bootstrap_checkpoint(version: str | None = None) -> bytes:
     return kept.read_bytes()
 
 
-@functools.lru_cache(maxsize=8)  # the nodes of a cluster begin with the same
+@functools.lru_cache(maxsize=8)  # the same for all nodes of a cluster
 def _formatted(first_users: tuple[str, ...], version: str | None) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         config, logs, arguments = (Path(folder, name) for name in ("node.properties", "logs", "arguments"))
@@ -67,7 +67,7 @@ def _formatted(first_users: tuple[str, ...], version: str | None) -> bytes:
         words = ["format", "--cluster-id", random_uuid(), "--config", str(config)]
         for user in first_users:
             words += ["--add-scram", user]
-        arguments.touch(mode=0o600)  # in a file, for others can see a process's arguments, and these hold passwords
+        arguments.touch(mode=0o600)  # in a file, because others can see a process's arguments, and these hold passwords
         arguments.write_text("\n".join(words))
         done = subprocess.run(
             [java_command(), *JVM_OPTIONS, *archive_options(version), "-cp", classpath(version), TOOLS["kafka-storage"],
@@ -82,18 +82,18 @@ def _formatted(first_users: tuple[str, ...], version: str | None) -> bytes:
 def format_log_dir(
     folder: Path, cluster_id: str, node_id: int, first_users: Sequence[str] = (), *, version: str | None = None
 ) -> None:
-    """Do for a folder what ``kafka-storage format`` does: the node can be started on it afterwards.
+    """Format a folder like ``kafka-storage format``, so that a node can start on it.
 
     Parameters
     ----------
     folder
-        Made here.
+        The folder to create.
     cluster_id, node_id
-        Whose it is.
+        The cluster and the node that it belongs to.
     first_users
-        SCRAM credentials that the cluster begins with, as ``--add-scram`` wants them.
+        SCRAM credentials that the cluster starts with, in the form of ``--add-scram``.
     version
-        Of Kafka; without it, the course's own. The cluster begins with the features that this version knows.
+        The Kafka version, by default the course's own. The cluster starts with the features of this version.
     """
     folder.mkdir(parents=True)
     checkpoint = _formatted(tuple(first_users), version) if first_users else bootstrap_checkpoint(version)

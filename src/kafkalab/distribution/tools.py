@@ -59,7 +59,7 @@ TOOLS = {
 }
 
 
-# In the jars of Connect and MirrorMaker, which are fetched when one of these is first called.
+# In the jars of Connect and MirrorMaker, which are downloaded when you first call one of these.
 CONNECT_TOOLS = {
     "connect-distributed": "org.apache.kafka.connect.cli.ConnectDistributed",
     "connect-mirror-maker": "org.apache.kafka.connect.mirror.MirrorMaker",
@@ -67,17 +67,17 @@ CONNECT_TOOLS = {
     "connect-standalone": "org.apache.kafka.connect.cli.ConnectStandalone",
 }
 
-# These run long, or hold much at a time.
+# These run for a long time, or hold a lot in memory.
 _LARGE = re.compile(r"perf|^kafka-server-start$|^kafka-metadata-shell$|^connect-")
 
 
 def tools_dir(version: str | None = None) -> Path:
-    """The folder of the commands: each environment has its own, since they name its Java.
+    """Return the folder of the commands. Each environment has its own, because they name its Java.
 
     Parameters
     ----------
     version
-        Of Kafka; without it, the course's own.
+        The Kafka version, by default the course's own.
     """
     return environment_dir(java_command()) / ("bin" if version in (None, KAFKA_VERSION) else f"bin-{version}")
 
@@ -85,16 +85,16 @@ def tools_dir(version: str | None = None) -> Path:
 def install_tools(version: str | None = None) -> Path:
     """Write one script per tool, with and without ``.sh``, and return their folder.
 
-    Each is the real Java tool, started with the class-data archive where there is one. ``KAFKA_OPTS``,
+    Each script starts the real Java tool, with the class-data archive if there is one. ``KAFKA_OPTS``,
     ``KAFKA_HEAP_OPTS`` and ``CLASSPATH`` work as with Kafka's own scripts.
 
     Parameters
     ----------
     version
-        Of Kafka; without it, the course's own. Tools of Connect and MirrorMaker there are for that one only.
+        The Kafka version, by default the course's own. Only that one has the tools of Connect and MirrorMaker.
     """
     classes = classpath(version)
-    archive_options(version)  # for what it does to a damaged archive
+    archive_options(version)  # replaces a damaged archive
     for name, main in TOOLS.items():
         _install(name, main, classes, version)
     if version in (None, KAFKA_VERSION):
@@ -122,7 +122,7 @@ def _install(name: str, main: str, classes: str, version: str | None, first: str
 
 
 def put_tools_on_path() -> None:
-    """Let this process and those that it starts (``!kafka-topics.sh …`` in a cell) find the tools."""
+    """Put the tools on the PATH of this process and those it starts (``!kafka-topics.sh …`` in a cell)."""
     folder = str(install_tools())
     path = os.environ.get("PATH", "").split(os.pathsep)
     if folder not in path:

@@ -1,4 +1,4 @@
-"""Records sent, in the log and polled, and the verdict on them in the terms of Maelstrom's Kafka workload."""
+"""Records sent, in the log and polled, and a verdict on them in the terms of Maelstrom's Kafka workload."""
 
 from __future__ import annotations
 

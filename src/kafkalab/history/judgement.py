@@ -1,4 +1,4 @@
-"""Finds what is wrong with a history."""
+"""Find what is wrong with a history."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ def judge(
 ) -> Verdict:
     """Compare what was sent with what is in the log and what consumers got.
 
-    Each source is a `LedgerProducer`, or a list: of its entries, of messages (as a consumer or a delivery report gives them),
-    of Spark's rows (``topic``, ``partition``, ``offset``, ``value``; only ``value`` is needed), or of values. A dict has
-    several by name. Values tell records apart, so send each of them once.
+    Each source is a `LedgerProducer`, or a list of: its entries, messages (from a consumer or a delivery report),
+    Spark's rows (``topic``, ``partition``, ``offset``, ``value``; only ``value`` is required), or values. A dict holds
+    several sources by name. Values tell records apart, so send each value only once.
 
     The terms are those of Maelstrom's Kafka workload (`TERMS`).
 
     Parameters
     ----------
     sent
-        What producers sent. Delivery reports tell what failed, and what may have.
+        What producers sent. Delivery reports show which records failed, and which may have failed.
     log
-        The log, read to its end. Without it, a record can be called lost only when later ones were polled.
+        The log, read to its end. Without it, a record counts as lost only if later records were polled.
     polled
-        What consumers got, in the order in which they got it; a list within the list is what one poll brought.
+        What consumers got, in the order in which they got it. A list within the list holds the records of one poll.
     aborted
-        What was sent in transactions that were aborted.
+        What was sent in aborted transactions.
     topic
-        The topic of whatever doesn't name one, if there are several.
+        The topic of sources that don't name one, if there are several topics.
 
     Raises
     ------
     ValueError
-        When two records that were sent have one value, or a topic can't be told.
+        If two sent records have the same value, or a source's topic is unknown.
 
     Examples
     --------
@@ -59,7 +59,7 @@ def judge(
 
 
 def verdict_on(history: History) -> Verdict:
-    """The verdict on a history that was put together already."""
+    """Return the verdict on a history."""
     known = _Known(history)
     found = [
         *_lost_and_unseen(history, known),
@@ -74,7 +74,7 @@ def verdict_on(history: History) -> Verdict:
 
 
 class _Known:
-    """What readers of the log and consumers have seen, by value and by place."""
+    """What the log and consumers have shown, by value and by place."""
 
     def __init__(self, history: History) -> None:
         self.copies: defaultdict[tuple[str, str], list[Record]] = defaultdict(list)
@@ -84,7 +84,7 @@ class _Known:
         self.bad = {(s.topic, s.value) for s in history.sends if s.outcome in ("aborted", "failed")}
         seen: set[tuple[Place, str | None]] = set()
         for record in history.log if history.log is not None else history.polls:
-            twice = record.offset is not None and (record.place, record.value) in seen  # polled again: no second copy
+            twice = record.offset is not None and (record.place, record.value) in seen  # polled again, not a second copy
             unplaced = history.log is None and record.offset is None
             if record.value is not None and not twice and not unplaced:
                 self.copies[record.topic, record.value].append(record)
@@ -100,7 +100,7 @@ class _Known:
                 self.polls[poll.topic, poll.value].append(poll)
 
     def between(self, before: Record, after: Record) -> tuple[Record, ...]:
-        """The records between two offsets of a partition."""
+        """Return the records between two offsets of a partition."""
         if before.offset is None or after.offset is None:
             return ()
         offsets = self.offsets[after.topic, after.partition]
@@ -108,7 +108,7 @@ class _Known:
         return tuple(self.at[after.topic, after.partition, offset] for offset in inside)
 
     def offset(self, send: Send) -> int | None:
-        """Where it is in its partition: where it was acknowledged, or else its first copy."""
+        """Return its offset in the partition: the acknowledged one, or else that of its first copy."""
         if send.offset is not None or send.value is None:
             return send.offset
         copies = self.copies.get((send.topic, send.value), ())
@@ -130,7 +130,7 @@ def _lost_and_unseen(history: History, known: _Known) -> Iterator[Anomaly]:
 
 
 def _reach(polls: Iterable[Poll]) -> dict[tuple[str, int | None], tuple[int, int]]:
-    """The lowest and the highest offset that anybody polled, by partition."""
+    """Return the lowest and the highest polled offset of each partition."""
     reach: dict[tuple[str, int | None], tuple[int, int]] = {}
     for poll in polls:
         if poll.offset is not None:

@@ -8,7 +8,7 @@ from typing import Literal
 __all__ = ["History", "Outcome", "Place", "Poll", "Record", "Send"]
 
 Outcome = Literal["acknowledged", "failed", "unknown", "aborted"]
-"""What became of a send: ``failed`` was refused, so it isn't in the log; ``unknown`` may be there or not."""
+"""The outcome of a send. A ``failed`` record was rejected, so it isn't in the log; an ``unknown`` one may be there or not."""
 
 Place = tuple[str, int | None, int | None]
 """Topic, partition and offset."""
@@ -22,9 +22,9 @@ class Record:
     Attributes
     ----------
     topic, partition, offset
-        Where it is, as far as that is known: what a list of values says nothing about is None.
+        Its place as far as it's known. For a list of values, partition and offset are None.
     value
-        Its value as text. It tells records of a topic apart, so it must be there once only. None for a tombstone.
+        Its value as text. It tells the records of a topic apart, so it must be unique. None for a tombstone.
     """
 
     topic: str
@@ -34,26 +34,26 @@ class Record:
 
     @property
     def place(self) -> Place:
-        """Where it is."""
+        """Its topic, partition and offset."""
         return self.topic, self.partition, self.offset
 
     @property
     def where(self) -> str:
-        """The same in words."""
+        """Its place in words."""
         log = self.topic if self.partition is None else f"{self.topic}-{self.partition}"
         return log if self.offset is None else f"{log} at offset {self.offset}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Send(Record):
-    """A record that a producer sent; its place is the one that was acknowledged.
+    """A record that a producer sent. Its place is the acknowledged one.
 
     Attributes
     ----------
     who
         The producer's name.
     outcome
-        What became of it.
+        Whether it was acknowledged; see `Outcome`.
     began, ended
         When it was sent and when its outcome was known, in seconds since the epoch, or None.
     """
@@ -73,7 +73,7 @@ class Poll(Record):
     who
         The consumer's name.
     call
-        The number of the poll that brought it, per consumer.
+        The number of the poll that returned it, per consumer.
     """
 
     who: str
@@ -82,16 +82,16 @@ class Poll(Record):
 
 @dataclass(frozen=True)
 class History:
-    """All of it.
+    """All sends, the log and all polls.
 
     Attributes
     ----------
     sends
-        Each producer's in the order in which it sent them.
+        Each producer's sends in order.
     log
-        The log as it was read to its end, or None if nobody did.
+        The log, read to its end, or None if it wasn't read.
     polls
-        Each consumer's in the order in which it got them.
+        Each consumer's polls in order.
     """
 
     sends: tuple[Send, ...] = ()

@@ -1,4 +1,4 @@
-"""From what a notebook has (a ledger, delivery reports, messages, Spark's rows, values) to a history."""
+"""Turn what a notebook has (a ledger, delivery reports, messages, Spark's rows, values) into a history."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from kafkalab.history.records import History, Outcome, Poll, Record, Send
 __all__ = ["Sources", "history_of"]
 
 Sources = Any
-"""A `LedgerProducer`, or an iterable of its entries, of messages, of rows or of values; or a dict of such things by name."""
+"""A `LedgerProducer`, an iterable of its entries, of messages, of rows or of values, or a dict of these by name."""
 
-# With these somebody refused the record before it was written. Any other error leaves open whether it was.
+# These errors mean the record was rejected before it was written. After any other error it may have been written.
 _REFUSED = {
     KafkaError.INVALID_MSG,
     KafkaError.INVALID_RECORD,
@@ -32,12 +32,12 @@ _REFUSED = {
 def history_of(
     sent: Sources = (), aborted: Sources = (), log: Sources | None = None, polled: Sources = (), topic: str | None = None
 ) -> History:
-    """Make one history of these sources; the parameters are those of `judge`.
+    """Combine these sources into one history. The parameters are those of `judge`.
 
     Raises
     ------
     ValueError
-        When a source doesn't name its topic and there are several, or when two records that were sent have one value.
+        If a source doesn't name its topic and there are several, or if two sent records have the same value.
     """
     produced, withdrawn, consumed = _named(sent, "producer"), _named(aborted, "producer"), _named(polled, "consumer")
     read = [] if log is None else _named({"": log}, "")
@@ -61,7 +61,7 @@ def _named(given: Sources, who: str) -> list[_Source]:
 
 
 def _only_topic(topic: str | None, sources: list[_Source]) -> str:
-    """The topic of whatever doesn't name one."""
+    """Return the topic of sources that don't name one."""
     if topic is not None:
         return topic
     named = {name for source in sources for name in source.topics}
@@ -85,7 +85,7 @@ def _require_different(sends: list[Send]) -> None:
 
 @dataclass(frozen=True)
 class _Source:
-    """One list of things, and whom and which topic it belongs to."""
+    """One list of items, with its owner and topic."""
 
     who: str
     topic: str | None
@@ -94,13 +94,13 @@ class _Source:
     @classmethod
     def of(cls, given: Any, who: str) -> _Source:
         if hasattr(given, "entries"):  # a ledger
-            ordered = sorted(given.entries, key=lambda entry: entry.seq)  # as sent; it's written as acknowledged
+            ordered = sorted(given.entries, key=lambda entry: entry.seq)  # the ledger is in order of acknowledgement
             return cls(given.name if who == "producer" else who, given.topic, ordered)
         return cls(who, None, list(given))
 
     @property
     def topics(self) -> set[str | None]:
-        """What the items name, None among them if one names nothing."""
+        """Topics that the items name, and None if an item names no topic."""
         if self.topic is not None:
             return {self.topic}
         return {_field(item, "topic") for batch in self._batches() for item in batch}
@@ -121,18 +121,18 @@ class _Source:
                 yield Send(*self._place(item, topic), _text(item), self.who, outcome or _outcome(item), *_times(item))
 
     def _batches(self) -> Iterator[list[Any]]:
-        """What came in one call: a list within the list, or a single thing."""
+        """Yield the items of one call: a list within the list, or a single item."""
         for item in self.items:
             yield item if isinstance(item, list) else [item]
 
     def _place(self, item: Any, topic: str) -> tuple[str, int | None, int | None]:
         offset = _field(item, "offset")
-        known = offset is not None and offset >= 0  # acks=0 says -1, an error -1001
+        known = offset is not None and offset >= 0  # acks=0 gives -1, an error -1001
         return _field(item, "topic") or self.topic or topic, _field(item, "partition"), offset if known else None
 
 
 def _field(item: Any, name: str) -> Any:
-    """A field of a row or an entry, or what a message's method of that name returns; None where there is none."""
+    """Return a field of a row or an entry, or the result of a message's method of that name, or None."""
     if isinstance(item, str | bytes):
         return None
     found = getattr(item, name, None)
@@ -154,12 +154,12 @@ def _outcome(item: Any) -> Outcome:
 
 
 def _times(item: Any) -> tuple[float | None, float | None]:
-    """When the record was sent and when its outcome was known."""
+    """Return when the record was sent and when its outcome was known."""
     ended = _field(item, "at")
-    if ended is not None:  # the line of a ledger
+    if ended is not None:  # a line of a ledger
         return ended - item.ms / 1000, ended
     stamp = _field(item, "timestamp")
-    if isinstance(stamp, datetime):  # a row of Spark's
+    if isinstance(stamp, datetime):  # a row from Spark
         return stamp.timestamp(), None
     if stamp is None or stamp[1] <= 0:
         return None, None

@@ -1,6 +1,6 @@
 """What is wrong with a history, in the terms of Maelstrom's Kafka workload.
 
-https://github.com/jepsen-io/maelstrom/blob/main/doc/workloads.md#workload-kafka explains them.
+https://github.com/jepsen-io/maelstrom/blob/main/doc/workloads.md#workload-kafka explains the terms.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ TERMS: Mapping[Kind, str] = {
 }
 """Each term in one sentence."""
 
-_SHOWN = 3  # anomalies of each kind that are written out
+_SHOWN = 3  # how many anomalies of each kind the text shows
 
 
 @dataclass(frozen=True)
 class Anomaly:
-    """One thing that is wrong.
+    """One anomaly.
 
     Attributes
     ----------
@@ -51,10 +51,10 @@ class Anomaly:
     record
         The offending record: a `Send`, a `Poll`, or a `Record` of the log.
     others
-        What else proves it. The copies in the log of a duplicate; the record that is at the offset now; the send or poll
-        before; the records that were skipped; whoever read what was aborted.
+        The evidence: a duplicate's copies in the log, the record that now has the offset, the previous send or poll,
+        the skipped records, or the polls of an aborted record.
     internal
-        For polls: True within the records of one poll, False between two polls. None for all else.
+        For polls: True within the records of one poll, False between two polls. None for other kinds.
     """
 
     kind: Kind
@@ -114,15 +114,15 @@ class Anomaly:
 class Verdict:
     """The anomalies of a history.
 
-    ``verdict["lost write"]`` has those of one kind, and `found` names the kinds that there are. Its text explains each kind
-    that was found, and shows the first records of it. `SpaceTime` draws it.
+    ``verdict["lost write"]`` returns those of one kind, and `found` names the kinds that occurred. Its text explains
+    each kind that occurred, and shows the first records of it. `SpaceTime` draws it.
 
     Attributes
     ----------
     history
-        What was judged.
+        The history that was judged.
     anomalies
-        All of them, by kind, the worst first.
+        All anomalies by kind, the worst first.
     """
 
     history: History
@@ -135,22 +135,22 @@ class Verdict:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is wrong; what is only unseen may still come."""
+        """Whether nothing is wrong. Records that are only unseen may still arrive."""
         return all(anomaly.kind == "unseen" for anomaly in self.anomalies)
 
     @property
     def counts(self) -> dict[Kind, int]:
-        """How many there are of each kind that was found, the worst first."""
+        """The number of anomalies of each kind that occurred, the worst first."""
         return {kind: len(self[kind]) for kind in TERMS if self[kind]}
 
     @property
     def found(self) -> str:
-        """The names of the kinds that were found, or ``no anomaly``."""
+        """The names of the kinds that occurred, or ``no anomaly``."""
         return ", ".join(self.counts) or "no anomaly"
 
     @property
     def told(self) -> str:
-        """What was judged, in one line."""
+        """A summary of the history in one line."""
         history = self.history
         acknowledged = sum(send.outcome == "acknowledged" for send in history.sends)
         parts = [f"{acknowledged:,} acknowledged"] if history.sends else []
@@ -169,7 +169,7 @@ class Verdict:
 
 
 def counted(count: int, kind: Kind) -> str:
-    """A number of anomalies and what they are."""
+    """Return a number of anomalies with their kind, in words."""
     return f"{count:,} {kind if count == 1 or kind == 'unseen' else f'{kind}s'}"
 
 

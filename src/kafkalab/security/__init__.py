@@ -1,8 +1,8 @@
-"""Who may do what: certificates, users, and the broker settings that ask for them.
+"""Certificates, users, and the broker settings that require them.
 
-`Security` says in words how a cluster is secured, as `ClusterSpec` says how many brokers it has; a `KeyRing` holds what
-follows from it for one cluster: its certificate authority, its key stores, its passwords. All files with a secret in them
-are readable by their owner alone.
+`Security` describes how a cluster is secured, like `ClusterSpec` describes its brokers. A `KeyRing` holds the files and
+secrets for one cluster: its certificate authority, its key stores, its passwords. Only their owner can read files with
+secrets.
 """
 
 from __future__ import annotations

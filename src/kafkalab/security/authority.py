@@ -1,4 +1,4 @@
-"""A certificate authority on disk, and the certificates that it signs."""
+"""A certificate authority on disk, and the certificates it signs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _BOTH_ENDS = (ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH)
 
 @dataclass(frozen=True)
 class Identity:
-    """A private key and its certificate, in the forms that clients and brokers read.
+    """A private key and its certificate, in the formats that clients and brokers read.
 
     Attributes
     ----------
@@ -46,11 +46,11 @@ class Identity:
     keystore
         PKCS12: both.
     truststore
-        PKCS12: the authority's certificate, as whom to trust.
+        PKCS12: the authority's certificate, to trust.
     authority
-        The same as PEM.
+        PEM: the authority's certificate.
     password
-        Of both stores.
+        Password of both stores.
     """
 
     name: str
@@ -62,7 +62,7 @@ class Identity:
     password: str = field(repr=False)
 
     def client(self) -> dict[str, str]:
-        """Librdkafka settings with which a client shows this certificate."""
+        """Return librdkafka settings with which a client shows this certificate."""
         return {
             "ssl.ca.location": str(self.authority),
             "ssl.certificate.location": str(self.certificate),
@@ -70,7 +70,7 @@ class Identity:
         }
 
     def java(self) -> dict[str, str]:
-        """Settings with which Kafka's Java side, client or broker, shows this certificate."""
+        """Return settings with which Kafka's Java side, client or broker, shows this certificate."""
         return {
             "ssl.keystore.type": "PKCS12",
             "ssl.keystore.location": str(self.keystore),
@@ -82,20 +82,20 @@ class Identity:
 
 
 class CertificateAuthority:
-    """A certificate authority with its files in a folder; it is made, or found there if it was made before.
+    """A certificate authority with its files in a folder. It's created, or loaded if the folder already has one.
 
     Parameters
     ----------
     folder
-        Where its key and certificate, and all that it issues, are kept. Nobody but the owner can look into it.
+        Where its key and certificate and everything it issues are kept. Only the owner can open the folder.
     name
-        Its common name, if it is made now.
+        Its common name, if it's created now.
     """
 
     def __init__(self, folder: Path, name: str = "kafkalab") -> None:
         self.folder = private_folder(folder)
         self.certificate = folder / "ca-cert.pem"
-        """PEM: whom to trust."""
+        """PEM: the authority's certificate, to trust."""
         if not self.certificate.exists():
             self._make(name)
         self._key = _read_key(folder / "ca-key.pem")
@@ -116,18 +116,18 @@ class CertificateAuthority:
         ends: datetime.datetime | None = None,
         folder: str | None = None,
     ) -> Identity:
-        """Make a key, sign a certificate for it, and write both in every form. What the folder held before is replaced.
+        """Create a key, sign a certificate for it, and write both in every format. This replaces what the folder held.
 
         Parameters
         ----------
         name
-            Its common name: who a client is, or what a broker is called.
+            The common name: the name of a client's user, or of a broker.
         hosts
-            Host names and addresses at which a server may show it (its subject alternative names).
+            Host names and addresses where a server may show it (its subject alternative names).
         begins, ends
-            When it is valid: by default from yesterday (clocks differ) for 90 days.
+            When it's valid. By default from yesterday (clocks differ) for 90 days.
         folder
-            Name of the folder, within the authority's, for its files; by default `name`.
+            The folder for its files, inside the authority's. By default `name`.
 
         Returns
         -------
@@ -170,7 +170,7 @@ class CertificateAuthority:
         )
         write_private(self.folder / "ca-key.pem", _pem(key))
         write_private(self.folder / "password", secrets.token_urlsafe(18))
-        write_private(self.certificate, certificate.public_bytes(Encoding.PEM))  # last: its presence says that all is there
+        write_private(self.certificate, certificate.public_bytes(Encoding.PEM))  # last: it shows that everything is there
 
     def _write(self, name: str, folder: str, key: rsa.RSAPrivateKey, certificate: x509.Certificate) -> Identity:
         to = private_folder(self.folder / folder)
@@ -205,10 +205,10 @@ def _pem(key: rsa.RSAPrivateKey) -> bytes:
 
 
 def _sealed(password: str) -> KeySerializationEncryption:
-    """Encryption of a store, without the many rounds that make a password dear to guess: nobody guesses 18 random bytes.
+    """Return a store's encryption, with few rounds: they make guessing expensive, but nobody guesses 18 random bytes.
 
-    A broker opens its stores a dozen times when it starts, and as often when it is told of a new certificate; each of the
-    usual 20,000 rounds costs time then.
+    A broker opens its stores a dozen times when it starts, and as often for each new certificate. Each of the usual
+    20,000 rounds would cost time then.
     """
     builder = PrivateFormat.PKCS12.encryption_builder().kdf_rounds(1)
     return builder.key_cert_algorithm(pkcs12.PBES.PBESv2SHA256AndAES256CBC).hmac_hash(hashes.SHA256()).build(password.encode())

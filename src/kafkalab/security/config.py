@@ -1,4 +1,4 @@
-"""How a cluster is secured, in words."""
+"""The description of a cluster's security."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from types import MappingProxyType
 __all__ = ["NODE", "OBSERVER", "Security"]
 
 NODE = "broker"
-"""The user that every broker and controller is to its peers."""
+"""The user as which every broker and controller logs in to its peers."""
 
 OBSERVER = "kafkalab"
-"""The user that kafkalab itself is to the cluster, and the name (in capitals) of the listener that is there for it alone."""
+"""The user as which kafkalab itself logs in. In capitals, the name of the listener that only kafkalab uses."""
 
-# Such a name stands in a JAAS line (``user_alice="…"``) and in a certificate (``CN=alice``) as it is.
+# Such a name needs no escaping in a JAAS line (``user_alice="…"``) or in a certificate (``CN=alice``).
 _USER_NAME = re.compile(r"[^\W\d][\w-]*")
 
 _PASSWORDS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
@@ -25,22 +25,24 @@ _PASSWORDS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 class Security:
     """How a cluster is secured.
 
-    Brokers get certificates of an authority of the cluster's own. Controllers talk TLS with certificates on both sides. So
-    does kafkalab itself, on a listener of its own: `Cluster.describe` and the checks see everything, whatever clients may.
+    Brokers get certificates from the cluster's own authority. Controllers talk TLS with certificates on both sides.
+    kafkalab does the same on its own listener: `Cluster.describe` and the checks see everything, whatever clients may
+    do.
 
     Attributes
     ----------
     users
-        Password by name, for listeners with SASL. Either may hold any letters; with SCRAM, Kafka takes names in ASCII only.
+        Password by name, for listeners with SASL. Both may contain any characters. With SCRAM, Kafka accepts only ASCII
+        names.
     mechanisms
-        What listeners with SASL accept: ``PLAIN``, ``SCRAM-SHA-256``, ``SCRAM-SHA-512``. ``PLAIN`` knows the users from the
-        beginning, SCRAM only those that were made on the running cluster.
+        The mechanisms that SASL listeners accept: ``PLAIN``, ``SCRAM-SHA-256``, ``SCRAM-SHA-512``. ``PLAIN`` knows the
+        users from the start, SCRAM only users that were created on the running cluster.
     between_brokers
-        How brokers prove who they are to each other: ``SSL`` (by certificate), or one of the mechanisms (within TLS).
+        How brokers authenticate to each other: ``SSL`` (by certificate), or one of the mechanisms (over TLS).
     super_users
-        Who may do everything, besides the brokers and kafkalab itself.
+        Users who may do everything, besides the brokers and kafkalab itself.
     authorizer
-        Whether what is not allowed by an ACL is forbidden.
+        Whether the cluster has an authorizer, which denies everything that no ACL allows.
     """
 
     users: Mapping[str, str] = field(default_factory=dict, hash=False, repr=False)

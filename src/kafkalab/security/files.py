@@ -1,4 +1,4 @@
-"""Writing files that hold secrets."""
+"""Write files that hold secrets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["open_private", "private_folder", "write_private"]
 
 
 def write_private(path: Path, content: bytes | str) -> Path:
-    """Write a file that its owner alone can read, in one step: who reads it meanwhile gets the old one or the new one whole.
+    """Write a file that only its owner can read, in one step. Readers get the complete old or new file.
 
     Returns
     -------
@@ -26,11 +26,11 @@ def write_private(path: Path, content: bytes | str) -> Path:
 
 
 def open_private(path: Path) -> IO[bytes]:
-    """Open a file anew that its owner alone can read, for a process to write its output to."""
+    """Open a new file that only its owner can read, for a process's output."""
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb")
 
 
 def private_folder(path: Path) -> Path:
-    """A folder that its owner alone can look into, made if it is not there."""
+    """Return a folder that only its owner can open, and create it if it's missing."""
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     return path

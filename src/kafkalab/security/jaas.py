@@ -1,4 +1,4 @@
-"""JAAS lines: how Kafka's Java side is told with what to log in."""
+"""JAAS lines, which give Kafka's Java side its login."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ _MODULES = {
     "GSSAPI": "com.sun.security.auth.module.Krb5LoginModule",
 }
 
-# A JAAS line is one line: java.io.StreamTokenizer ends quoted text where a line ends.
+# A JAAS line is a single line: java.io.StreamTokenizer ends quoted text at a line break.
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"}
 
 MECHANISMS = tuple(_MODULES)
-"""SASL mechanisms that a line can be made for."""
+"""SASL mechanisms that `login_line` supports."""
 
 
 def login_line(mechanism: str, **options: object) -> str:
-    """The value of ``sasl.jaas.config`` for a mechanism.
+    """Return the value of ``sasl.jaas.config`` for a mechanism.
 
     Parameters
     ----------
     mechanism
         ``PLAIN``, ``SCRAM-SHA-256``, ``SCRAM-SHA-512`` or ``GSSAPI``.
     **options
-        Options of its login module, as in ``username="alice"``. Values may hold quotes, backslashes and line breaks.
+        Options of its login module, as in ``username="alice"``. Values may contain quotes, backslashes and line breaks.
 
     Raises
     ------
     ValueError
-        When the mechanism is not one of these.
+        If the mechanism isn't one of these.
     """
     if mechanism not in _MODULES:
         raise ValueError(f"there is no login module for {mechanism!r}; there are {', '.join(MECHANISMS)}")

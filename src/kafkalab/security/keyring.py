@@ -17,7 +17,7 @@ __all__ = ["KeyRing"]
 
 _AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 
-# The common name of a certificate is the name of the user: as short as one with a password has it.
+# Map a certificate to its common name, so that users have the same short names with a certificate as with a password.
 _NAME_RULE = "RULE:^CN=([^,]+).*$/$1/,DEFAULT"
 
 
@@ -27,7 +27,7 @@ class KeyRing:
     Parameters
     ----------
     folder
-        Where its files are kept; they go with it.
+        The folder for its files. They are removed with it.
     security
         How the cluster is secured.
 
@@ -47,22 +47,22 @@ class KeyRing:
     # -- brokers ------------------------------------------------------------------------------------------------
 
     def node(self, node_id: int, hosts: Sequence[str]) -> Identity:
-        """A new certificate for a node that is reached at these hosts; it takes the place of the earlier one."""
+        """Issue a new certificate for a node at these hosts. It replaces the earlier one."""
         return self.authority.issue(NODE, hosts, folder=f"node-{node_id}")
 
     def node_settings(
         self, identity: Identity, listeners: Mapping[str, str], *, between_brokers: str, among_controllers: str
     ) -> dict[str, str]:
-        """Broker settings of a node.
+        """Return the security settings of a node.
 
         Parameters
         ----------
         identity
             The node's certificate.
         listeners
-            Protocol of each listener for clients, by name.
+            Protocol of each client listener, by name.
         between_brokers, among_controllers
-            Names of the listeners for that.
+            Names of the listeners between brokers and among controllers.
         """
         security = self.security
         settings = {
@@ -86,18 +86,18 @@ class KeyRing:
         return settings
 
     def node_login(self, mechanism: str) -> str:
-        """The JAAS line with which brokers log in to each other by a mechanism, and by which they know who may."""
+        """Return the JAAS line with which brokers log in to each other by a mechanism, and check logins."""
         known = {f"user_{name}": password for name, password in {**self.security.users, NODE: self._node_password}.items()}
         return login_line(mechanism, username=NODE, password=self._node_password, **(known if mechanism == "PLAIN" else {}))
 
     def first_scram(self) -> tuple[str, ...]:
-        """What ``kafka-storage format --add-scram`` needs, so that brokers can log in to each other at their first start."""
+        """Return what ``kafka-storage format --add-scram`` needs so that brokers can log in at their first start."""
         mechanism = self.security.between_brokers
         return (f"{mechanism}=[name={NODE},password={self._node_password}]",) if mechanism.startswith("SCRAM") else ()
 
     @property
     def node_password(self) -> str:
-        """The password of the user that brokers are to each other."""
+        """Return the password of the user as which brokers log in to each other."""
         return self._node_password
 
     def _accepting(self, listener: str, mechanisms: Sequence[str]) -> dict[str, str]:
@@ -107,14 +107,14 @@ class KeyRing:
     # -- clients ------------------------------------------------------------------------------------------------
 
     def user(self, name: str) -> Identity:
-        """A client certificate in that name; the same one each time."""
+        """Return the client certificate of a user, the same one each time."""
         with self._lock:
             if name not in self._users:
                 self._users[name] = self.authority.issue(name, folder=f"user-{name}")
             return self._users[name]
 
     def client(self, protocol: str, user: str | None, mechanism: str | None) -> dict[str, object]:
-        """Librdkafka settings of a user, or of nobody, for a listener that speaks a protocol."""
+        """Return librdkafka settings for a listener with this protocol, with or without a user."""
         settings: dict[str, object] = {"security.protocol": protocol}
         if protocol.endswith("SSL"):
             settings["ssl.ca.location"] = str(self.authority.certificate)
@@ -129,7 +129,7 @@ class KeyRing:
         return settings
 
     def java_client(self, protocol: str, user: str | None, mechanism: str | None) -> dict[str, str]:
-        """The same for Kafka's Java clients and tools."""
+        """Return the same settings for Kafka's Java clients and tools."""
         settings = {"security.protocol": protocol}
         if protocol.endswith("SSL"):
             settings |= {"ssl.truststore.type": "PEM", "ssl.truststore.location": str(self.authority.certificate)}
@@ -142,11 +142,11 @@ class KeyRing:
         return settings
 
     def observer(self) -> dict[str, object]:
-        """Librdkafka settings with which kafkalab itself connects, to the listener that is there for it."""
+        """Return librdkafka settings with which kafkalab itself connects to its own listener."""
         return {"security.protocol": "SSL", **self.user(OBSERVER).client()}
 
     def observer_context(self) -> ssl.SSLContext:
-        """The same for a connection of kafkalab's own."""
+        """Return the same for kafkalab's own connections."""
         identity = self.user(OBSERVER)
         context = ssl.create_default_context(cafile=str(self.authority.certificate))
         context.load_cert_chain(identity.certificate, identity.key)

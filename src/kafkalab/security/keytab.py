@@ -13,24 +13,24 @@ _VERSION = b"\x05\x02"
 
 
 def split_keytab(table: Path, folder: Path) -> dict[str, Path]:
-    """Give each principal of a key table a table of its own.
+    """Write a separate key table for each principal of a key table.
 
     Parameters
     ----------
     table
-        A key table of version 2 of the format, as all of today's tools write it.
+        A key table in version 2 of the format, which all current tools write.
     folder
-        Where the new ones go; only their owner can read them.
+        Where to write the new ones. Only their owner can read them.
 
     Returns
     -------
     dict
-        The new table by principal, without its realm: ``alice``, ``kafka/localhost``.
+        The new table of each principal, without its realm: ``alice``, ``kafka/localhost``.
 
     Raises
     ------
     ValueError
-        When it is no such table.
+        If the file isn't such a table.
     """
     content = table.read_bytes()
     if content[:2] != _VERSION:
@@ -40,7 +40,7 @@ def split_keytab(table: Path, folder: Path) -> dict[str, Path]:
     while position < len(content):
         (size,) = struct.unpack_from(">i", content, position)
         end = position + 4 + abs(size)
-        if size > 0:  # a negative one is a hole, left by an entry that was removed
+        if size > 0:  # a negative size is a hole that a removed entry left
             name = _principal(content, position + 4)
             entries[name] = entries.get(name, b"") + content[position:end]
         position = end

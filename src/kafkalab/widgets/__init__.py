@@ -1,4 +1,4 @@
-"""What a learner sees and presses: cluster map, log microscope, diagrams over time, terminals, predictions, quizzes."""
+"""What a learner sees and clicks: cluster map, log microscope, diagrams over time, terminals, predictions, quizzes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cluster map: brokers, partitions, groups and what happens to them, live."""
+"""The cluster map: brokers, partitions, groups and events, live."""
 
 from __future__ import annotations
 
@@ -35,21 +35,22 @@ _GONE: tuple[BrokerState, ...] = ("dead", "stopped")
 
 
 class ClusterMap(Live):
-    """A live map of a cluster, with buttons that break and mend it.
+    """A live map of a cluster, with buttons that break and repair it.
 
-    It shows brokers (up, starting, paused, isolated, stopped or dead; which one is the active controller), where each
-    replica of each partition is, who leads, who is in the ISR, consumer groups with their partition assignment and lag,
-    and a list of what happened. It follows a change within half a second. Brokers stack where the map is narrow.
+    It shows the brokers (up, starting, paused, isolated, stopped or dead) and which of them is the active controller.
+    For each partition it shows the replicas, the leader and the ISR. Below are the consumer groups, with partition
+    assignment and lag, and a list of events. The map follows a change within half a second. If it's narrow, brokers
+    stack.
 
-    Where the cluster panel is open beside the notebook, the map is shown there. When the cluster stops, a still picture
-    of the last state takes the map's place in the notebook.
+    If the cluster panel is open beside the notebook, the map appears there. When the cluster stops, a still picture of
+    the last state replaces the map in the notebook.
 
     Parameters
     ----------
     cluster
         A running cluster.
     topics
-        Topics to show, in that order; all but the internal ones if None.
+        Topics to show, in this order. By default all but the internal ones.
     groups
         Whether to show consumer groups.
 
@@ -88,23 +89,23 @@ class ClusterMap(Live):
 
     @property
     def events(self) -> list[str]:
-        """What happened since this map was made, one line each."""
+        """Events since this map was made, one line each."""
         return [event.text for event in self._events]
 
     def snapshot(self) -> Picture:
-        """A still picture of the cluster as it is now (after it stopped: as it was last)."""
+        """Return a still picture of the cluster's current state, or its last state after it stopped."""
         self._watcher.look(groups=self._with_groups)
         return self._picture()
 
     def seen(self, view: ClusterView, events: Sequence[Event], fresh: bool) -> None:
-        """Draw what the watcher saw; part of the protocol with it."""
+        """Draw what the watcher saw. Part of the protocol with it."""
         with self._lock:
             if self._finished:
                 return
             self._view = view
             topics = self._topics
             self._events += [e for e in events if e.topic is None or topics is None or e.topic in topics]
-            self._events.sort(key=lambda event: event.at)  # a fault is noted when its verb has done its work
+            self._events.sort(key=lambda event: event.at)  # a fault is noted only after its verb has finished
             self._status.value = _status_line(status(view, topics, THEMED, "" if fresh else "no broker answers: as known last"))
             rows = broker_rows(view)
             if rows != self._rows:
@@ -122,20 +123,20 @@ class ClusterMap(Live):
                 self._write_log()
 
     def close(self) -> None:
-        """Stop following the cluster and leave the still picture. Safe to call again."""
+        """Stop following the cluster and leave a still picture. Safe to call again."""
         self.ended()
 
     def ended(self) -> None:
-        """Leave the still picture; part of the protocol with the watcher."""
+        """Leave a still picture. Part of the protocol with the watcher."""
         with self._lock:
             self._finish()
 
     def _act(self, verb: str, broker: int, done: Callable[[], None]) -> None:
-        # In a thread of its own: a verb takes seconds, and the click may have come in on the thread that runs cells.
+        # In a separate thread: a verb takes seconds, and the click may arrive on the thread that runs cells.
         def act() -> None:
             try:
                 getattr(self._cluster, verb)(broker)
-            except Exception as error:  # shown where the learner looks, since no cell is there to raise in
+            except Exception as error:  # shown in the map, because no cell can raise it
                 reason = str(error).strip().splitlines()[:1] or [type(error).__name__]
                 with self._lock:
                     self._events.append(Event(time.time(), "error", f"{verb} broker {broker} failed: {reason[0]}"))
@@ -147,7 +148,7 @@ class ClusterMap(Live):
 
     def _write_log(self) -> None:
         lines = "".join(_log_line(event) for event in self._events[-200:])
-        # A reversed column keeps its end in sight without any script.
+        # A reversed column keeps its end visible without any script.
         style = (
             "display:flex;flex-direction:column-reverse;height:128px;overflow-y:auto;padding:4px 8px;border-radius:6px;"
             "font:12px/16px var(--jp-code-font-family,monospace);color:var(--jp-ui-font-color1,#1f2328);"
@@ -215,7 +216,7 @@ class _Controls:
 
     def _button(self, name: str, tooltip: str, style: str = "") -> ipywidgets.Button:
         return ipywidgets.Button(
-            description=f"{name} {self.broker}",  # which broker, also for those who hear the page
+            description=f"{name} {self.broker}",  # names the broker, also for screen readers
             tooltip=tooltip,
             button_style=style,
             layout=ipywidgets.Layout(flex="1 1 0", width="auto", min_width="0", padding="0", margin="2px 1px", height="26px"),
@@ -252,12 +253,12 @@ def _html(value: str = "") -> ipywidgets.HTML:
 
 
 def _side_by_side(widgets: Sequence[ipywidgets.Widget]) -> ipywidgets.Box:
-    """Widgets side by side; those that find no room there go below."""
+    """Put widgets side by side, and wrap those that don't fit."""
     return ipywidgets.Box(widgets, layout=ipywidgets.Layout(width="100%", flex_flow="row wrap", grid_gap=_GAP))
 
 
 def _flow(pieces: Iterable[str]) -> str:
-    """The same for pieces of HTML."""
+    """Put pieces of HTML side by side, and wrap those that don't fit."""
     return f'<div style="display:flex;flex-wrap:wrap;gap:{_GAP}">{"".join(pieces)}</div>'
 
 

@@ -1,4 +1,4 @@
-"""What happened between two views of a cluster, in words; partitions that change alike share a line."""
+"""Describe what happened between two views of a cluster. Partitions with the same change share a line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Event", "EventKind", "events_between", "fault_event", "is_settled", 
 
 EventKind = Literal["fault", "broker", "controller", "leader", "isr", "topic", "group", "error"]
 
-# Later than this, a change is no longer told as a consequence of the last fault.
+# After this many seconds, a change no longer counts as a consequence of the last fault.
 _CONSEQUENCE = 120.0
 
 
@@ -24,13 +24,13 @@ class Event:
     Attributes
     ----------
     at
-        When it was seen, in seconds since the epoch.
+        When a view showed it, in seconds since the epoch.
     kind
-        What it is about.
+        What it's about.
     text
         The line.
     topic
-        The topic it is about, if any.
+        The topic it's about, if any.
     """
 
     at: float
@@ -47,16 +47,16 @@ class _Change:
 
 
 def events_between(before: ClusterView, after: ClusterView, at: float, faults: Sequence[Fault] = ()) -> list[Event]:
-    """Tell what differs between two views.
+    """Return an event for each difference between two views.
 
     Parameters
     ----------
     before, after
         The views.
     at
-        When `after` was seen, in seconds since the epoch.
+        When `after` was taken, in seconds since the epoch.
     faults
-        Faults so far; a change is told with the time since the last one.
+        Faults so far. A change is shown with the time since the last fault.
     """
     changes = [
         *_broker_changes(before, after),
@@ -72,18 +72,18 @@ def events_between(before: ClusterView, after: ClusterView, at: float, faults: S
 
 
 def fault_event(fault: Fault) -> Event:
-    """The line that says a fault was made."""
+    """Return the event for a fault."""
     return Event(fault.at, "fault", f"{fault.verb} broker {fault.broker}")
 
 
 def _in_order(partition: PartitionView) -> str:
-    """ISR of a partition, its leader first."""
+    """Return the ISR of a partition, its leader first."""
     ids = sorted(partition.isr, key=lambda broker: (broker != partition.leader, broker))
     return ",".join(map(str, ids)) or "empty"
 
 
 def last_fault(at: float, faults: Iterable[Fault]) -> float | None:
-    """When the last fault before a moment began, or None: faults that began later have nothing to do with it."""
+    """Return when the last fault before a moment began, or None. Faults that began later didn't cause anything at it."""
     return max((fault.at for fault in faults if fault.at <= at), default=None)
 
 
@@ -166,7 +166,7 @@ def _leader_changes(topic: str, pairs: _Pairs) -> Iterator[_Change]:
 def _isr_changes(topic: str, pairs: _Pairs) -> Iterator[_Change]:
     alike = defaultdict(list)
     for old, new in pairs:
-        # Where the leader changed too, its line has told the ISR.
+        # If the leader changed, too, its line already shows the ISR.
         if old.leader == new.leader and set(old.isr) != set(new.isr):
             left, joined = (tuple(sorted(ids)) for ids in (set(old.isr) - set(new.isr), set(new.isr) - set(old.isr)))
             alike[left, joined].append((old, new))
@@ -184,7 +184,7 @@ def _group_changes(before: ClusterView, after: ClusterView) -> Iterator[_Change]
     for id_, group in after.groups.items():
         owned = _ownership(group)
         old = before.groups.get(id_)
-        # While a group rebalances, its members own nothing for a moment: only the result is told.
+        # While a group rebalances, its members have no partitions for a moment. Show only the result.
         if not is_settled(group) or (old is not None and _ownership(old) == owned):
             continue
         if not owned:
@@ -196,12 +196,12 @@ def _group_changes(before: ClusterView, after: ClusterView) -> Iterator[_Change]
 
 
 def is_settled(group: GroupView) -> bool:
-    """Whether a group is not rebalancing."""
+    """Return whether a group isn't rebalancing."""
     return group.state in ("Stable", "Empty")
 
 
 def _ownership(group: GroupView) -> list[tuple[str, tuple[tuple[str, int], ...]]]:
-    """Members by client id, with what they own, in order."""
+    """Return members by client id with their partitions, in order."""
     return sorted((member.client_id, tuple(sorted(member.partitions))) for member in group.members)
 
 

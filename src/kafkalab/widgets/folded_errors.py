@@ -1,4 +1,4 @@
-"""Our own errors in a cell: one sentence, with the traceback folded below it."""
+"""Show the course's own errors in a cell as one sentence, with the traceback folded below."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _RED, _PLAIN = "\x1b[31m", "\x1b[0m"
 
 
 def fold_errors(shell: InteractiveShell) -> None:
-    """Show the course's errors of this notebook as one sentence from now on; other errors look as ever.
+    """Show the course's errors in this notebook as one sentence from now on. Other errors look as usual.
 
-    These are each `KafkaLabError`, and a `ValueError` or `TypeError` that a module of kafkalab raised itself: a wrong
-    argument.
+    The course's errors are every `KafkaLabError`, and every `ValueError` or `TypeError` that a kafkalab module raised
+    itself because of a wrong argument.
     """
     shell.set_custom_exc((KafkaLabError, ValueError, TypeError), _show)
 
@@ -47,7 +47,7 @@ def _show(
         shell._showtraceback(kind, error, lines)
         return
     sentence = next(iter(str(error).splitlines()), "")
-    shell._showtraceback(kind, error, [f"{_RED}{kind.__name__}{_PLAIN}: {sentence}"])  # the cell has failed, for JupyterLab too
+    shell._showtraceback(kind, error, [f"{_RED}{kind.__name__}{_PLAIN}: {sentence}"])  # tells JupyterLab that the cell failed
     whole = _COLOUR_CODES.sub("", "\n".join(lines))
     html = f"<details><summary>Where it happened</summary><pre>{escape(whole)}</pre></details>"
     display({"text/html": html, "text/plain": whole}, raw=True)

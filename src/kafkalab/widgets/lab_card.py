@@ -1,4 +1,4 @@
-"""The card of a lab: what it takes, what is met and what is not, hints, a fresh copy, the solution."""
+"""The card of a lab: its checks and what has passed, hints, a fresh copy, the solution."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _SYMBOLS = {"met": "✓", "unmet": "✗", "waiting": "·"}
 
 
 class LabCard(Live):
-    """What a lab asks for and how far the learner is, with buttons: Check, Next hint, Reset, Solution.
+    """What a lab asks for and how far you are, with buttons: Check, Next hint, Reset, Solution.
 
-    Check looks at the cluster that the notebook's variable holds now: the one that `check` was last called with,
-    `cluster` before that. The answers of `check` are taken from the variables of the same names; where there is no such
-    variable, they are what `check` was given last. A `check` in a cell updates the card, too. Where the cluster panel is
-    open, the card stands there. A stored notebook shows it as text.
+    Check uses the cluster that the notebook's variable holds now: the variable of the last `check` call, or `cluster`
+    before the first. It takes the answers from the variables of the same names. If there is no such variable, it uses
+    the last `check` call's answer. A `check` in a cell updates the card, too. If the cluster panel is open, the card
+    appears there. A stored notebook shows it as text.
 
     Parameters
     ----------
@@ -40,13 +40,13 @@ class LabCard(Live):
         The notebook of the lab: ``"02_failsafe"``.
     """
 
-    _newest: ClassVar[dict[str, LabCard]] = {}  # by notebook: a cell that is run again makes another one
+    _newest: ClassVar[dict[str, LabCard]] = {}  # by notebook, because running a cell again makes another card
 
     def __init__(self, name: str) -> None:
         self._notebook = _find(name)
         self._reports: dict[str, Report] = {}
         self._contexts: dict[str, CheckContext] = {}
-        self._variables: dict[str, str] = {}  # the names of the clusters in them
+        self._variables: dict[str, str] = {}  # the names of the variables that hold the clusters
         self._busy = False
         self._lock = threading.RLock()
         self._list, self._said, self._opened = (_html() for _ in range(3))
@@ -68,7 +68,7 @@ class LabCard(Live):
 
     @property
     def current(self) -> Lab:
-        """The first check that has not passed; the last one when all have."""
+        """The first check that hasn't passed, or the last one if all have."""
         labs = self._notebook.labs
         return next((lab for lab in labs if not self._reports.get(lab.id)), labs[-1])
 
@@ -85,7 +85,7 @@ class LabCard(Live):
                 self._show()
 
     def _check_now(self, _: object) -> None:
-        """Look at the current check, in a thread of its own: it takes seconds."""
+        """Run the current check in a separate thread, because it takes seconds."""
         with self._lock:
             if self._busy:
                 return
@@ -106,7 +106,7 @@ class LabCard(Live):
             report = checks.evaluate(lab, ctx)
             progress.record_lab(lab.id, bool(report))
             self._reports[lab.id] = report
-        except Exception as error:  # shown where the learner looks, since no cell is there to raise in
+        except Exception as error:  # shown in the card, because no cell can raise it
             said = f"The check itself failed: {escape(str(error) or type(error).__name__)}"
         with self._lock:
             self._busy = self._check.disabled = False
@@ -126,7 +126,7 @@ class LabCard(Live):
         return ask
 
     def _answer(self, action: str | None) -> None:
-        from kafkalab import course  # here, since only these two buttons need it
+        from kafkalab import course  # imported here, because only these two buttons need it
 
         self._asking.children = []
         try:
@@ -158,7 +158,7 @@ class LabCard(Live):
 
     def _in_cell(self) -> ipywidgets.Widget:
         shown = self._show_beside("The lab card")
-        if self._older is not None:  # not before: the panel showed it until now
+        if self._older is not None:  # not earlier: the panel showed it until now
             checks.on_report.remove(self._older._reported)
             self._older._finish()
             self._older = None
@@ -186,7 +186,7 @@ def _find(name: str) -> Notebook:
 
 
 def _next_of(notebook: Notebook) -> Path | None:
-    """The notebook of the next lab, as seen from the one of this lab; None after the last one."""
+    """Return the next lab's notebook relative to this one, or None after the last one."""
     stems = list(checks.notebooks())
     place = stems.index(notebook.stem) + 1
     if place == len(stems):
@@ -195,7 +195,7 @@ def _next_of(notebook: Notebook) -> Path | None:
 
 
 def _link(path: Path, words: str = "") -> str:
-    """A link to a notebook, relative to the folder of this one; the panel opens it in JupyterLab."""
+    """Return a link to a notebook, relative to this one's folder. The panel opens it in JupyterLab."""
     target = escape(Path(os.path.relpath(path)).as_posix())
     return f'<a href="{target}" data-kafkalab-open="{target}" style="color:#2678d9">{words or escape(path.name)}</a>'
 

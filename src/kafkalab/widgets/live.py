@@ -1,4 +1,4 @@
-"""Displays that move while something runs, and leave a still one in the notebook when it ends."""
+"""Displays that update while something runs, and leave a still copy in the notebook when it ends."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ class Beside(Protocol):
     """A place beside the notebook that can show a display."""
 
     def show(self, display: Live) -> None:
-        """Show it, in place of the one before it of the same kind."""
+        """Show a display in place of the previous one of the same kind."""
 
 
 class Live:
     """Base of the live displays.
 
-    While it is live, each display of it holds the widget and, for readers without a kernel, the still form of that
-    moment. `_finish` replaces all of them by the still form of the end.
+    While it's live, each copy in a notebook holds the widget and, for readers without a kernel, the current still form.
+    `_finish` replaces all copies with the final still form.
 
     Parameters
     ----------
     root
-        The widget that is shown.
+        The widget to show.
     """
 
     beside: ClassVar[Beside | None] = None  # set by the cluster panel
@@ -44,20 +44,20 @@ class Live:
         self._display_lock = threading.RLock()
 
     def _still(self) -> dict[str, str]:
-        """The present state by media type, without anything that needs a kernel."""
+        """Return the current state by media type, in a form that needs no kernel."""
         raise NotImplementedError
 
     @property
     def widget(self) -> ipywidgets.Widget:
-        """The display as a widget."""
+        """Return the display as a widget."""
         return self._root
 
     def _in_cell(self) -> ipywidgets.Widget:
-        """What stands in the cell while the display is live."""
+        """Return the widget for the cell while the display is live."""
         return self._root
 
     def _show_beside(self, what: str) -> ipywidgets.Widget:
-        """Show the display beside the notebook where that is possible; what then stands in the cell."""
+        """Show the display beside the notebook if possible, and return the widget for the cell."""
         if self.beside is None:
             return self._root
         self.beside.show(self)
@@ -73,7 +73,7 @@ class Live:
             self._display_ids.append(display_id)
 
     def _finish(self) -> None:
-        """Replace every display by the still form and close the widgets. Safe to call again, from any thread."""
+        """Replace every copy with the still form and close the widgets. Safe to call again, from any thread."""
         with self._display_lock:
             if self._finished:
                 return
@@ -91,8 +91,8 @@ class Live:
 
 
 def _at_end_of_cell(action: Callable[[], None]) -> None:
-    # A headless run keeps only updates that come while a cell runs: what another thread published between two cells
-    # was lost to it, so it is said again within the next one.
+    # A headless run only keeps updates that arrive while a cell runs. It loses what another thread publishes between
+    # two cells, so publish it again in the next one.
     shell = get_ipython()
     if shell is None:
         return

@@ -1,4 +1,4 @@
-"""Drawing of a log's offsets along one axis, and of what the colours mean."""
+"""Draw a log's offsets along one axis, and a key of the colours."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kafkalab.widgets.svg import Drawing, fit, line, path, rect, text
 
 __all__ = ["axis_card", "key_card", "marks"]
 
-_NUMBER = 192  # where the numbers end
+_NUMBER = 192  # right edge of the numbers
 _TRACK, _TRACK_END = 200, CARD - PAD
 _ROW = 17
 _CLEAN, _DIRTY, _FOLLOWER = STATE_COLOURS["up"], LAG, "#8b949e"
@@ -26,7 +26,7 @@ _MARKS = {"log start": "#8b949e", "last stable": LAG, "high watermark": STATE_CO
 
 
 def marks(view: LogView) -> list[tuple[str, int | None]]:
-    """Log start, last stable offset and high watermark: as a broker tells them, else as the files do."""
+    """Return log start, last stable offset and high watermark, as a broker reports them or else from the files."""
     offsets, files = view.offsets, view.files
     start, high = offsets.start, offsets.high_watermark
     if start is None and files is not None:
@@ -55,7 +55,7 @@ def _axis(view: LogView) -> _Axis:
 
 
 def axis_card(view: LogView, palette: Palette = LIGHT) -> Drawing:
-    """Segments, records, the clean and the dirty part, and every replica's log end, along one axis of offsets."""
+    """Draw segments, records, the clean and the dirty part, and every replica's log end along one axis of offsets."""
     axis = _axis(view)
     told = marks(view)
     start = dict(told)["log start"] or 0
@@ -123,13 +123,13 @@ def _segment_bars(segments: Sequence[Segment], axis: _Axis) -> str:
     for segment, after in zip(segments, [*segments[1:], None], strict=False):
         end = after.base_offset if after is not None else max(segment.next_offset, segment.base_offset)
         left, right = axis.x(segment.base_offset), axis.x(end)
-        width = max(right - left - 1, 1.0)  # the active one may be empty, and is there all the same
+        width = max(right - left - 1, 1.0)  # the active segment may be empty, but must still show
         body += rect(min(left, _TRACK_END - 1), 2, width, 12, fill=SEGMENT_COLOURS[segment.state], title=segment_title(segment))
     return body
 
 
 def _record_bars(segments: Sequence[Segment], axis: _Axis) -> str:
-    """Where there are records; what lies within a pixel is one bar."""
+    """Draw where there are records. Records within one pixel share a bar."""
     bars: list[list[float]] = []
     for segment in segments:
         for first, end in _stretches(segment):
@@ -165,7 +165,7 @@ def _cleaner_rows(files: LogFiles, axis: _Axis) -> Iterator[tuple[str, int | str
 
 
 def key_card(view: LogView, palette: Palette = LIGHT) -> Drawing:
-    """What the colours mean, and where each leader epoch began; without files, what can't be seen."""
+    """Draw what the colours mean, and where each leader epoch began. Without files, say what can't be seen."""
     if view.files is None:
         body = text(PAD, 20, "What can't be seen from here", fill=palette.text, size=13, weight="600")
         for i, words in enumerate(_UNSEEN):

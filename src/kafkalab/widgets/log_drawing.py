@@ -1,4 +1,4 @@
-"""A partition's log as a whole: a view in, words and a picture out."""
+"""Draw a partition's whole log: a view in, words and a picture out."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["log_picture", "log_status", "log_summary"]
 
 
 def log_status(view: LogView, palette: Palette) -> list[tuple[str, str]]:
-    """What is looked at, in phrases with their colours."""
+    """Return the partition, broker and state that are shown, as phrases with their colours."""
     role = "the leader" if view.broker == view.leader else "a follower" if view.leader is not None else "no leader"
     parts = [(f"{view.topic}-{view.partition} on broker {view.broker}, {role}", palette.text)]
     if view.state != "up":
@@ -33,7 +33,7 @@ def log_status(view: LogView, palette: Palette) -> list[tuple[str, str]]:
 
 
 def log_summary(view: LogView) -> str:
-    """The log in words, for where no picture can be shown."""
+    """Describe the log in words, for places that show no picture."""
     lines = [" · ".join(words for words, _ in log_status(view, LIGHT))]
     told = [f"{name} {offset}" for name, offset in marks(view) if offset is not None]
     ends = [f"broker {broker} {end}" for broker, end in sorted(view.offsets.ends.items())]
@@ -53,7 +53,7 @@ def log_summary(view: LogView) -> str:
 
 
 def log_picture(view: LogView, until: int | None = None) -> Picture:
-    """A still picture of the whole, two cards side by side."""
+    """Return a still picture of the whole log, two cards side by side."""
     columns, gap = 2, 12
     side = (WIDTH - gap) / columns
     scale = side / CARD

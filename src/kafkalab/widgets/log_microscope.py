@@ -23,41 +23,42 @@ from kafkalab.widgets.svg import Drawing, Picture, document
 
 __all__ = ["LogMicroscope", "overview_html", "segments_html"]
 
-# Together with one look this stays below the half second within which a record must be seen.
+# With the time for one look, this stays below half a second, in which a new record must show.
 _INTERVAL = 0.2
 _CARD_MAX_WIDTH = "560px"
 _MAX_WIDTH = "1160px"
 
 
 class Reader(Protocol):
-    """Looks at a log."""
+    """Reads a log."""
 
     def read(self) -> LogView: ...
     def close(self) -> None: ...
 
 
 class Readable(Protocol):
-    """What the microscope uses of a cluster."""
+    """The parts of a cluster that the microscope uses."""
 
     def log_reader(self, topic: str, partition: int = 0, broker: int | None = None) -> Reader: ...
     def on_stop(self, callback: Callable[[], None]) -> None: ...
 
 
 class LogMicroscope(Live):
-    """A partition's log as a broker keeps it on its disk, live.
+    """A partition's log on a broker's disk, live.
 
-    It shows each segment (base offset, size, whether it is active, closed, deleted, in the remote tier, or made by the cleaner
-    just now) with its batches, its records and the entries of its indexes; gaps that compaction left; where each leader epoch
-    began. Along one axis of offsets it shows what is clean and what is dirty, what is in the remote tier, log start offset,
-    last stable offset, high watermark, and the log end offset of every replica.
+    It shows each segment with its base offset, size and state: active, closed, deleted, in the remote tier, or being
+    written by the cleaner. A segment contains its batches, its records and the entries of its indexes. It also shows
+    the gaps that compaction left, and where each leader epoch began. An axis of offsets shows the clean and the dirty
+    part, what is in the remote tier, log start offset, last stable offset, high watermark, and the log end offset of
+    every replica.
 
-    It reads the files that the broker wrote, and never touches them. A record is seen within half a second. Of a partition
-    with many records the newest 40 are written out, or those up to the offset that the slider is at. Every other record is a
-    square, up to 10,000 of them. Still older ones are counted.
+    It reads the broker's files and never changes them. A new record shows within half a second. If the partition has
+    many records, the newest 40 are shown in full, or the 40 up to the slider's offset. The next 10,000 are a square
+    each. Older ones are only counted.
 
-    The broker may be down: its files are shown all the same. Where the cluster was attached to, the microscope shows what
-    brokers tell of offsets, and says that it can't see the files. When the cluster stops, a still picture of the last look
-    takes its place in the notebook.
+    The broker may be down: you still see its files. For an attached cluster, the microscope shows the offsets that
+    brokers report, and says that it can't see the files. When the cluster stops, a still picture of the last state
+    replaces it in the notebook.
 
     Parameters
     ----------
@@ -66,14 +67,14 @@ class LogMicroscope(Live):
     topic, partition
         Which log. Internal topics have one, too.
     broker
-        On whose disk; by default on that of whoever leads the partition.
+        The broker whose disk to show. By default the partition's current leader.
 
     Raises
     ------
     UnknownTopic, UnknownPartition, UnknownBroker
-        When the cluster has none of that name or number.
+        If the cluster has none of that name or number.
     NoReplica
-        When that broker has no replica of the partition.
+        If that broker has no replica of the partition.
 
     Examples
     --------
@@ -93,7 +94,7 @@ class LogMicroscope(Live):
             layout=ipywidgets.Layout(width="100%", max_width=f"{CARD}px", display="none"),
         )
         self._slider.observe(self._moved, "value")
-        self._at_end = True  # then the slider follows the log
+        self._at_end = True  # in this position the slider follows the log
         super().__init__(
             ipywidgets.VBox(
                 [self._overview, self._slider, self._segments], layout=ipywidgets.Layout(width="100%", max_width=_MAX_WIDTH)
@@ -105,16 +106,16 @@ class LogMicroscope(Live):
 
     @property
     def view(self) -> LogView:
-        """What the last look saw: files, segments, batches and records as objects, and offsets."""
+        """The last look's result: files, segments, batches and records as objects, and offsets."""
         return self._view
 
     def snapshot(self) -> Picture:
-        """A still picture of the log as it is now (after the cluster stopped: as it was last)."""
+        """Return a still picture of the log's current state, or its last state after the cluster stopped."""
         self._look()
         return self._picture()
 
     def close(self) -> None:
-        """Look once more, leave a still picture in the notebook and follow no more. Safe to call again."""
+        """Look once more, leave a still picture in the notebook and stop following. Safe to call again."""
         if not self._closed.is_set():
             self._look()
             self._closed.set()
@@ -126,7 +127,7 @@ class LogMicroscope(Live):
         while not self._closed.wait(pause):
             began = time.monotonic()
             self._look()
-            pause = max(_INTERVAL, time.monotonic() - began)  # the brokers need the processor, too
+            pause = max(_INTERVAL, time.monotonic() - began)  # leaves the brokers processor time
 
     def _look(self) -> None:
         with self._looking:
@@ -134,11 +135,11 @@ class LogMicroscope(Live):
                 return
             try:
                 seen = self._reader.read()
-            except Exception:  # whatever a cluster that is falling over raises, the next look may see it again
+            except Exception:  # whatever a failing cluster raises, the next look may see it again
                 return
             before = self._view
             if seen.files is None and before.files is not None and seen.broker == before.broker:
-                # A topic that was deleted, say, is worth seeing as it was.
+                # Keep showing the last files, of a deleted topic for example.
                 seen = replace(seen, files=before.files, unseen=seen.unseen)
             if seen != before:
                 self._view = seen
@@ -161,7 +162,7 @@ class LogMicroscope(Live):
         slider.layout.display = ""
         with slider.hold_trait_notifications():
             at_end = self._at_end
-            slider.max = max(last, slider.max)  # in this order: an end may not be before the beginning
+            slider.max = max(last, slider.max)  # in this order, because the maximum can't be below the minimum
             slider.min, slider.max = first, last
             if at_end:
                 slider.value = last
@@ -170,7 +171,7 @@ class LogMicroscope(Live):
     def _moved(self, change: dict[str, Any]) -> None:
         at_end = change["new"] == self._slider.max
         if at_end and self._at_end:
-            return  # it follows the log
+            return  # the slider follows the log
         self._at_end = at_end
         self._draw()
 
@@ -185,14 +186,14 @@ class LogMicroscope(Live):
 
 
 def overview_html(view: LogView) -> str:
-    """What is looked at, the axis of offsets, and what colours mean."""
+    """Return the status, the axis of offsets, and the key of the colours as HTML."""
     spans = " · ".join(f'<span style="color:{colour}">{escape(words)}</span>' for words, colour in log_status(view, THEMED))
     status = f'<div style="font-size:13px;line-height:1.5;font-weight:600;color:{THEMED.muted}">{spans}</div>'
     return status + _flow([(axis_card(view, THEMED), log_summary(view)), (key_card(view, THEMED), "what the colours mean")])
 
 
 def segments_html(view: LogView, until: int | None = None) -> str:
-    """The segments, side by side where there is room, else one below the other."""
+    """Return the segments as HTML, side by side as far as they fit."""
     return _flow([(card, "a segment of the log") for card in segment_cards(view, until, THEMED)])
 
 

@@ -1,4 +1,4 @@
-"""What a log's records mean to whoever looks at them: their kind, their words, and which of them are shown in full."""
+"""Describe a log's records: their kind, their text, and which of them are shown in full."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ Kind = Literal["record", "tombstone", "committed", "aborted", "open", "commit", 
 """``committed``, ``aborted`` and ``open`` records are in a transaction; the markers ``commit`` and ``abort`` end one."""
 
 IN_FULL = 40
-"""So many records are written out; the others are a square each."""
+"""The number of records shown in full. Each other record is a square."""
 
 
 @dataclass(frozen=True)
 class Lens:
-    """The offsets whose records are written out, from `first` to `last`."""
+    """The offsets whose records are shown in full, from `first` to `last`."""
 
     first: int
     last: int
 
     def holds(self, offset: int) -> bool:
-        """Whether an offset is in it."""
+        """Return whether it contains an offset."""
         return self.first <= offset <= self.last
 
 
 def lens(segments: Iterable[Segment], until: int | None = None) -> Lens:
-    """The newest `IN_FULL` records, or those up to an offset."""
+    """Return the newest `IN_FULL` records, or those up to an offset."""
     batches = [batch for segment in segments for batch in segment.batches]
     offsets = {record.offset for batch in batches for record in batch.records or ()}
     offsets |= {batch.base_offset for batch in batches if batch.damage or batch.records == ()}
@@ -53,10 +53,10 @@ def lens(segments: Iterable[Segment], until: int | None = None) -> Lens:
 
 
 def outcomes(view: LogView) -> dict[int, Kind]:
-    """How the transaction of each transactional batch ended, by the batch's base offset.
+    """Return how the transaction of each transactional batch ended, by the batch's base offset.
 
-    A transaction that lacks its marker is open, but below the last stable offset it was committed: the cleaner takes out the
-    records of an aborted one before its marker.
+    A transaction without a marker is open. But below the last stable offset it was committed, because the cleaner
+    removes the records of an aborted transaction before its marker.
     """
     found: dict[int, Kind] = {}
     pending: dict[int, list[int]] = {}
@@ -75,7 +75,7 @@ def outcomes(view: LogView) -> dict[int, Kind]:
 
 
 def kind_of(batch: RecordBatch, record: Record, ended: Mapping[int, Kind]) -> Kind:
-    """What a record is."""
+    """Return the kind of a record."""
     if record.marker:
         return record.marker
     if batch.transactional:
@@ -84,7 +84,7 @@ def kind_of(batch: RecordBatch, record: Record, ended: Mapping[int, Kind]) -> Ki
 
 
 def shown_bytes(data: bytes | None) -> str:
-    """A key or a value as text, if it is text, else in hexadecimal digits."""
+    """Return a key or a value as text if it's text, else in hexadecimal."""
     if data is None:
         return "null"
     try:
@@ -95,7 +95,7 @@ def shown_bytes(data: bytes | None) -> str:
 
 
 def record_words(record: Record) -> str:
-    """A record's key and value, or what it means."""
+    """Return a record's key and value, or what it means."""
     if record.marker:
         return f"marker: {record.marker}"
     value = "tombstone" if record.tombstone else shown_bytes(record.value)
@@ -103,7 +103,7 @@ def record_words(record: Record) -> str:
 
 
 def batch_words(batch: RecordBatch, ended: Mapping[int, Kind]) -> list[str]:
-    """What a batch's header says, in lines for a narrow place."""
+    """Describe a batch's header, in lines for a narrow space."""
     words = [f"batch {_range(batch.base_offset, batch.last_offset)}", f"{batch.size:,} B", f"leader epoch {batch.leader_epoch}"]
     if batch.codec != "none":
         words.append(batch.codec)
@@ -127,7 +127,7 @@ def batch_words(batch: RecordBatch, ended: Mapping[int, Kind]) -> list[str]:
 
 
 def time_of_day(milliseconds: int) -> str:
-    """A timestamp as a clock of this machine showed it."""
+    """Return a timestamp as the time of day in this machine's time zone."""
     at = datetime.fromtimestamp(milliseconds / 1000)
     return f"{at:%H:%M:%S}.{at.microsecond // 1000:03d}"
 

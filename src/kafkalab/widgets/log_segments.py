@@ -1,4 +1,4 @@
-"""Drawing of a log's segments, with their batches and records."""
+"""Draw a log's segments, with their batches and records."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from kafkalab.widgets.svg import Drawing, fit, line, path, rect, stack, text, te
 
 __all__ = ["segment_cards"]
 
-_STEPS = ((1_000, 7), (1 << 62, 4))  # up to so many squares of one card, one takes so many pixels with the gap beside it
-_CARDS = 40  # segments that have a card of their own
+_STEPS = ((1_000, 7), (1 << 62, 4))  # up to this many squares in a card, one takes this many pixels with its gap
+_CARDS = 40  # segments with their own card
 _INDEX_ENTRIES = 2
-_TITLED = 300  # squares of one card that say what they are when a pointer is over them
+_TITLED = 300  # squares of one card with a tooltip
 
 
 @dataclass(frozen=True)
 class _Scene:
-    """What the cards of one drawing share: the records that are written out, how transactions ended, the tier's last offset."""
+    """What the cards of a drawing share: the records shown in full, transaction outcomes, the tier's last offset."""
 
     lens: Lens
     ended: Mapping[int, Kind]
@@ -44,14 +44,14 @@ class _Scene:
 
 
 def segment_cards(view: LogView, until: int | None = None, palette: Palette = LIGHT) -> list[Drawing]:
-    """A card for each segment, with its batches and records; those around the lens, if there are many.
+    """Draw a card for each segment, with its batches and records. If there are many, draw those around the lens.
 
     Parameters
     ----------
     view
-        What is drawn. Without files there is one card, for what the leader sent.
+        The log to draw. Without files there is one card, for what the leader sent.
     until
-        The last offset whose record is written out; by default the newest.
+        The last offset whose record is shown in full. By default the newest.
     palette
         Colours.
     """
@@ -68,7 +68,7 @@ def segment_cards(view: LogView, until: int | None = None, palette: Palette = LI
 
 
 def _remote(view: LogView, palette: Palette) -> list[Drawing]:
-    """What the log has in the remote tier only, where its files there can't be seen."""
+    """Draw what is only in the remote tier, if its files there can't be read."""
     start, local = view.offsets.start, view.offsets.local_start
     if view.remote or start is None or local is None or local <= start:
         return []
@@ -89,7 +89,7 @@ def _folded(segments: Sequence[Segment], which: str, palette: Palette) -> list[D
 
 
 def _with_ends(segments: Sequence[Segment]) -> list[tuple[Segment, int]]:
-    """Each segment, and the offset at which the next one of the log begins."""
+    """Return each segment with the offset where the log's next one begins."""
     found, after = [], -1
     for segment in reversed(segments):
         found.append((segment, after if segment.live and after >= 0 else segment.next_offset))
@@ -129,7 +129,7 @@ def _entries(words: Sequence[str]) -> str:
 
 
 def _contents(segment: Segment, end: int, scene: _Scene) -> Iterator[Drawing]:
-    """Batch by batch: records in the lens as lines, runs of others as squares, batches that are not unpacked as a count."""
+    """Draw batch by batch: records in the lens as lines, other runs as squares, and packed batches as a count."""
     squares: list[tuple[RecordBatch, Record]] = []
     folded: list[RecordBatch] = []
     expected = segment.base_offset
@@ -213,7 +213,7 @@ def _folded_batches(batches: Sequence[RecordBatch], palette: Palette) -> Drawing
 
 
 def _squares(records: Sequence[tuple[RecordBatch, Record]], scene: _Scene) -> Drawing:
-    """A square for each record, light and dark by turns from batch to batch."""
+    """Draw a square for each record, light and dark in turn from batch to batch."""
     step = next(step for most, step in _STEPS if len(records) <= most)
     side, columns = step - 1, (CARD - 2 * PAD) // step
     height = -(-len(records) // columns) * step + 2

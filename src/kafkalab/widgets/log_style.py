@@ -1,4 +1,4 @@
-"""What the drawings of a log have in common: sizes, colours, words."""
+"""What all drawings of a log share: sizes, colours, words."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = [
     "sized",
 ]
 
-CARD = 380  # pixels: two cards find room in a cell, one in a narrow window
+CARD = 380  # pixels: two cards fit into a cell, one into a narrow window
 PAD = 8
 
 KINDS: dict[Kind, tuple[str, str]] = {
@@ -62,26 +62,26 @@ SEGMENT_WORDS: dict[SegmentState, str] = {
 
 
 def card(body: str, height: float, palette: Palette, *, leaving: bool = False) -> Drawing:
-    """A card of the usual width; with a red frame for what is on its way out."""
+    """Draw a card of the usual width, with a red frame if its content is being deleted."""
     frame = rect(1, 1, CARD - 2, height - 2, fill=palette.panel, stroke=GONE if leaving else palette.border, radius=6)
     return Drawing(frame + body, height, CARD)
 
 
 def segment_title(segment: Segment) -> str:
-    """A segment in one line."""
+    """Describe a segment in one line."""
     return f"segment {segment.base_offset}: {SEGMENT_WORDS[segment.state]}, {counted(segment.count, 'record')}"
 
 
 def ranged(first: int, last: int) -> str:
-    """Offsets from one to another."""
+    """Return a range of offsets in words."""
     return str(first) if first >= last else f"{first}–{last}"
 
 
 def counted(count: int, one: str, many: str = "") -> str:
-    """A number and what it counts."""
+    """Return a number with its noun."""
     return f"{count:,} {one if count == 1 else many or f'{one}s'}"
 
 
 def sized(size: int) -> str:
-    """Bytes in a unit that suits them."""
+    """Return a size with a suitable unit."""
     return f"{size:,} B" if size < 10_000 else f"{size / 1024:,.0f} KiB" if size < 10 << 20 else f"{size / (1 << 20):,.0f} MiB"

@@ -1,4 +1,4 @@
-"""Drawing of a cluster: view in, SVG out."""
+"""Draw a cluster: a view in, SVG out."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ __all__ = [
     "summary",
 ]
 
-# Live, brokers and groups are drawn one by one and stack where they find no room beside each other. A drawing is never
-# shown narrower than it is made, so its text (12 px and more) can be read in a panel of 360 px.
+# In the live map, each broker and group is a drawing, and they stack if they don't fit side by side. A drawing is never
+# shown narrower than it was made, so its text (12 px and more) stays readable in a panel of 360 px.
 CARD_WIDTH = 320
 
-_IN_ROW = 6  # more brokers than this side by side are too narrow to read
+_IN_ROW = 6  # more brokers than this side by side would be too narrow to read
 _GAP = 10
 _INNER = 8
 _SQUARE = 18
 _PITCH = _SQUARE + 3
 _HEAD = 52
 _STILL_EVENTS = 10
-_NARROW = 200  # width of a box below which words are left out
+_NARROW = 200  # below this box width, words are left out
 
 
 def map_picture(
     view: ClusterView, *, topics: Sequence[str] | None = None, groups: bool = True, events: Sequence[Event] = ()
 ) -> Picture:
-    """A still picture of a cluster.
+    """Return a still picture of a cluster.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def map_picture(
     groups
         Whether to show consumer groups.
     events
-        Event lines to end with; the last ten are shown, without those that tell of an error.
+        Events for the end of the picture. It shows the last ten, without errors.
     """
     rows = [draw_row(view, ids, topics, LIGHT) for ids in broker_rows(view)]
     drawing = stack(
@@ -64,7 +64,7 @@ def map_picture(
 
 
 def broker_rows(view: ClusterView) -> list[tuple[int, ...]]:
-    """Ids of the nodes of each row: brokers, then dedicated controllers."""
+    """Return the ids of the nodes of each row: brokers, then dedicated controllers."""
     serving = sorted(id_ for id_, broker in view.brokers.items() if broker.address)
     others = sorted(view.brokers.keys() - set(serving))
     return [*_rows(serving), *_rows(others)]
@@ -83,7 +83,7 @@ def _shown(view: ClusterView, topics: Sequence[str] | None) -> dict[str, tuple[P
 
 
 def summary(view: ClusterView, topics: Sequence[str] | None = None) -> str:
-    """A cluster in words."""
+    """Describe a cluster in words."""
     brokers = ", ".join(
         f"{id_} {broker.state}{' (active controller)' if broker.controller else ''}"
         for id_, broker in sorted(view.brokers.items())
@@ -106,7 +106,7 @@ def summary(view: ClusterView, topics: Sequence[str] | None = None) -> str:
 
 
 def status(view: ClusterView, topics: Sequence[str] | None, palette: Palette, note: str = "") -> list[tuple[str, str]]:
-    """Phrases that say how the cluster is, each with its colour; `note` is the last one."""
+    """Return phrases on the cluster's state, each with its colour. `note` is the last one."""
     up = sum(broker.state == "up" for broker in view.brokers.values())
     partitions = [p for shown in _shown(view, topics).values() for p in shown]
     leaderless = sum(p.leader is None for p in partitions)
@@ -132,7 +132,7 @@ def status(view: ClusterView, topics: Sequence[str] | None, palette: Palette, no
 def draw_row(
     view: ClusterView, ids: Sequence[int], topics: Sequence[str] | None, palette: Palette, row_width: float = WIDTH
 ) -> Drawing:
-    """Brokers side by side as boxes, each with its replicas of every topic."""
+    """Draw brokers side by side as boxes, each with its replicas of every topic."""
     width = (row_width - _GAP * (len(ids) - 1)) / len(ids)
     serving = any(view.brokers[id_].address for id_ in ids)
     shown = _shown(view, topics) if serving else {}
@@ -194,7 +194,8 @@ def _topic_in_broker(
         leads = sum(p.leader == broker for p in partitions)
         body += text(x + width, y + 11, f"leads {leads}", fill=palette.muted, anchor="end")
     for i, p in enumerate(partitions):
-        # A partition has the same place in every broker, so that eyes can compare; a broker without a replica has a gap.
+        # A partition has the same place in every broker for easy comparison. A broker without a replica has a gap
+        # there.
         if broker in p.replicas:
             body += _square(p, broker, x + i % in_line * _PITCH, y + 16 + i // in_line * _PITCH, palette)
     return body
@@ -225,7 +226,7 @@ def _square(p: PartitionView, broker: int, x: float, y: float, palette: Palette)
             radius=3,
             title=title,
         )
-        # Hatching drawn line by line: a pattern would need an id, and ids of several pictures on a page collide.
+        # Draw the hatching line by line: a pattern needs an id, and ids of several pictures on a page collide.
         for step in (6, 12):
             body += line(x + 1, y + step, x + step, y + 1, stroke=OUT_OF_ISR, opacity=0.6)
             body += line(
@@ -239,7 +240,7 @@ def _square(p: PartitionView, broker: int, x: float, y: float, palette: Palette)
 
 
 def legend(palette: Palette) -> list[tuple[Drawing, str]]:
-    """What the squares mean: one of each kind, with its meaning."""
+    """Return a square of each kind with its meaning."""
     cases: list[tuple[PartitionView, str]] = [
         (PartitionView("", 3, 0, 0, (1, 0), (0, 1)), "leader"),
         (PartitionView("", 3, 1, 0, (1, 0), (0, 1)), "follower in the ISR"),
@@ -258,7 +259,7 @@ def _draw_legend(palette: Palette) -> Drawing:
 
 
 def _draw_groups(view: ClusterView, palette: Palette) -> Drawing:
-    """Consumer groups, two side by side."""
+    """Draw consumer groups, two side by side."""
     groups = [view.groups[id_] for id_ in sorted(view.groups)]
     if not groups:
         return Drawing("", 0)
@@ -277,7 +278,7 @@ def _draw_groups(view: ClusterView, palette: Palette) -> Drawing:
 
 
 def draw_group(group: GroupView, palette: Palette) -> Drawing:
-    """A consumer group: which member owns which partitions, and its lag."""
+    """Draw a consumer group: each member with its partitions, and the lag."""
     card = _group_card(group, CARD_WIDTH, palette)
     return Drawing(_group_frame(CARD_WIDTH, card.height, palette) + card.body, card.height, CARD_WIDTH)
 
@@ -345,7 +346,7 @@ def _by_topic(partitions: Iterable[tuple[str, int]]) -> list[tuple[str, list[int
 
 
 def _draw_events(events: Sequence[Event]) -> Drawing:
-    # Errors may name addresses and paths of this machine, which a stored notebook must not hold.
+    # Errors may contain addresses and paths of this machine. A stored notebook must not hold them.
     lines = [event for event in events if event.kind != "error"][-_STILL_EVENTS:]
     if not lines:
         return Drawing("", 0)

@@ -1,4 +1,4 @@
-"""Colours: one set that stands alone in a stored picture, one that follows JupyterLab's theme."""
+"""Colours: one set for stored pictures, one that follows JupyterLab's theme."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["LIGHT", "STATE_COLOURS", "THEMED", "Palette"]
 
 @dataclass(frozen=True)
 class Palette:
-    """Colours of surfaces and text; all others are mid-tones that stand out on light and on dark."""
+    """Colours of surfaces and text. All other colours are mid-tones that stand out on light and on dark."""
 
     background: str
     panel: str
@@ -20,7 +20,7 @@ class Palette:
     muted: str
 
 
-# A stored picture is shown as an image, which knows nothing of the page's theme: it brings its own light card.
+# A stored picture is an image that doesn't know the page's theme, so it brings its own light card.
 LIGHT = Palette(background="#ffffff", panel="#f6f8fa", border="#c9d1d9", text="#1f2328", muted="#59636e")
 
 THEMED = Palette(

@@ -1,7 +1,7 @@
-"""The cluster panel: beside the notebook, the card of its lab and the maps of its clusters.
+"""The cluster panel beside the notebook: the lab's card and the maps of its clusters.
 
-JupyterLab's extension of the course (``cli/jupyter/labextensions``) imports this module in the notebook's kernel and
-shows the widget whose model it names. Without the extension nothing imports it.
+The course's JupyterLab extension (``cli/jupyter/labextensions``) imports this module in the notebook's kernel and shows
+the widget with the model id it returns. Nothing else imports the module.
 """
 
 from __future__ import annotations
@@ -26,40 +26,40 @@ _STOPPED = "The cluster has stopped."
 
 
 class Followed(Watchable, Protocol):
-    """What the panel needs of a cluster."""
+    """The parts of a cluster that the panel needs."""
 
     name: str
 
 
 class ClusterPanel:
-    """The lab's card, and below it one map for each running cluster; no map until the first cluster starts.
+    """The lab's card, and below it one map for each running cluster. The first cluster adds the first map.
 
     Attributes
     ----------
     widget
-        What JupyterLab shows.
+        The widget that JupyterLab shows.
     """
 
     def __init__(self) -> None:
         self._card = ipywidgets.VBox(layout=_WIDE)
         self._body = ipywidgets.VBox(layout=_WIDE)
-        self._body.add_class("kafkalab-maps")  # the extension looks whether it is empty
+        self._body.add_class("kafkalab-maps")  # the extension checks whether it's empty
         self.widget = ipywidgets.VBox([self._card, self._body], layout=_WIDE)
         self._clusters: list[Followed] = []
         self._maps: dict[int, ClusterMap] = {}  # by identity of the cluster
-        self._ours: dict[int, ClusterMap] = {}  # those among them that no cell made
+        self._ours: dict[int, ClusterMap] = {}  # the maps that no cell made
 
     def follow(self, cluster: Followed) -> None:
         """Show a cluster until it stops."""
         self._clusters.append(cluster)
-        # Before the map asks for the same: its widgets are closed at the end, and must be gone from here by then.
+        # Register before the map does: its widgets are closed at the end, and must be removed from here first.
         cluster.on_stop(lambda: self._forget(cluster))
         own = ClusterMap(cluster)
         self.show(own)
         self._ours[id(cluster)] = own
 
     def show(self, display: Live) -> None:
-        """Show a map in place of the one shown so far of the same cluster, or the card of the notebook's lab."""
+        """Show a map in place of the same cluster's previous one, or the card of the notebook's lab."""
         if isinstance(display, ClusterMap):
             self._show_map(display)
         else:
@@ -98,5 +98,5 @@ def _panel() -> ClusterPanel:
 
 
 def model_id() -> str:
-    """The model of the widget to show: the same one for the life of the kernel."""
+    """Return the model id of the widget to show. It's the same as long as the kernel runs."""
     return str(_panel().widget.model_id)

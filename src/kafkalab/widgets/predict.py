@@ -1,4 +1,4 @@
-"""Predictions: the learner guesses first, and sees the guess again beside what was measured."""
+"""Predictions: you guess first, then see your guess beside what was measured."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ _STYLE = """<style>
 class Predict(Live):
     """A question to answer before the next cell shows what happens.
 
-    The learner picks an option, types a number or types a line. The prediction is kept in their progress, and can be
-    changed until the explanation is open. A stored notebook shows the question alone.
+    You pick an option, type a number or type a line. Your progress keeps the prediction, and you can change it until
+    the explanation is open. A stored notebook shows only the question.
 
     Parameters
     ----------
     question
-        The question, the same text in no other cell of the course: predictions are kept by it.
+        The question. Its text must be unique in the course, because it identifies the prediction.
     options
-        What to choose from. Without options the learner types.
+        The options to choose from. Without options, you type an answer.
     unit
-        The unit of the number to type. Without it, and without options, the answer is a line of text.
+        The unit of the number to type. Without a unit and without options, the answer is a line of text.
 
     Examples
     --------
@@ -50,7 +50,7 @@ class Predict(Live):
         self._explanations: list[Explanation] = []
         self._field = self._make_field()
         self._button = _button("Predict", self._predict, style="primary")
-        self._button.layout.align_self = "flex-start"  # as wide as its word
+        self._button.layout.align_self = "flex-start"  # as wide as its label
         self._said = ipywidgets.HTML(layout=_WIDE)
         field = [self._field, ipywidgets.Label(unit)] if unit else [self._field]
         ask = ipywidgets.HTML(f'<div style="line-height:1.4"><b>Predict.</b> {prose(question)}</div>', layout=_WIDE)
@@ -62,13 +62,13 @@ class Predict(Live):
 
     @property
     def guess(self) -> str | None:
-        """What the learner said, with its unit; None so far."""
+        """The prediction with its unit, or None."""
         return self._guess
 
     def explain(self, why: str, *, measured: str = "", answer: str = "") -> Explanation:
-        """What the last line of a cell below shows: the prediction, what was seen, and why.
+        """Return the display for a later cell: the prediction, what happened, and why.
 
-        It opens once there is a prediction, or when the learner presses "Show me".
+        It opens after you have made a prediction, or when you press "Show me".
 
         Parameters
         ----------
@@ -77,7 +77,7 @@ class Predict(Live):
         measured
             What was measured, with its unit.
         answer
-            What happened, where nothing was measured.
+            What happened, if nothing was measured.
         """
         explanation = Explanation(self, why, f"Measured: {measured}." if measured else f"What happened: {answer}.")
         self._explanations.append(explanation)
@@ -110,7 +110,7 @@ class Predict(Live):
             self._said.value = f"You said <b>{prose(self._guess)}</b>. Now run the cells below."
 
     def opened(self) -> None:
-        """Take no more predictions: an explanation is open."""
+        """Accept no more predictions, because an explanation is open."""
         self._field.disabled = self._button.disabled = True
         self._said.value = f"You said <b>{prose(self._guess)}</b>." if self._guess else ""
 
@@ -124,9 +124,9 @@ class Predict(Live):
 
 
 class Explanation(Live):
-    """What became of a prediction; closed until the learner has made it or asks to see it.
+    """The explanation of a prediction. It stays closed until you have made the prediction or ask to see it.
 
-    Made by `Predict.explain`. A stored notebook shows it open.
+    `Predict.explain` makes it. A stored notebook shows it open.
     """
 
     def __init__(self, prediction: Predict, why: str, seen: str) -> None:
@@ -137,7 +137,7 @@ class Explanation(Live):
         super().__init__(ipywidgets.HBox([words, _button("Show me", lambda _: self.open())]))
 
     def open(self) -> None:
-        """Show it. Safe to call again."""
+        """Show the explanation. Safe to call again."""
         self._prediction.opened()
         self._finish()
 

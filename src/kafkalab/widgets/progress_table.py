@@ -1,4 +1,4 @@
-"""The table of what a learner has done."""
+"""The table of your progress."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _PASSED = "#1f883d"
 
 
 class Progress:
-    """A table of the labs of all chapters and which of them passed, with the results of the quizzes.
+    """A table of the labs of all chapters, which of them passed, and the quiz results.
 
     Parameters
     ----------
     labs
-        Titles of labs by id; by default all that can be checked.
+        Titles of labs by id. By default all labs with checks.
     """
 
     def __init__(self, labs: Mapping[str, str] | None = None) -> None:
@@ -33,14 +33,14 @@ class Progress:
 
 
 def _labs_of_course() -> dict[str, str]:
-    from kafkalab import checks  # here, since it brings Kafka's client with it, which no other widget needs
+    from kafkalab import checks  # imported here, because it loads Kafka's client, which no other widget needs
 
     return {lab.id: lab.title for lab in checks.labs().values()}
 
 
 @dataclass(frozen=True)
 class _Row:
-    """What there is to do, what was done of it, and whether that is all."""
+    """A task, how much of it is done, and whether that is all."""
 
     name: str
     title: str
@@ -49,7 +49,7 @@ class _Row:
 
 
 def _rows(record: ProgressRecord, labs: Mapping[str, str]) -> list[_Row]:
-    """Labs by chapter and in the order given, each chapter ending with its quiz."""
+    """Return the labs by chapter in the given order, each chapter with its quiz at the end."""
     place = {name: i for i, name in enumerate(labs)}
     found = []
     for name in {*labs, *record.labs}:
@@ -72,7 +72,7 @@ def _rows(record: ProgressRecord, labs: Mapping[str, str]) -> list[_Row]:
 
 
 def progress_html(record: ProgressRecord, labs: Mapping[str, str]) -> str:
-    """The table as HTML."""
+    """Return the table as HTML."""
     rows = _rows(record, labs)
     body = "".join(
         f"<tr>{_cell(row.name)}{_cell(row.title)}{_cell(f'✔ {row.words}' if row.done else f'○ {row.words}', row.done)}</tr>"
@@ -88,7 +88,7 @@ def _cell(content: str, good: bool = False) -> str:
 
 
 def progress_text(record: ProgressRecord, labs: Mapping[str, str]) -> str:
-    """The table as plain text."""
+    """Return the table as plain text."""
     rows = _rows(record, labs)
     width = max(len(row.name) for row in rows)
     return "\n".join(f"{'x' if row.done else ' '} {row.name:<{width}}  {row.words}" for row in rows)

@@ -1,4 +1,4 @@
-"""Text with the few marks that questions and messages have: code between backticks, stress between asterisks."""
+"""Render the marks in questions and messages: backticks for code, asterisks for emphasis."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ __all__ = ["plain", "prose"]
 
 
 def prose(text: str) -> str:
-    """The text as HTML."""
+    """Return the text as HTML."""
     with_code = re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
     return re.sub(r"\*(\w+)\*", r"<em>\1</em>", with_code)
 
 
 def plain(text: str) -> str:
-    """The text without marks, for labels that show none."""
+    """Return the text without marks, for labels that can't render them."""
     return re.sub(r"\*(\w+)\*", r"\1", text.replace("`", ""))

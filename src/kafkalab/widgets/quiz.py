@@ -14,7 +14,7 @@ from kafkalab.widgets.quiz_data import Question, QuizData, load_quiz
 
 __all__ = ["Quiz", "quiz_html", "quiz_text"]
 
-# JupyterLab gives the options of a widget one line each; ours may be longer.
+# JupyterLab gives a widget's options one line each. Ours may be longer.
 _STYLE = """<style>
 .kl-quiz .widget-radio-box label, .kl-quiz .jupyter-widget-radio-box label
   { display: flex; height: auto; min-height: 22px; line-height: 1.4; white-space: normal; margin: 3px 0;
@@ -33,10 +33,10 @@ _RIGHT, _WRONG, _OPEN = "#1f883d", "#d1242f", "#2678d9"
 
 
 class Quiz(Live):
-    """Review questions that check themselves, one after another.
+    """Review questions with instant feedback, one after another.
 
-    Each answer is explained at once and may be given again. The best result is kept in the learner's progress. A
-    stored notebook shows all questions, with the answers folded away.
+    Each answer is explained at once, and you can answer again. Your progress keeps the best result. A stored notebook
+    shows all questions, with the answers folded.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class Quiz(Live):
 
     @property
     def result(self) -> tuple[int, int]:
-        """Right answers so far, and how many questions count."""
+        """The number of right answers so far, and of questions that count."""
         marked = [r for q, r in zip(self._quiz.questions, self._results, strict=True) if q.kind != "open"]
         return sum(bool(result) for result in marked), len(marked)
 
@@ -103,7 +103,7 @@ class Quiz(Live):
 
 
 class _Form:
-    """One question, its options and what is said about the answer."""
+    """One question with its options and the feedback on the answer."""
 
     def __init__(self, question: Question, answered: Callable[[bool], None]) -> None:
         self._question = question
@@ -177,7 +177,7 @@ def _dot(result: bool | None, *, here: bool) -> str:
 
 
 def quiz_html(quiz: QuizData) -> str:
-    """All questions of a quiz as a still form, with answers folded away."""
+    """Return all questions of a quiz as still HTML, with the answers folded."""
     items = []
     for question in quiz.questions:
         options = "".join(f"<li>{prose(option.text)}</li>" for option in question.options)
@@ -190,7 +190,7 @@ def quiz_html(quiz: QuizData) -> str:
 
 
 def quiz_text(quiz: QuizData) -> str:
-    """All questions of a quiz as plain text, without answers."""
+    """Return all questions of a quiz as plain text, without answers."""
     lines = [quiz.title]
     for number, question in enumerate(quiz.questions, 1):
         lines += [f"{number}. {plain(question.ask)}", *(f"   [ ] {plain(option.text)}" for option in question.options)]

@@ -1,4 +1,4 @@
-"""Review questions as data: read from TOML, checked, and judged."""
+"""Read review questions from TOML, validate them, and judge answers."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class Question:
     ask
         The question.
     kind
-        ``one`` option is right, ``many`` are, or it is ``open``: to be answered in one's own words, without a mark.
+        ``one`` option is right, ``many`` are, or it is ``open``: you answer in your own words, without a mark.
     options
-        What to choose from, in the order shown; empty for an open question.
+        The options in the order shown; empty for an open question.
     explanation
-        Shown after answering.
+        Shown after the answer.
     """
 
     ask: str
@@ -49,7 +49,7 @@ class Question:
         return frozenset(i for i, option in enumerate(self.options) if option.right)
 
     def is_right(self, chosen: Collection[int]) -> bool:
-        """Whether exactly the right options were chosen."""
+        """Return whether the chosen options are exactly the right ones."""
         return frozenset(chosen) == self.right
 
 
@@ -63,12 +63,12 @@ class QuizData:
 
     @property
     def marked(self) -> int:
-        """How many questions count: all but the open ones."""
+        """The number of questions that count: all but the open ones."""
         return sum(question.kind != "open" for question in self.questions)
 
 
 def quiz_names() -> list[str]:
-    """Names of all quizzes, in order of chapter."""
+    """Return the names of all quizzes, in order of chapter."""
     return sorted(entry.name.removesuffix(".toml") for entry in _folder().iterdir() if entry.name.endswith(".toml"))
 
 
@@ -78,9 +78,9 @@ def load_quiz(name: str) -> QuizData:
     Raises
     ------
     LookupError
-        When there is no such quiz; the message names those that there are.
+        If the quiz doesn't exist. The message lists the existing ones.
     ValueError
-        When a question has no right option or no wrong one.
+        If a question has no right option or no wrong one.
     """
     if name not in quiz_names():
         raise LookupError(f"there is no quiz {name!r}; there are {', '.join(quiz_names())}")

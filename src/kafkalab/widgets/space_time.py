@@ -1,4 +1,4 @@
-"""The space-time diagram: who sent what, where it is in the log, who got it, and what is wrong with that."""
+"""The space-time diagram: who sent which record, its place in the log, who got it, and what went wrong."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ __all__ = ["SpaceTime"]
 
 
 class SpaceTime(Live):
-    """A verdict as a picture. Time runs to the right, and each producer, partition and consumer has a line.
+    """Draw a verdict. Time runs to the right, and each producer, partition and consumer has a line.
 
-    A record is an arrow from its send to its place in the log, and on to each poll that brought it. Offending records are
-    coloured and named; the right ones are pale. Of many records alike the first and the last are drawn, with a band between
-    them. So the axis isn't to scale: it has room for what matters.
+    A record is an arrow from its send to its place in the log, and on to each poll that returned it. Offending records
+    are coloured and labelled, and the others are pale. Of many similar records, only the first and the last are drawn,
+    with a band between them. So the axis isn't to scale.
 
     Parameters
     ----------
     verdict
-        What `kafkalab.judge` found.
+        The result of `kafkalab.judge`.
     faults
-        Faults to be marked, such as ``cluster.faults``.
+        Faults to mark, such as ``cluster.faults``.
 
     Examples
     --------
@@ -44,7 +44,7 @@ class SpaceTime(Live):
         super().__init__(ipywidgets.VBox([html], layout=ipywidgets.Layout(width="100%", max_width="1100px")))
 
     def snapshot(self) -> Picture:
-        """The same as a still picture."""
+        """Return the diagram as a still picture."""
         return Picture(document(draw_space_time(self._layout, self._faults), self._words), self._words)
 
     def _still(self) -> dict[str, str]:

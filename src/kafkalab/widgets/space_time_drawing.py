@@ -1,4 +1,4 @@
-"""Drawing of a space-time diagram: a verdict in, SVG out."""
+"""Draw a space-time diagram: a verdict in, SVG out."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ _COLOURS: dict[Status, str] = {
 
 
 _LEFT, _RIGHT = 140, 18
-_TOP = 34  # for the names of faults, and of values below them
+_TOP = 34  # for fault names, and values below them
 _APART = {("producer", "partition"): 92, ("partition", "consumer"): 92, ("producer", "consumer"): 92}
 _BESIDE = 40  # between two lines of one kind
-_STEP = 44.0  # at most, between two events
+_STEP = 44.0  # maximum between two events
 _FOLD = 4.0  # steps that a fold takes
 
 
 def draw_space_time(layout: SpaceTimeLayout, faults: Iterable[Fault] = (), palette: Palette = LIGHT) -> Drawing:
-    """A line per producer, partition and consumer, and an arrow per record: from its send to the log, and on to its polls.
+    """Draw a line per producer, partition and consumer, and an arrow per record from its send to the log and its polls.
 
     Parameters
     ----------
     layout
-        What is drawn. The offending records are coloured; the right ones are pale.
+        The layout to draw. Offending records are coloured, the others pale.
     faults
-        Faults of the cluster, marked where the time is known.
+        Faults of the cluster. They are marked if their time is known.
     palette
         Colours.
     """
@@ -64,7 +64,7 @@ def _title(verdict: Verdict, palette: Palette) -> list[tuple[str, str]]:
 
 
 class _Diagram:
-    """A layout with places on the page."""
+    """A layout with positions on the page."""
 
     def __init__(self, layout: SpaceTimeLayout, palette: Palette) -> None:
         self._layout = layout
@@ -79,19 +79,19 @@ class _Diagram:
         self._columns = _columns(layout.runs)
         self._places = [place for place, _ in self._columns]
         self._lanes = Counter(kind for kind, _ in layout.lanes)
-        self._taken: list[tuple[float, float, float]] = []  # left, right and baseline of words that are there already
+        self._taken: list[tuple[float, float, float]] = []  # left, right and baseline of the words already placed
 
     def draw(self, faults: Iterable[Fault]) -> Drawing:
         pale = [run for run in self._layout.runs if not run.offending]
         offending = [run for run in self._layout.runs if run.offending]
         body = self._lines() + self._faults(faults)
-        body += "".join(map(self._run, pale)) + "".join(map(self._run, offending))  # what is wrong is drawn last, on top
-        body += "".join(map(self._label, offending)) + "".join(map(self._label, pale))  # and has its words first
+        body += "".join(map(self._run, pale)) + "".join(map(self._run, offending))  # offending records are drawn last, on top
+        body += "".join(map(self._label, offending)) + "".join(map(self._label, pale))  # and place their words first
         body += "".join(self._offsets(run) for run in (*offending, *pale))
         return Drawing(body + self._seconds(), self._bottom + 44)
 
     def _x(self, place: float) -> float:
-        """Where an event is; between two that are shown, in proportion."""
+        """Return an event's x, proportional between two shown events."""
         after = bisect_right(self._places, place)
         if after == 0 or after == len(self._places):
             return self._columns[max(after - 1, 0)][1]
@@ -153,7 +153,7 @@ class _Diagram:
         return body + rect(x2 - 3, y2 - 3, 6, 6, fill=colour, radius=3, title=title)
 
     def _label(self, run: Run) -> str:
-        """What a run is: in its middle, or where many arrows cross, at the line that it has for itself."""
+        """Return a run's label: in its middle, or if many arrows cross, at the line that only this run uses."""
         words = _words_for(run)
         if not words:
             return ""
@@ -173,7 +173,7 @@ class _Diagram:
         return self._words(x, y, words, colour, bold=run.offending)
 
     def _offsets(self, run: Run) -> str:
-        """What is drawn one by one: its value at the producer's line, its offset below the others."""
+        """Draw an arrow's value at the producer's line and its offset below the others."""
         body, colour = "", _COLOURS[run.status] if run.offending else self._palette.muted
         for arrow in run.shown:
             x1, y1, x2, y2 = self._ends(arrow)
@@ -186,7 +186,7 @@ class _Diagram:
         return body
 
     def _words(self, x: float, y: float, words: str, colour: str, *, bold: bool = False, moves: bool = True) -> str:
-        """Words around a place, or a line or two lower if there are some; left out where there is no room."""
+        """Place words, one or two lines lower if the place is taken. Leave them out if there is no room."""
         size = 12 if bold else 10
         half = text_width(words, size) / 2
         x = min(max(x, _LEFT + half), WIDTH - half)
@@ -212,7 +212,7 @@ class _Diagram:
         return body
 
     def _seconds(self) -> str:
-        """Seconds since the first send, at some of the events."""
+        """Draw the seconds since the first send at some of the events."""
         if not self._layout.clock:
             return text(
                 WIDTH - _RIGHT + 8, self._bottom + 40, "in order of time →", fill=self._palette.muted, size=10, anchor="end"
@@ -229,7 +229,7 @@ class _Diagram:
 
 
 def _columns(runs: Sequence[Run]) -> list[tuple[float, float]]:
-    """A column for each event that is shown: its place in the order, and x."""
+    """Return a column for each shown event: its place in the order, and its x."""
     width: dict[float, float] = {}
     for run in runs:
         for arrow in run.shown:
@@ -263,7 +263,7 @@ def _words_for(run: Run) -> str:
 
 
 def _head(x1: float, y1: float, x2: float, y2: float, colour: str, opacity: float | None) -> str:
-    """The head of an arrow, just before its end."""
+    """Draw an arrowhead just before the arrow's end."""
     length = math.hypot(x2 - x1, y2 - y1) or 1.0
     dx, dy = (x2 - x1) / length, (y2 - y1) / length
     tip, back = (x2 - 3 * dx, y2 - 3 * dy), (x2 - 11 * dx, y2 - 11 * dy)

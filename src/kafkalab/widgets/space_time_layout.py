@@ -1,4 +1,4 @@
-"""What a space-time diagram shows: arrows from line to line in the order of time, with the many folded into few."""
+"""Arrange a space-time diagram: arrows between lines in time order, with many folded into few."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ from kafkalab.history.verdict import TERMS, Kind, Verdict
 
 __all__ = ["Arrow", "Lane", "Run", "SpaceTimeLayout", "Status", "lay_out"]
 
-_IN_FULL = 4  # arrows of a run that are all drawn; of a longer one the first and the last are
+_IN_FULL = 4  # a run of up to this many arrows is drawn in full; of a longer one, only the first and the last
 _RANKS: dict[str, int] = {kind: rank for rank, kind in enumerate(TERMS)}
 _OFFENDING = 12  # runs of offending records that are drawn; further ones are folded, too
 
 Lane = tuple[Literal["producer", "partition", "consumer"], str]
-"""What a line stands for, and its name."""
+"""The kind of a line, and its name."""
 
 Status = Kind | Literal["right", "not acknowledged", "folded"]
-"""What is wrong with a record. Some of those that are ``folded`` are offending."""
+"""What is wrong with a record. Some of the ``folded`` ones are offending."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Arrow:
-    """A record on its way from one line to another; one that nobody is known to have sent stays on its partition's line.
+    """A record on its way from one line to another. One without a known sender stays on its partition's line.
 
     Attributes
     ----------
     source, target
         The lines.
     start, end
-        Its two moments, as places in the order of all events.
+        Start and end as places in the order of all events.
     record
         Which record.
     status
-        What is wrong with it, if anything.
+        What's wrong with it, if anything.
     arrives
         False if the record isn't there in the end.
     """
@@ -54,14 +54,14 @@ class Arrow:
 
 @dataclass(frozen=True)
 class Run:
-    """Arrows between two lines, one after the other, with the same status."""
+    """Consecutive arrows between two lines with the same status."""
 
     status: Status
     arrows: tuple[Arrow, ...]
 
     @property
     def folded(self) -> bool:
-        """Whether only the first and the last arrow are drawn, and what is between them as a band."""
+        """Whether only the first and the last arrow are drawn, with a band between them."""
         return len(self.arrows) > _IN_FULL
 
     @property
@@ -77,18 +77,18 @@ class Run:
 
 @dataclass(frozen=True)
 class SpaceTimeLayout:
-    """What is drawn.
+    """Everything in the diagram.
 
     Attributes
     ----------
     verdict
-        Whose history this is.
+        The verdict on the history shown.
     lanes
         The lines, from the top.
     runs
         The arrows.
     clock
-        Places in the order whose time is known, with it (seconds since the epoch), in order.
+        Places with a known time, each with it (seconds since the epoch), in order.
     """
 
     verdict: Verdict
@@ -97,7 +97,7 @@ class SpaceTimeLayout:
     clock: tuple[tuple[float, float], ...]
 
     def order_at(self, moment: float) -> float | None:
-        """Where a moment is in the order; None where that can't be told."""
+        """Return a moment's place in the order, or None if it's unknown."""
         if not self.clock or not self.clock[0][1] <= moment <= self.clock[-1][1]:
             return None
         return self.clock[bisect_left(self.clock, moment, key=lambda known: known[1])][0] - 0.5
@@ -122,24 +122,24 @@ def _from_the_top(lane: Lane) -> tuple[int, str, int]:
 
 
 def _lane(record: Record) -> Lane:
-    """The partition's line."""
+    """Return the line of a record's partition."""
     return "partition", record.topic if record.partition is None else f"{record.topic}-{record.partition}"
 
 
 def _statuses(verdict: Verdict) -> dict[Record, Status]:
-    """The worst that is wrong with each record."""
+    """Return the worst problem of each record."""
     statuses: dict[Record, Status] = {}
     for anomaly in verdict.anomalies:
         offending = (anomaly.record, *(anomaly.others if anomaly.kind == "aborted read" else ()))
         for record in offending:
-            # A duplicate is its further copies, a skip is the records skipped: each has an arrow of its own.
+            # A duplicate consists of its further copies, a skip of the skipped records: each has its own arrow.
             if anomaly.kind not in ("duplicate", "poll skip"):
                 statuses.setdefault(record, anomaly.kind)
     return statuses
 
 
 class _Log:
-    """The records of the log, in order; where nobody read it, those that consumers got, each once."""
+    """The records of the log in order. If the log wasn't read, the records that consumers got, each once."""
 
     def __init__(self, records: Iterable[Record]) -> None:
         self.records = sorted(records, key=lambda record: -1 if record.offset is None else record.offset)
@@ -150,13 +150,13 @@ class _Log:
             self.at.setdefault((record.place, record.value), record)
 
     def of(self, send: Send) -> tuple[Record | None, list[Record]]:
-        """The copy that was acknowledged (or might be it), and all further ones."""
+        """Return the acknowledged copy (or the one that might be it), and all further ones."""
         copies = self.copies.get((send.topic, send.value), [])
         own = next((copy for copy in copies if copy.offset == send.offset), copies[0] if copies else None)
         return own, [copy for copy in copies if copy is not own]
 
     def under(self, poll: Poll) -> Record | None:
-        """The record that a consumer got."""
+        """Return the record that a consumer got."""
         found = self.at.get((poll.place, poll.value))
         return found or next(iter(self.copies.get((poll.topic, poll.value), ())), None)
 
@@ -168,7 +168,7 @@ def _read(history: History) -> _Log:
 
 
 class _Order:
-    """The order of all events. Where a time was noted for none, or not for all, the order of the lists is taken for it."""
+    """The order of all events. Without complete timestamps, it follows the order of the lists."""
 
     def __init__(self, history: History, log: _Log) -> None:
         ends = [send.ended for send in history.sends if send.outcome == "acknowledged"]
@@ -183,14 +183,14 @@ class _Order:
         self._came = self._into_log(history, log, moments)
         last = max(moments.values(), default=0.0)
         moments |= {("polled", poll): last + 1 + count for count, poll in enumerate(history.polls)}
-        events = sorted(moments.items(), key=lambda event: event[1])  # stable: what is noted for the same time stays in order
+        events = sorted(moments.items(), key=lambda event: event[1])  # stable: events with the same time keep their order
         self._order = {event: float(place) for place, (event, _) in enumerate(events)}
         known = [(float(place), moment) for place, ((what, _), moment) in enumerate(events) if what in ("sent", "ended")]
         self.clock = tuple(known) if timed else ()
 
     @staticmethod
     def _into_log(history: History, log: _Log, moments: dict[tuple[str, Record], float]) -> dict[Record, tuple[str, Record]]:
-        """The event with which each record came into the log: its acknowledgement, or else one after the record before it."""
+        """Return the event that brought each record into the log: its acknowledgement, or one after the previous record."""
         own = {record: send for send in history.sends for record in [log.of(send)[0]] if record is not None}
         came: dict[Record, tuple[str, Record]] = {}
         last: dict[Lane, float] = {}
@@ -213,7 +213,7 @@ class _Order:
         return self._order["ended", send]
 
     def came(self, record: Record) -> float:
-        """When a record came into the log."""
+        """Return the place at which a record came into the log."""
         return self._order[self._came[record]]
 
     def polled(self, poll: Poll) -> float:
@@ -221,7 +221,7 @@ class _Order:
 
 
 def _sent(verdict: Verdict, log: _Log, order: _Order, statuses: dict[Record, Status]) -> Iterator[list[Arrow]]:
-    """Arrows from producers into the log, and records there that nobody is known to have sent."""
+    """Yield arrows from producers into the log, and records there without a known sender."""
     first: defaultdict[tuple[Lane, Lane], list[Arrow]] = defaultdict(list)
     further: defaultdict[tuple[Lane, Lane], dict[int, list[Arrow]]] = defaultdict(dict)
     sent: set[Record] = set()
@@ -239,7 +239,7 @@ def _sent(verdict: Verdict, log: _Log, order: _Order, statuses: dict[Record, Sta
             further[producer, _lane(copy)].setdefault(len(first[producer, _lane(own or send)]), []).append(arrow)
         sent |= {record for record in (own, *copies) if record is not None}
     yield from first.values()
-    for numbered in further.values():  # of sends one after the other; between others there may be much that is right
+    for numbered in further.values():  # of consecutive sends only, because many correct ones may lie between others
         for _, neighbours in groupby(enumerate(numbered), key=lambda item: item[1] - item[0]):
             yield [arrow for _, number in neighbours for arrow in numbered[number]]
     alone: defaultdict[Lane, list[Arrow]] = defaultdict(list)
@@ -252,7 +252,7 @@ def _sent(verdict: Verdict, log: _Log, order: _Order, statuses: dict[Record, Sta
 
 
 def _polled(verdict: Verdict, log: _Log, order: _Order, statuses: dict[Record, Status]) -> Iterator[list[Arrow]]:
-    """Arrows from the log to consumers, those that should have been there among them."""
+    """Yield arrows from the log to consumers, including polls that should have returned a record but didn't."""
     skips = {anomaly.record: anomaly.others for anomaly in verdict["poll skip"]}
     groups: defaultdict[tuple[Lane, Lane], list[Arrow]] = defaultdict(list)
     for poll in verdict.history.polls:

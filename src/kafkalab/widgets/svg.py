@@ -1,4 +1,4 @@
-"""The few SVG elements that kafkalab draws with. All text is escaped here."""
+"""The few SVG elements that kafkalab draws with. This module escapes all text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kafkalab.widgets.palette import LIGHT, Palette
 __all__ = ["WIDTH", "Drawing", "Picture", "document", "fit", "line", "path", "phrases", "rect", "stack", "text", "text_width"]
 
 WIDTH = 900  # a JupyterLab cell's usual width in pixels
-_STORED_WIDTH = 840  # JupyterLab cuts off what is wider than the cell; so wide it is in a window of 1280 pixels
+_STORED_WIDTH = 840  # JupyterLab cuts off wider pictures; this is a cell's width in a window of 1280 pixels
 
 _FONT = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif"
 _MONO = "ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
@@ -19,7 +19,7 @@ _MONO = "ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 
 @dataclass(frozen=True)
 class Drawing:
-    """Elements with their origin at the top left, and the room they take."""
+    """Elements with their origin at the top left, and the space they take."""
 
     body: str
     height: float
@@ -35,14 +35,14 @@ class Picture:
     svg
         A complete SVG document.
     summary
-        The same in words, for where no picture can be shown.
+        The same in words, for places that show no picture.
     """
 
     svg: str
     summary: str
 
     def bundle(self) -> dict[str, str]:
-        """The picture by media type."""
+        """Return the picture by media type."""
         return {"image/svg+xml": self.svg, "text/plain": self.summary}
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
@@ -66,7 +66,7 @@ def rect(
     radius: float | None = None,
     title: str = "",
 ) -> str:
-    """A rectangle; `title` is what a pointer over it shows."""
+    """Draw a rectangle. `title` is its tooltip."""
     attributes = _attributes(
         x=f"{x:g}", y=f"{y:g}", width=f"{width:g}", height=f"{height:g}", rx=radius,
         fill=fill, fill_opacity=opacity, stroke=stroke, stroke_width=stroke_width,
@@ -85,13 +85,13 @@ def line(
     dash: str | None = None,
     opacity: float | None = None,
 ) -> str:
-    """A straight line."""
+    """Draw a straight line."""
     ends = _attributes(x1=f"{x1:g}", y1=f"{y1:g}", x2=f"{x2:g}", y2=f"{y2:g}")
     return f"<line{ends}{_attributes(stroke=stroke, stroke_width=width, stroke_dasharray=dash, stroke_opacity=opacity)}/>"
 
 
 def path(d: str, *, fill: str, opacity: float | None = None, stroke: str | None = None) -> str:
-    """A path."""
+    """Draw a path."""
     return f"<path{_attributes(d=d, fill=fill, fill_opacity=opacity, stroke=stroke)}/>"
 
 
@@ -107,7 +107,7 @@ def text(
     mono: bool = False,
     halo: str | None = None,
 ) -> str:
-    """One line of text with its baseline at `y`; a `halo` of the background's colour sets it off from lines."""
+    """Draw one line of text with its baseline at `y`. A `halo` in the background's colour sets it off from lines."""
     attributes = _attributes(
         x=f"{x:g}", y=f"{y:g}", fill=fill, font_size=size, text_anchor=anchor, font_weight=weight,
         font_family=_MONO if mono else None, stroke=halo, stroke_width=halo and 4, paint_order=halo and "stroke",
@@ -116,24 +116,24 @@ def text(
 
 
 def phrases(x: float, y: float, parts: Sequence[tuple[str, str]], *, size: float = 12) -> str:
-    """Phrases in one bold line, parted by dots; each is a pair of its words and its colour."""
+    """Draw phrases in one bold line, separated by dots. Each is a pair of its words and its colour."""
     spans = " · ".join(f"<tspan{_attributes(fill=colour)}>{escape(words)}</tspan>" for words, colour in parts)
     return f"<text{_attributes(x=f'{x:g}', y=f'{y:g}', font_size=size, font_weight='600', fill='#8b949e')}>{spans}</text>"
 
 
 def text_width(content: str, size: float) -> float:
-    """About how wide a line of text is: SVG made in Python cannot ask the font."""
+    """Estimate the width of a line of text, because SVG made in Python can't ask the font."""
     return 0.58 * size * len(content)
 
 
 def fit(content: str, width: float, size: float) -> str:
-    """`content`, cut with an ellipsis where it would be wider than `width`."""
+    """Return `content`, cut with an ellipsis if it would be wider than `width`."""
     room = max(1, int(width / (0.58 * size)))
     return content if len(content) <= room else content[: room - 1] + "…"
 
 
 def stack(*drawings: Drawing, gap: float = 6) -> Drawing:
-    """Drawings one below the other; empty ones take no room."""
+    """Stack drawings vertically. Empty ones take no space."""
     body, y = [], 0.0
     for drawing in drawings:
         if drawing.height:
@@ -143,19 +143,19 @@ def stack(*drawings: Drawing, gap: float = 6) -> Drawing:
 
 
 def document(drawing: Drawing, title: str, *, palette: Palette = LIGHT, live: bool = False) -> str:
-    """A complete SVG.
+    """Return a complete SVG document.
 
     Parameters
     ----------
     drawing
-        What it shows.
+        The drawing.
     title
-        What it shows, in words (for screen readers).
+        A description of it, for screen readers.
     palette
         Its background.
     live
-        True inside a widget: as wide as its place and as the place's background. False for a stored picture: has a
-        size of its own, which fits into a cell on a small screen, and a background card.
+        True inside a widget: it takes the place's width and background. False for a stored picture: it has a fixed size
+        that fits into a cell on a small screen, and a background card.
     """
     if live:
         size, margin, card = 'width="100%" style="display:block"', 0, ""

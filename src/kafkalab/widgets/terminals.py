@@ -1,4 +1,4 @@
-"""Terminals: panes in the notebook in which the lines of workers arrive."""
+"""Terminals: panes in the notebook that show the lines of workers as they arrive."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from kafkalab.widgets.terminals_drawing import Pane, pane_html, panes_html, pane
 
 __all__ = ["Terminals"]
 
-_REDRAW = 0.1  # lines may come by the thousand: the panes are redrawn ten times a second at most
-_LOOK = 0.5  # how often to look whether a worker that is silent has ended
+_REDRAW = 0.1  # thousands of lines may arrive: redraw the panes at most ten times a second
+_LOOK = 0.5  # seconds between two checks whether a silent worker has ended
 
 
 class Worker(Protocol):
-    """What a pane needs of a worker."""
+    """The parts of a worker that a pane needs."""
 
     name: str
 
@@ -34,14 +34,14 @@ class Worker(Protocol):
 class Terminals(Live):
     """The output of workers side by side, as it arrives.
 
-    When all workers have ended, or on `close`, a still copy takes its place in the notebook.
+    When all workers have ended, or after `close`, a still copy replaces it in the notebook.
 
     Parameters
     ----------
     *workers
         Producers and consumers, one pane each.
     columns
-        Panes side by side.
+        The number of panes side by side.
     """
 
     def __init__(self, *workers: Worker, columns: int = 3) -> None:
@@ -67,7 +67,7 @@ class Terminals(Live):
         threading.Thread(target=self._follow, name="kafkalab-terminals", daemon=True).start()
 
     def close(self) -> None:
-        """Leave a still copy in the notebook and follow no more. Safe to call again."""
+        """Leave a still copy in the notebook and stop following. Safe to call again."""
         self._closed.set()
         self._changed.set()
         self._finish()
@@ -79,7 +79,7 @@ class Terminals(Live):
             self._changed.clear()
             over = not any(worker.alive for worker in self._workers)
             self._draw()
-            if over and was_over:  # the second time: a worker's last line comes after its process has ended
+            if over and was_over:  # the second time, because a worker's last line arrives after its process ended
                 self.close()
             was_over = over
             self._closed.wait(_REDRAW)

@@ -1,4 +1,4 @@
-"""Terminals as HTML: lines in, markup out."""
+"""Draw terminals as HTML: lines in, markup out."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FOLDERS = re.compile(r"(?<![\w.])/(?:tmp|home|root|Users|var|work)/[^\s:'\"]*")
 
 @dataclass(frozen=True)
 class Pane:
-    """What one pane shows."""
+    """The content of one pane."""
 
     title: str
     lines: Sequence[str]
@@ -33,19 +33,19 @@ class Pane:
 
 
 def pane_html(pane: Pane) -> str:
-    """One live pane; its end stays in sight."""
+    """Return one live pane. Its end stays visible."""
     return _pane(pane, pane.lines[-_LIVE_LINES:])
 
 
 def panes_html(panes: Sequence[Pane], columns: int) -> str:
-    """All panes as a still grid, without what is this machine's own (addresses, folders)."""
+    """Return all panes as a still grid, without this machine's addresses and folders."""
     cells = "".join(f"<div>{_pane(pane, _still_lines(pane))}</div>" for pane in panes)
     grid = f"display:grid;grid-template-columns:repeat({columns},minmax(0,1fr));gap:8px;max-width:1100px"
     return f'<div style="{grid}">{cells}</div>'
 
 
 def panes_text(panes: Sequence[Pane]) -> str:
-    """All panes as plain text, as `panes_html` shows them."""
+    """Return all panes as plain text, scrubbed like `panes_html`."""
     return "\n\n".join("\n".join([f"[{pane.title}: {pane.state}]", *_still_lines(pane)]) for pane in panes)
 
 
@@ -67,7 +67,7 @@ def _pane(pane: Pane, lines: Sequence[str]) -> str:
         f'font:600 12px/18px system-ui,sans-serif"><span>{escape(pane.title)}</span>'
         f'<span style="color:{colour}">{"●" if pane.state == "running" else "■"} {pane.state}</span></div>'
     )
-    # A reversed column keeps its end in sight without any script.
+    # A reversed column keeps its end visible without any script.
     column = (
         f"display:flex;flex-direction:column-reverse;overflow:auto;height:{_HEIGHT}px;padding:4px 8px;box-sizing:border-box"
     )

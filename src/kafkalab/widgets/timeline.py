@@ -1,4 +1,4 @@
-"""The timeline: what a producer got acknowledged, second by second, beside what happened to the cluster."""
+"""The timeline: a producer's acknowledgements second by second, with the cluster's faults."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ class Ledgered(Protocol):
 
 
 class Timeline(Live):
-    """Messages acknowledged per second, with faults and changes of leaders marked.
+    """Messages acknowledged per second, with marks for faults and leader changes.
 
-    Below the curve each partition has a lane of its own: when a broker dies, only the partitions that it led stop.
-    When the producer ends, or the cluster stops, a still picture takes its place in the notebook.
+    Below the curve each partition has its own lane: when a broker dies, only the partitions it led stop. When the
+    producer ends, or the cluster stops, a still picture replaces the timeline in the notebook.
 
     Parameters
     ----------
     cluster
         The running cluster.
     producer
-        A `LedgerProducer`, or the path of a ledger that one wrote.
+        A `LedgerProducer`, or the path of its ledger.
     """
 
     def __init__(self, cluster: Watchable, producer: Ledgered | str | PathLike[str]) -> None:
@@ -65,39 +65,39 @@ class Timeline(Live):
 
     @property
     def gap(self) -> float:
-        """Longest time without any acknowledgement, in seconds; 0 with fewer than two."""
+        """Longest time without any acknowledgement, in seconds. It's 0 with fewer than two acknowledgements."""
         found = longest_gap(ack.at for ack in self._acks())
         return found.seconds if found else 0.0
 
     @property
     def gaps(self) -> dict[int, float]:
-        """Longest time without an acknowledgement of each partition, in seconds."""
+        """Longest time without an acknowledgement for each partition, in seconds."""
         return {partition: found.seconds for partition, found in partition_gaps(self._acks()).items()}
 
     def snapshot(self) -> Picture:
-        """A still picture of the present state."""
+        """Return a still picture of the current state."""
         acks, until = self._acks(), self._until()
         words = f"{len(acks)} messages: {describe_gaps(acks, until)}"
         return Picture(document(draw_timeline(acks, self._marks(), until=until), words), words)
 
     def close(self) -> None:
-        """Leave a still picture in the notebook and follow no more. Safe to call again."""
+        """Leave a still picture in the notebook and stop following. Safe to call again."""
         self._closed.set()
         self._finish()
 
     def seen(self, view: ClusterView, events: Sequence[Event], fresh: bool) -> None:
-        """Mark changes of leaders; part of the protocol with the watcher."""
+        """Mark leader changes. Part of the protocol with the watcher."""
         for event in events:
             if event.kind == "leader" and (self._producer is None or event.topic == self._producer.topic):
                 self._leader_changes[event.at] = None
 
     def ended(self) -> None:
-        """The cluster stops; part of the protocol with the watcher."""
+        """End, because the cluster stops. Part of the protocol with the watcher."""
         self.close()
 
     def _follow(self) -> None:
         while not self._closed.wait(_REDRAW):
-            alive = self._alive()  # before reading: what was written last before the end must not be missed
+            alive = self._alive()  # checked before reading, so that the last lines before its end aren't missed
             self._draw()
             if not alive:
                 self.close()
@@ -136,7 +136,7 @@ def _leader_mark(at: float, faults: Sequence[Fault]) -> Mark:
 
 
 class _LedgerReader:
-    """Reads a ledger that is being written, each line once."""
+    """Read a ledger while it's being written, each line once."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -144,14 +144,14 @@ class _LedgerReader:
         self._acks: list[Ack] = []
 
     def read(self) -> list[Ack]:
-        """All acknowledgements so far."""
+        """Return all acknowledgements so far."""
         try:
             with open(self._path, "rb") as file:
                 file.seek(self._position)
                 new = file.read()
-        except FileNotFoundError:  # not begun yet, or removed with its cluster: what was read stays
+        except FileNotFoundError:  # not started yet, or removed with its cluster: keep what was read
             return self._acks
-        whole = new[: new.rfind(b"\n") + 1]  # the last line may be half written
+        whole = new[: new.rfind(b"\n") + 1]  # the last line may be incomplete
         self._position += len(whole)
         for record in map(json.loads, whole.splitlines()):
             self._acks.append(Ack(record["at"], record["partition"]))

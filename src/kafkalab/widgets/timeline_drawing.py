@@ -1,4 +1,4 @@
-"""Drawing of acknowledged messages over time: acknowledgements in, SVG out."""
+"""Draw acknowledged messages over time: acknowledgements in, SVG out."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from kafkalab.widgets.svg import WIDTH, Drawing, line, path, rect, stack, text, 
 __all__ = ["Ack", "Gap", "Mark", "describe_gaps", "draw_timeline", "longest_gap", "partition_gaps"]
 
 _LEFT, _RIGHT, _TOP, _HEIGHT = 52, 10, 46, 150
-_SLICES = 80  # about how many slices of time the curve has
+_SLICES = 80  # the approximate number of time slices in the curve
 _LANE = 9
-_SPIKE = 4  # times the usual rate: what is higher is cut off, or the usual would be flat (after an outage all comes at once)
+_SPIKE = 4  # times the usual rate; higher peaks (after an outage, all arrive at once) are cut off
 _WORTH_TELLING = 0.3  # seconds; shorter gaps are the producer's own rhythm
 _RED = STATE_COLOURS["dead"]
 
@@ -33,7 +33,7 @@ class Ack:
 
 @dataclass(frozen=True)
 class Mark:
-    """Something that happened to the cluster: a fault, or a change of leaders."""
+    """An event in the cluster: a fault, or a leader change."""
 
     at: float
     kind: Literal["fault", "leader"]
@@ -54,13 +54,13 @@ class Gap:
 
 
 def longest_gap(times: Iterable[float]) -> Gap | None:
-    """The longest time between two of `times` that follow each other; None with fewer than two."""
+    """Return the longest time between two consecutive `times`, or None with fewer than two."""
     ordered = sorted(times)
     return max((Gap(a, b) for a, b in pairwise(ordered)), key=lambda gap: gap.seconds, default=None)
 
 
 def partition_gaps(acks: Iterable[Ack], until: float | None = None) -> dict[int, Gap]:
-    """The longest gap of each partition, that up to `until` included; partitions with one acknowledgement have none."""
+    """Return the longest gap of each partition, including the one up to `until`. One acknowledgement alone has no gap."""
     times = defaultdict(list)
     for ack in acks:
         times[ack.partition].append(ack.at)
@@ -73,7 +73,7 @@ def partition_gaps(acks: Iterable[Ack], until: float | None = None) -> dict[int,
 
 
 def describe_gaps(acks: Sequence[Ack], until: float | None = None) -> str:
-    """The gaps in one line."""
+    """Describe the gaps in one line."""
     whole = longest_gap([ack.at for ack in acks] + ([] if until is None or not acks else [until]))
     if whole is None:
         return "nothing acknowledged yet"
@@ -86,18 +86,18 @@ def describe_gaps(acks: Sequence[Ack], until: float | None = None) -> str:
 
 
 def draw_timeline(acks: Sequence[Ack], marks: Sequence[Mark], palette: Palette = LIGHT, until: float | None = None) -> Drawing:
-    """Messages per second, a lane per partition, and marks.
+    """Draw messages per second, a lane per partition, and marks.
 
     Parameters
     ----------
     acks
         Acknowledged messages, in any order.
     marks
-        Faults and changes of leaders; those outside the time shown are left out.
+        Faults and leader changes. Those outside the shown time are left out.
     palette
         Colours.
     until
-        Where the time shown ends while messages are still awaited; by default at the last one.
+        Where the shown time ends while messages are still expected. By default at the last one.
     """
     if not acks:
         return Drawing(text(0, 14, "No message has been acknowledged yet.", fill=palette.muted), 20)
@@ -123,13 +123,13 @@ class _Axis:
 
 
 def _nice(value: float) -> float:
-    """The smallest of 1, 2, 5, 10, 20 … (also of their tenths) that is not below `value`."""
+    """Return the smallest of 1, 2, 5, 10, 20 … (and their tenths) that isn't below `value`."""
     power = 10.0 ** math.floor(math.log10(value))
     return next(step * power for step in (1, 2, 5, 10) if step * power >= value * (1 - 1e-9))
 
 
 def _curve(times: Sequence[float], axis: _Axis, palette: Palette) -> tuple[str, str]:
-    """The curve, and the figure for what was cut off."""
+    """Draw the curve, and the figure for a peak that is cut off."""
     step = _nice(max((axis.end - axis.start) / _SLICES, 0.05))
     counts = Counter(int((at - axis.start) / step) for at in times)
     slices = int((axis.end - axis.start) / step) + 1
@@ -169,9 +169,9 @@ def _gap_band(times: Sequence[float], until: float | None, axis: _Axis, palette:
 
 
 def _marks(marks: Sequence[Mark], axis: _Axis, palette: Palette) -> tuple[str, str]:
-    """Their lines, and their labels."""
+    """Draw the lines and labels of marks."""
     lines, labels = "", ""
-    free = {14.0: 0.0, 27.0: 0.0}  # two lines for labels: the upper for faults, the lower for leaders
+    free = {14.0: 0.0, 27.0: 0.0}  # two rows of labels: the upper for faults, the lower for leaders
     for mark in sorted(marks, key=lambda m: m.at):
         fault = mark.kind == "fault"
         x, y = axis.x(mark.at), 14.0 if fault else 27.0
@@ -179,7 +179,7 @@ def _marks(marks: Sequence[Mark], axis: _Axis, palette: Palette) -> tuple[str, s
         lines += line(x, y + 4, x, _TOP + _HEIGHT, stroke=colour, width=1.5, dash=None if fault else "4 3")
         width = text_width(mark.text, 11)
         left = min(x + 3, WIDTH - width)
-        if left >= free[y]:  # a label that would cover another is left out; its line stays
+        if left >= free[y]:  # a label that would cover another is left out, but its line stays
             labels += text(left, y + 13, mark.text, fill=colour, size=11, weight="600", halo=palette.background)
             free[y] = left + width + 6
     return lines, labels
@@ -206,7 +206,7 @@ def _lanes(acks: Sequence[Ack], axis: _Axis, marks: Sequence[Mark], palette: Pal
 
 
 def _stretches(times: Sequence[float]) -> list[tuple[float, float]]:
-    """Times without an interruption worth telling."""
+    """Return the times without an interruption worth showing."""
     found = [(times[0], times[0])]
     for at in times[1:]:
         if at - found[-1][1] > _WORTH_TELLING:

@@ -1,4 +1,4 @@
-"""Watching a cluster from the background, once for all widgets that show it."""
+"""Watch a cluster in the background, once for all widgets that show it."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from kafkalab.widgets.events import Event, events_between, fault_event, is_settl
 
 __all__ = ["Observer", "Watchable", "Watcher", "with_states"]
 
-# Together with one look this stays below the half second within which the map must move.
+# With the time for one look, this stays below half a second, in which the map must update.
 _INTERVAL = 0.2
 _GROUPS_INTERVAL = 0.5
-# After this long without an answer, what is known of the processes is shown without one; a question put to a broker
-# that is paused just then takes seconds.
+# After this long without an answer, show the states of the processes without one. A request to a broker that was paused
+# at that moment takes seconds.
 _SILENCE = 0.3
 _PROCESS_INTERVAL = 0.1
-# After this long it is said that nobody answers.
+# After this long, say that no broker answers.
 _LONG_SILENCE = 1.0
-# A group is left out of an answer while its coordinator moves: it has not vanished. Coordinators move while a broker is
-# down and for a while after a fault. At any other time a group that is absent was deleted.
+# An answer leaves a group out while its coordinator moves, though the group still exists. Coordinators move while a
+# broker is down and for a while after a fault. At any other time a missing group was deleted.
 _GROUP_MEMORY = 10.0
 
 
 class Watchable(Protocol):
-    """What the widgets use of a cluster."""
+    """The parts of a cluster that the widgets use."""
 
     faults: list[Fault]
 
@@ -44,17 +44,17 @@ class Watchable(Protocol):
 
 
 class Observer(Protocol):
-    """Who is told of what the watcher sees; all calls come one after another."""
+    """Gets what the watcher sees. The calls come one after another."""
 
     def seen(self, view: ClusterView, events: Sequence[Event], fresh: bool) -> None:
-        """Something changed. `fresh` is False while no broker answers: `view` is then what was known last."""
+        """Show a change. `fresh` is False while no broker answers: `view` is then the last known one."""
 
     def ended(self) -> None:
-        """The cluster is stopping; nothing more will be seen."""
+        """End: the cluster is stopping, and no more calls follow."""
 
 
 class Watcher:
-    """Looks at a cluster again and again and tells observers of each change, until the cluster stops.
+    """Look at a cluster repeatedly and report each change to observers, until the cluster stops.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class Watcher:
 
     @classmethod
     def of(cls, cluster: Watchable) -> Watcher:
-        """The watcher of a running cluster: the one that is there already, or a new one."""
+        """Return the existing watcher of a running cluster, or a new one."""
         with cls._of_lock:
             watcher = cls._of.get(id(cluster))
             if watcher is None:
@@ -91,13 +91,13 @@ class Watcher:
             return watcher
 
     def observe(self, observer: Observer, *, groups: bool) -> None:
-        """Tell `observer` of the present state at once and of each change from now on."""
+        """Report the current state to `observer` at once, and each change from now on."""
         with self._lock:
             self._observers.append(observer)
             if groups and not self._watches_groups:
                 self._watches_groups = True
-                # Apart from the others, because the answer about a group waits for its coordinator, which may be the
-                # very broker that was killed; partitions must not wait for it.
+                # Separate, because the answer about a group waits for its coordinator, which may be the broker that was
+                # just killed. Partitions must not wait for it.
                 self._in_background(self._look_at_groups, _GROUPS_INTERVAL)
             if self._view is not None:
                 observer.seen(self._view, (), self._fresh)
@@ -108,7 +108,7 @@ class Watcher:
         """Look once, now."""
         try:
             view = self._cluster.describe(groups=groups)
-        except Exception:  # whatever a cluster that is falling over raises, the next look may see it again
+        except Exception:  # whatever a failing cluster raises, the next look may see it again
             return
         at = time.time()
         with self._lock:
@@ -118,7 +118,7 @@ class Watcher:
             self._take(view, at, fresh=True)
 
     def end(self) -> None:
-        """Stop watching and tell the observers. Safe to call again."""
+        """Stop watching and notify the observers. Safe to call again."""
         with self._lock:
             if self._ended.is_set():
                 return
@@ -145,7 +145,7 @@ class Watcher:
             self._remember(view)
 
     def _look_at_processes(self) -> None:
-        # While no broker answers (the only one was killed, say), what became of the processes is seen all the same.
+        # While no broker answers (the only one was killed, for example), still show the states of the processes.
         if self._view is None or self._silent_for() < _SILENCE:
             return
         try:
@@ -180,9 +180,9 @@ class Watcher:
         before, after = self._view, replace(view, groups={id_: group for id_, (_, group) in self._groups.items()})
         faults = tuple(self._cluster.faults)
         events = [fault_event(fault) for fault in faults if fault not in self._faults_told]
-        self._faults_told = frozenset(faults)  # not their number: a verb that fails takes its fault out again
+        self._faults_told = frozenset(faults)  # not their number, because a failed verb removes its fault again
         if before is not None:
-            # Groups are compared with what they were when last settled, not with the middle of a rebalance.
+            # Compare groups with their last settled state, not with the middle of a rebalance.
             events += events_between(replace(before, groups=self._settled), after, at, faults)
             self._settled |= {id_: group for id_, group in after.groups.items() if is_settled(group)}
         if after == before and fresh == self._fresh and not events:
@@ -193,12 +193,12 @@ class Watcher:
 
 
 def with_states(view: ClusterView, states: Mapping[int, BrokerState]) -> ClusterView:
-    """A view as known last, with what became of the nodes' processes since."""
+    """Return the last known view with the current states of the nodes' processes."""
     brokers = {}
     for id_, broker in view.brokers.items():
         state = states.get(id_, broker.state)
         if state == "up" and broker.state in ("starting", "dead", "stopped"):
-            state = "starting"  # that its process runs does not say that it has been let in
+            state = "starting"  # a running process isn't necessarily registered and unfenced yet
         brokers[id_] = replace(broker, state=state, controller=broker.controller and state == "up")
     controller = view.controller if any(broker.controller for broker in brokers.values()) else None
     return replace(view, brokers=brokers, controller=controller)

@@ -1,9 +1,9 @@
-"""Producers and consumers that run as processes of their own, so that they can be killed.
+"""Run producers and consumers as processes of their own, so that you can kill them.
 
-Each worker has two sides, in modules of their own. The parent's side (`producer`, `consumer`, `share_consumer`,
-`ledger`, all on `worker`) is what a notebook uses. The child's side (``producer_process``, ``consumer_process`` …, all on
-``channel``) is run with ``python -m``. They talk in lines of JSON: commands go down the child's standard
-input, events come up its standard output, and the end of either pipe is the end of the child.
+Each worker has two sides, in separate modules. A notebook uses the parent's side (`producer`, `consumer`,
+`share_consumer`, `ledger`, all based on `worker`). The child's side (``producer_process``, ``consumer_process`` …, all
+based on ``channel``) runs with ``python -m``. They exchange lines of JSON: commands on the child's standard input,
+events on its standard output. When either pipe closes, the child ends.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-# Loaded on first use: a child imports this package too, and must start quickly.
+# Loaded on first use, because a child imports this package, too, and must start quickly.
 _EXPORTS = {
     "Acknowledgement": "kafkalab.workers.ledger",
     "ConsoleConsumer": "kafkalab.workers.consumer",

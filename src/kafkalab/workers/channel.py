@@ -1,4 +1,4 @@
-"""The child's end of the pipes: commands in, events out, a line of JSON each."""
+"""The child's end of the pipes: commands in, events out, one line of JSON each."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ Client = TypeVar("Client")
 
 
 class Channel:
-    """Talks with the parent.
+    """Exchange commands and events with the parent.
 
-    The first command is the *start*: a dictionary with the client's ``config`` and whatever else the worker needs.
+    The first command is the *start*: a dictionary with the client's ``config`` and everything else the worker needs.
     """
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class Channel:
         self.start: dict[str, Any] = next(self.commands())
 
     def commands(self) -> Iterator[dict[str, Any]]:
-        """Commands as they come. Where they end the parent is gone, and so is this process, at once."""
+        """Yield commands as they arrive. When the pipe closes, the parent is gone, and this process exits at once."""
         for line in sys.stdin:
             yield json.loads(line)
         os._exit(0)
@@ -47,12 +47,12 @@ class Channel:
             os._exit(0)
 
     def keep_to_itself(self) -> None:
-        """Let whatever else this process prints, in Python or Java, go to its log instead of between the events."""
+        """Send all other output of this process, from Python or Java, to its log instead of between the events."""
         self._out = os.fdopen(os.dup(1), "wb")
         os.dup2(2, 1)
 
     def connect(self, make: Callable[[dict[str, Any]], Client], **callbacks: object) -> Client:
-        """Make the Kafka client with the start's settings; if it refuses them, say so and end."""
+        """Create the Kafka client with the start's settings. If it rejects them, report that and end."""
         try:
             client = make({**self.start["config"], "error_cb": self.warn, **callbacks})
         except (KafkaException, TypeError, ValueError) as error:
@@ -61,16 +61,16 @@ class Channel:
         return client
 
     def ready(self) -> None:
-        """Tell the parent, which waits for that, that it may rely on this process."""
+        """Report to the waiting parent that this process is ready."""
         self.emit("started")
 
     def warn(self, error: KafkaError) -> None:
-        """Pass on what librdkafka complains about, in plain words and not twice in a row."""
+        """Pass on a warning of librdkafka in plain words, but not twice in a row."""
         for line in self._warnings.say(error):
             self.emit("warning", line=line)
 
     def answered(self) -> None:
-        """Note that a broker answered: should all be gone later, that is news."""
+        """Note that a broker answered, so that it's reported if all brokers go down later."""
         self._warnings.answered()
 
     def end(self, event: str, **fields: object) -> None:

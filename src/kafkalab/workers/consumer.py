@@ -1,4 +1,4 @@
-"""A console-like consumer in a process of its own."""
+"""A console consumer in a process of its own."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["ConsoleConsumer", "Record", "wait_until_shared"]
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A record that was read: where it stands in the log, and its key and value as text."""
+    """A record that was read: its place in the log, and its key and value as text."""
 
     topic: str
     partition: int
@@ -31,10 +31,10 @@ class Record:
 
 
 class ConsoleConsumer(Worker):
-    """Shows each record that it reads, as ``kafka-console-consumer`` does.
+    """Show each record it reads, like ``kafka-console-consumer``.
 
-    It joins its group in the background; `wait_assigned` waits for that. (Partitions that it is given are assigned at once.)
-    Once it is assigned, it reads all that is sent from then on. What it read is committed within a tenth of a second.
+    It joins its group in the background. Wait for that with `wait_assigned`. (With `partitions`, it's assigned at
+    once.) Once assigned, it reads every record sent from then on. It commits what it read within a tenth of a second.
 
     Parameters
     ----------
@@ -43,19 +43,20 @@ class ConsoleConsumer(Worker):
     topic
         An existing topic.
     group
-        Consumer group; one of its own if not given.
+        Consumer group. By default a group of its own.
     from_beginning
-        Where the group has no committed offset: begin with the first record (``auto.offset.reset=earliest``)
-        instead of with those to come (``latest``).
+        If the group has no committed offset: start with the first record (``auto.offset.reset=earliest``), not with the
+        next new one (``latest``).
     name
-        Name of the worker; ``consumer-1``, ``consumer-2`` … if not given.
+        Name of the worker. By default ``consumer-1``, ``consumer-2`` …
     partitions
-        Read these partitions, in no group and without committing: ``assign`` instead of ``subscribe``.
+        Read these partitions, without a group and without commits: ``assign`` instead of ``subscribe``.
     show_offsets
-        Begin each line with the record's place: ``p3@17`` is offset 17 of partition 3.
+        Start each line with the record's place: ``p3@17`` is offset 17 of partition 3.
     **settings
-        librdkafka settings, with underscores for dots: ``max_poll_interval_ms=10_000``. Defaults: librdkafka's,
-        but ``session.timeout.ms`` is 3000 and ``heartbeat.interval.ms`` 500, so that a killed member is noticed soon.
+        librdkafka settings, with underscores for dots: ``max_poll_interval_ms=10_000``. Defaults are librdkafka's,
+        except that ``session.timeout.ms`` is 3000 and ``heartbeat.interval.ms`` 500, so the group soon notices a killed
+        member.
     """
 
     _kind = "consumer"
@@ -97,31 +98,31 @@ class ConsoleConsumer(Worker):
 
     @property
     def records(self) -> list[Record]:
-        """All records read so far, in the order read."""
+        """All records read so far, in the order it read them."""
         return list(self._records)
 
     @property
     def values(self) -> list[str | None]:
-        """Their values."""
+        """The values of all records read so far."""
         return [record.value for record in self._records]
 
     @property
     def assigned(self) -> set[tuple[str, int]]:
-        """Topic and number of each partition that it owns now; empty once it ended."""
+        """Topic and number of each partition assigned to it now; empty after it ended."""
         return set(self._assigned) if self.alive else set()
 
     @property
     def committed(self) -> dict[tuple[str, int], int]:
-        """Offsets that this consumer committed, by topic and partition: each is the next one to read."""
+        """Offsets that this consumer committed, by topic and partition. Each is the next offset to read."""
         return dict(self._committed)
 
     def wait_for(self, wanted: int | str | Iterable[str], timeout: float = 15.0) -> list[str | None]:
-        """Wait until it has read so many records, or all of those values.
+        """Wait until it has read this many records, or all of these values.
 
         Parameters
         ----------
         wanted
-            How many records in all since its start; or values, each as often as it is to be read.
+            The number of records since its start; or values, each as many times as it must be read.
         timeout
             Seconds to wait at most.
 
@@ -133,9 +134,9 @@ class ConsoleConsumer(Worker):
         Raises
         ------
         WaitTimeout
-            When time is up; the message says what was read.
+            If time runs out. The message shows what was read.
         WorkerClosed
-            When the consumer ended before.
+            If the consumer ended before that.
         """
         if isinstance(wanted, int):
             self._wait(lambda: len(self._records) >= wanted, timeout, f"{self.name} to read {wanted} records", self._seen)
@@ -150,7 +151,7 @@ class ConsoleConsumer(Worker):
         return self.values
 
     def wait_assigned(self, n: int = 1, timeout: float = 15.0) -> set[tuple[str, int]]:
-        """Wait until it owns `n` partitions or more, and return those.
+        """Wait until it has at least `n` assigned partitions, and return them.
 
         Raises
         ------
@@ -165,9 +166,9 @@ class ConsoleConsumer(Worker):
         return self.assigned
 
     def wait_committed(self, timeout: float = 15.0) -> dict[tuple[str, int], int]:
-        """Wait until all that it read of its present partitions is committed, and return the committed offsets.
+        """Wait until it has committed all it read from its assigned partitions, and return the committed offsets.
 
-        Who kills it after that sees no record read twice.
+        If you kill it after that, no record is read twice.
 
         Raises
         ------
@@ -191,7 +192,7 @@ class ConsoleConsumer(Worker):
 
     def _wait(self, condition: Callable[[], bool], timeout: float, what: str, last_seen: Callable[[], str]) -> None:
         def reached() -> bool:
-            # In this order: what came with its last breath counts.
+            # In this order: the last events before its end count, too.
             alive = self.alive
             if condition():
                 return True
@@ -218,15 +219,15 @@ class ConsoleConsumer(Worker):
                 self._committed |= {(topic, partition): offset for topic, partition, offset in event["offsets"]}
 
     def _line(self, record: Record) -> str:
-        value = "null" if record.value is None else record.value  # as the console tool shows a tombstone
+        value = "null" if record.value is None else record.value  # the console tool shows a tombstone like this
         return f"p{record.partition}@{record.offset} {value}" if self._show_offsets else value
 
 
 def wait_until_shared(*consumers: ConsoleConsumer, timeout: float = 15.0) -> dict[str, set[int]]:
-    """Wait until these consumers of one group share all partitions of their topic among themselves.
+    """Wait until these consumers of one group divide all partitions of their topic.
 
-    That is: all have joined, each partition has exactly one of them as its owner, and none of them is idle unless there
-    are more consumers than partitions.
+    That means: all have joined, each partition is assigned to exactly one of them, and none is idle unless there are
+    more consumers than partitions.
 
     Returns
     -------
@@ -251,7 +252,7 @@ def wait_until_shared(*consumers: ConsoleConsumer, timeout: float = 15.0) -> dic
         return by_name if numbers == sorted(every) and busy == min(len(consumers), len(every)) else {}
 
     def all_joined() -> bool:
-        # One who owns nothing may be idle or not there yet: with the new protocol it hears of neither.
+        # A consumer without partitions may be idle or not have joined yet: the new protocol tells it neither.
         group = consumers[0].cluster.describe().groups.get(consumers[0].group)
         return group is not None and group.state == "Stable" and len(group.members) == len(consumers)
 
@@ -269,7 +270,7 @@ def _on_new_protocol(settings: dict[str, object]) -> bool:
 
 def _membership(cluster: Cluster, settings: dict[str, object]) -> dict[str, object]:
     if _on_new_protocol(settings):
-        return {}  # there the broker decides, and librdkafka refuses these settings
+        return {}  # with the new protocol the broker decides, and librdkafka rejects these settings
     if cluster.backend == "attached":
-        return {**GROUP_MEMBER, "session.timeout.ms": 6000}  # the least that brokers accept by default
+        return {**GROUP_MEMBER, "session.timeout.ms": 6000}  # the minimum that brokers accept by default
     return dict(GROUP_MEMBER)

@@ -12,12 +12,12 @@ from kafkalab.workers.channel import Channel
 __all__ = ["main"]
 
 _BATCH = 500
-_LOOK_AROUND = 0.1  # seconds between two looks whether the parent said close
-_LOOKUP = 3.0  # seconds for looking up where to begin
+_LOOK_AROUND = 0.1  # seconds between two checks for the close command
+_LOOKUP = 3.0  # seconds to look up where to start
 
 
 def main() -> None:
-    """Read until the parent says close; then leave the group."""
+    """Read until the parent sends close, then leave the group."""
     channel = Channel()
     start = channel.start
     commits = _Commits(channel)
@@ -30,14 +30,14 @@ def main() -> None:
         wanted = [TopicPartition(start["topic"], p, offset) for p in start["partitions"]]
         consumer.assign(_at_the_end(consumer, wanted) if offset == OFFSET_END else wanted)
         channel.emit("assigned", partitions=[[p.topic, p.partition] for p in wanted])
-    channel.ready()  # not before its partitions were given to it: what is sent from then on is read
+    channel.ready()  # only after the assignment, because it must read everything sent from then on
     closing = threading.Event()
     threading.Thread(target=_listen, args=(channel, closing), daemon=True).start()
     while not closing.is_set():
         _pass_on(channel, consumer, assignment)
-    if start["partitions"] is None and "group.instance.id" not in start["config"]:  # a static member's place is kept
-        # A rebalance that waits to be answered is answered first: closing beside it may never end (librdkafka's issue 4884).
-        with contextlib.suppress(KafkaException):  # who was shut out is no member any more
+    if start["partitions"] is None and "group.instance.id" not in start["config"]:  # a static member keeps its place
+        # First answer a rebalance that waits for an answer: close may otherwise hang (librdkafka's issue 4884).
+        with contextlib.suppress(KafkaException):  # a fenced consumer is no longer a member
             consumer.unsubscribe()
         _pass_on(channel, consumer, assignment)
     consumer.close()
@@ -45,19 +45,19 @@ def main() -> None:
 
 
 def _listen(channel: Channel, closing: threading.Event) -> None:
-    for _ in channel.commands():  # there is but one command: close
+    for _ in channel.commands():  # close is the only command
         closing.set()
 
 
 def _pass_on(channel: Channel, consumer: Consumer, assignment: _Assignment) -> None:
-    # Wait for the first record only: what is there goes up at once, and many records in one event.
+    # Wait for the first record only: available records are passed on at once, many in one event.
     records = []
     message = consumer.poll(_LOOK_AROUND)
     while message is not None:
         error = message.error()
         if error is not None:
             if error != KafkaError.UNKNOWN_TOPIC_OR_PART or assignment.made:
-                channel.warn(error)  # else the topic is so new that this broker does not know it yet
+                channel.warn(error)  # else the topic is so new that this broker doesn't know it yet
         else:
             records.append(_fields(message))
         message = consumer.poll(0) if len(records) < _BATCH else None
@@ -75,8 +75,8 @@ def _text(data: bytes | None) -> str | None:
 
 
 def _at_the_end(consumer: Consumer, partitions: list[TopicPartition]) -> list[TopicPartition]:
-    # librdkafka would look up "latest" some time after the assignment, and a record sent in between would be missed.
-    # Who sees this consumer assigned may rely on it that all that is sent from then on is read.
+    # librdkafka would look up "latest" some time after the assignment, and miss a record sent in between. Once this
+    # consumer shows an assignment, it must read everything sent from then on.
     try:
         ends = consumer.offsets_for_times([TopicPartition(p.topic, p.partition, OFFSET_END) for p in partitions], _LOOKUP)
     except KafkaException:
@@ -85,7 +85,7 @@ def _at_the_end(consumer: Consumer, partitions: list[TopicPartition]) -> list[To
 
 
 class _Assignment:
-    """Tells the parent which partitions this member owns, and begins where ``auto.offset.reset`` says."""
+    """Report this member's assigned partitions to the parent, and start where ``auto.offset.reset`` says."""
 
     def __init__(self, channel: Channel, cooperative: bool, reset: str) -> None:
         self._channel = channel
@@ -122,7 +122,7 @@ class _Assignment:
 
 
 class _Commits:
-    """Tells the parent what was committed, and its lines what could not be."""
+    """Report commits to the parent, and failed commits as warnings."""
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel

@@ -31,13 +31,13 @@ class Acknowledgement:
     seq
         The message's number, from 1.
     value, key
-        The message.
+        The message's value and key.
     partition, offset
-        Where the broker says it stands; the offset is -1 with ``acks=0``.
+        The place from the broker's acknowledgement. The offset is -1 with ``acks=0``.
     at
-        When the acknowledgement came, in seconds since the epoch.
+        When the acknowledgement arrived, in seconds since the epoch.
     ms
-        Milliseconds from sending to that.
+        Milliseconds from sending to the acknowledgement.
     """
 
     seq: int
@@ -50,10 +50,10 @@ class Acknowledgement:
 
 
 class LedgerProducer(Worker):
-    """Sends numbered messages ``message 1``, ``message 2`` … until `stop`, and writes each acknowledged one down.
+    """Send numbered messages ``message 1``, ``message 2`` … until `stop`, and write each acknowledged one to a ledger.
 
-    The ledger is a file of JSON lines (the fields of `Acknowledgement`). A line is written whole when the
-    acknowledgement comes, so that a kill loses none that was written.
+    The ledger is a file of JSON lines (the fields of `Acknowledgement`). The producer writes a line in one piece when
+    the acknowledgement arrives, so a kill loses no written line.
 
     Parameters
     ----------
@@ -62,22 +62,22 @@ class LedgerProducer(Worker):
     topic
         An existing topic.
     rate
-        Messages a second.
+        Messages per second.
     acks
-        ``"all"``, ``1`` or ``0``: which acknowledgement counts.
+        ``"all"``, ``1`` or ``0``: which acknowledgement the producer waits for.
     keys
-        Keys to be used in turn; no key if empty.
+        Keys to use in turn. Without them, messages have no key.
     count
-        Send so many and end; without it, go on until `stop`.
+        Send this many messages and end. Without it, continue until `stop`.
     name
-        Name of the worker; ``ledger-1``, ``ledger-2`` … if not given.
+        Name of the worker. By default ``ledger-1``, ``ledger-2`` …
     **settings
-        librdkafka settings, with underscores for dots: ``enable_idempotence=True`` (it is off by default).
+        librdkafka settings, with underscores for dots: ``enable_idempotence=True`` (off by default).
 
     Attributes
     ----------
     ledger
-        Path of the ledger. It goes with the cluster.
+        Path of the ledger. The file is removed with the cluster.
     """
 
     _kind = "ledger"
@@ -110,35 +110,35 @@ class LedgerProducer(Worker):
 
     @property
     def entries(self) -> list[Acknowledgement]:
-        """All of the ledger so far, in the order in which acknowledgements came."""
+        """All lines of the ledger so far, in the order of the acknowledgements."""
         with self._tail_lock:
             self._read_on()
             return list(self._entries)
 
     @property
     def acknowledged(self) -> int:
-        """How many messages were acknowledged so far."""
+        """The number of messages acknowledged so far."""
         with self._tail_lock:
             self._read_on()
             return len(self._entries)
 
     @property
     def sent(self) -> int:
-        """How many messages were handed to librdkafka, as last reported (every second, and at the end)."""
+        """The number of messages handed to librdkafka, as last reported (every second, and at the end)."""
         return self._sent
 
     @property
     def failed(self) -> int:
-        """How many messages were given up, as last reported."""
+        """The number of failed messages, as last reported."""
         return sum(self._failures.values())
 
     @property
     def failures(self) -> dict[str, int]:
-        """The same by Kafka's name of the error."""
+        """The number of failed messages by Kafka's name of the error."""
         return dict(self._failures)
 
     def wait_for(self, count: int, timeout: float = 15.0) -> int:
-        """Wait until `count` messages were acknowledged in all, and return how many were.
+        """Wait until `count` messages in total are acknowledged, and return the number of acknowledged messages.
 
         Raises
         ------
@@ -158,7 +158,9 @@ class LedgerProducer(Worker):
         return self.acknowledged
 
     def wait_finished(self, timeout: float = 60.0) -> int:
-        """Wait until all messages of a fixed `count` have an outcome and the process ended; return how many were acknowledged.
+        """Wait until a producer with a fixed `count` has ended, and return the number of acknowledged messages.
+
+        By then every message is either acknowledged or failed.
 
         Raises
         ------
@@ -169,7 +171,7 @@ class LedgerProducer(Worker):
         return self.acknowledged
 
     def stop(self) -> int:
-        """Send no more, wait for the outcome of what is under way, end; return how many messages were acknowledged."""
+        """Stop sending, wait for messages in flight, and end; return the number of acknowledged messages."""
         self.close()
         return self.acknowledged
 
@@ -178,17 +180,17 @@ class LedgerProducer(Worker):
 
     def _ended(self) -> None:
         with self._tail_lock:
-            self._read_on()  # before the ledger may go with the cluster
+            self._read_on()  # before the ledger may be removed with the cluster
 
     def _read_on(self) -> None:
-        # The ledger itself is the only count: what stands in it after a kill is what was acknowledged.
+        # Only the ledger counts: what it holds after a kill is what was acknowledged.
         if not self.ledger.exists():
             return
         with open(self.ledger, "rb") as ledger:
             ledger.seek(self._position)
             for line in ledger:
                 if not line.endswith(b"\n"):
-                    break  # being written just now
+                    break  # this line is just being written
                 self._entries.append(Acknowledgement(**json.loads(line)))
                 self._position += len(line)
 

@@ -19,13 +19,13 @@ _REPORT_EVERY = 1.0  # seconds
 
 
 def main() -> None:
-    """Send numbered messages at the rate asked for, until the parent says stop or all are sent."""
+    """Send numbered messages at the requested rate, until the parent sends close or all are sent."""
     channel = Channel()
     producer = channel.connect(Producer)
     channel.ready()
     stopping = threading.Event()
     threading.Thread(target=_listen, args=(channel, stopping), daemon=True).start()
-    # Line buffering: each line goes to the operating system whole, so killing this process loses none.
+    # Line buffering: the operating system gets each line in one piece, so killing this process loses none.
     with open(channel.start["ledger"], "w", buffering=1, encoding="utf-8") as ledger:
         sender = _Sender(channel, producer, ledger)
         sender.run(stopping)
@@ -33,7 +33,7 @@ def main() -> None:
 
 
 def _listen(channel: Channel, stopping: threading.Event) -> None:
-    for _ in channel.commands():  # there is but one command: close
+    for _ in channel.commands():  # close is the only command
         stopping.set()
 
 
@@ -56,7 +56,7 @@ class _Sender:
         due = time.monotonic()
         while not stopping.is_set() and self._sent != count:
             wait = due - time.monotonic()
-            # Polling is the pause between two messages; librdkafka counts in milliseconds.
+            # Polling fills the pause between two messages. librdkafka counts in milliseconds.
             self._producer.poll(math.ceil(wait * 1000) / 1000 if wait > 0 else 0)
             if wait <= 0 and self._send():
                 due += 1 / rate
@@ -76,7 +76,7 @@ class _Sender:
         try:
             self._producer.produce(self._topic, value=f"message {seq}", key=key, on_delivery=delivered)
         except BufferError:
-            return False  # as many are under way as librdkafka holds: poll, then try this one again
+            return False  # librdkafka's queue is full: poll, then try this message again
         self._sent = seq
         return True
 
@@ -91,7 +91,7 @@ class _Sender:
             "value": f"message {seq}",
             "key": key,
             "partition": message.partition(),
-            # With acks=0 no broker names an offset. librdkafka counts each batch from -1 then, as if it were one.
+            # With acks=0 no broker reports an offset. librdkafka then counts each batch from -1.
             "offset": message.offset() if self._answered else -1,
             "at": round(now, 3),
             "ms": round((now - sent_at) * 1000, 1),

@@ -1,4 +1,4 @@
-"""What librdkafka complains about, as a line that reads well and is the same on every machine."""
+"""Turn librdkafka's errors into lines that read well and are the same on every machine."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _DETAIL = re.compile(r"\s*\((?:after|average|install|this)\b.*$")
 
 
 def in_plain_words(error: KafkaError) -> tuple[str, str]:
-    """Who complains and about what: without ports, times or paths.
+    """Return the source of an error and its description, without ports, times or paths.
 
     Returns
     -------
     tuple
-        The broker concerned (``broker 0``, ``group coordinator``, ``bootstrap server``), or else the error's name;
-        and what is the matter with it.
+        The broker concerned (``broker 0``, ``group coordinator``, ``bootstrap server``) or else the error's name, and
+        the description.
     """
     text = error.str()
     if error.name() == "_ALL_BROKERS_DOWN":
-        return error.name(), "all brokers are down"  # librdkafka gives a number, which counts addresses too
+        return error.name(), "all brokers are down"  # librdkafka adds a number, which also counts addresses
     match = _FROM_BROKER.match(text)
     if not match:
         return error.name(), text
@@ -42,17 +42,17 @@ def in_plain_words(error: KafkaError) -> tuple[str, str]:
 
 
 class Warnings:
-    """Turns errors into lines, each once: librdkafka repeats itself with every attempt to connect.
+    """Turn errors into lines, each once: librdkafka repeats itself with every attempt to connect.
 
-    What is said of a broker is repeated only after something else was said of it, and that all brokers are down only
-    after one answered.
+    A message about a broker is repeated only after a different one about it. That all brokers are down is repeated only
+    after one has answered.
     """
 
     def __init__(self) -> None:
         self._last: dict[str, str] = {}
 
     def say(self, error: KafkaError) -> Iterator[str]:
-        """The line for this error, if there is something new to say."""
+        """Yield the line for this error, unless it's a repetition."""
         who, what = in_plain_words(error)
         if self._last.get(who) != what:
             self._last[who] = what

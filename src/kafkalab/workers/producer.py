@@ -1,4 +1,4 @@
-"""A console-like producer in a process of its own."""
+"""A console producer in a process of its own."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 __all__ = ["ConsoleProducer"]
 
-_GRACE = 10.0  # seconds beyond the delivery timeout, after which something else than Kafka is amiss
+_GRACE = 10.0  # seconds beyond the delivery timeout; after that the cause isn't Kafka
 
 
 class ConsoleProducer(Worker):
-    """Sends what it is told, one message at a time, as ``kafka-console-producer`` does with lines.
+    """Send messages one at a time, like ``kafka-console-producer`` does with lines.
 
-    Each message is flushed by itself, so messages without a key are scattered over the partitions.
+    It flushes each message separately, so messages without a key scatter over the partitions.
 
     Parameters
     ----------
@@ -30,11 +30,11 @@ class ConsoleProducer(Worker):
     topic
         An existing topic.
     name
-        Name of the worker; ``producer-1``, ``producer-2`` … if not given.
+        Name of the worker. By default ``producer-1``, ``producer-2`` …
     **settings
-        librdkafka settings, with underscores for dots: ``acks=1``, ``delivery_timeout_ms=5000``. Defaults: librdkafka's
-        (``acks=all``), but ``delivery.timeout.ms`` is 10 000 and, as with Kafka's own producer,
-        ``enable.idempotence`` is true unless ``acks``, ``retries`` or the requests in flight are given.
+        librdkafka settings, with underscores for dots: ``acks=1``, ``delivery_timeout_ms=5000``. Defaults are
+        librdkafka's (``acks=all``) with two exceptions: ``delivery.timeout.ms`` is 10 000, and ``enable.idempotence``
+        is true, as in Kafka's own producer, unless you set ``acks``, ``retries`` or the requests in flight.
     """
 
     _kind = "producer"
@@ -55,9 +55,9 @@ class ConsoleProducer(Worker):
         *values
             The messages' values.
         key
-            Key of each of them.
+            The key of every message.
         partition
-            Partition for each of them; without it the partitioner chooses, by the key if there is one.
+            The partition of every message. Without it the partitioner chooses, by the key if there is one.
 
         Returns
         -------
@@ -67,9 +67,9 @@ class ConsoleProducer(Worker):
         Raises
         ------
         MessageFailed
-            When a message was not acknowledged; those after it were not sent.
+            If a message wasn't acknowledged. The messages after it weren't sent.
         WorkerClosed
-            When the producer is closed or killed, before or meanwhile.
+            If the producer is closed or killed, before or during the call.
         """
         if not all(isinstance(value, str) for value in values):
             raise TypeError(f"send takes texts, as in send('m1', 'm2'), not {values!r}")
@@ -104,7 +104,7 @@ class ConsoleProducer(Worker):
         return outcomes[index]
 
     def _handle(self, kind: str, event: dict[str, Any]) -> None:
-        # An interrupted send() is not there any more to take the outcome; the line tells it all the same.
+        # An interrupted send() no longer takes the outcome, but the line still shows it.
         outcomes = self._outcomes.get(event["id"], [])
         if kind == "sent":
             outcomes.append((event["partition"], event["offset"]))

@@ -13,11 +13,11 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Send what the parent says, one message at a time, until it says close."""
+    """Send the parent's messages, one at a time, until it sends close."""
     channel = Channel()
     producer = channel.connect(Producer)
     channel.ready()
-    # Somebody has to serve librdkafka while nothing is sent, or a lost broker would go unnoticed.
+    # A thread serves librdkafka while nothing is sent. Otherwise a lost broker would go unnoticed.
     threading.Thread(target=_serve, args=(producer,), daemon=True).start()
     for command in channel.commands():
         if command["do"] == "close":
@@ -44,7 +44,7 @@ def _send(channel: Channel, producer: Producer, command: dict[str, Any]) -> None
 
 def _deliver(producer: Producer, topic: str, **fields: Any) -> KafkaError | Message:
     outcome: list[KafkaError | Message] = []
-    delivered = threading.Event()  # the report may be served by the other thread
+    delivered = threading.Event()  # the other thread may serve the report
 
     def report(error: KafkaError | None, message: Message) -> None:
         outcome.append(error or message)

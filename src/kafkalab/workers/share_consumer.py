@@ -1,4 +1,4 @@
-"""A console-like share consumer in a process of its own."""
+"""A console share consumer in a process of its own."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Answer = Literal["accept", "release", "reject", "hold"]
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """A record that a share group handed to this consumer; `count` is how often the group has handed it out by then."""
+    """A record that a share group delivered to this consumer. `count` is the delivery count, this one included."""
 
     topic: str
     partition: int
@@ -31,7 +31,7 @@ class Delivery:
 
 
 class ConsoleShareConsumer(Worker):
-    """Shows each record that its share group hands to it, as ``kafka-console-share-consumer`` does.
+    """Show each record that its share group delivers to it, like ``kafka-console-share-consumer``.
 
     It joins its group in the background. It takes one batch at a time.
 
@@ -42,12 +42,12 @@ class ConsoleShareConsumer(Worker):
     topic
         An existing topic.
     group
-        The share group. Where the group begins is the group's own setting, ``share.auto.offset.reset``.
+        The share group. The group's own setting ``share.auto.offset.reset`` decides where it starts.
     answer
-        How it acknowledges each record: ``"accept"``, ``"release"``, ``"reject"``; or ``"hold"``: it keeps the first batch that
-        it gets, and never acknowledges it.
+        How it acknowledges each record: ``"accept"``, ``"release"`` or ``"reject"``. With ``"hold"`` it keeps the first
+        batch it gets, and never acknowledges it.
     name
-        Name of the worker; ``share-consumer-1``, ``share-consumer-2`` … if not given.
+        Name of the worker. By default ``share-consumer-1``, ``share-consumer-2`` …
     **settings
         librdkafka settings, with underscores for dots.
     """
@@ -73,16 +73,16 @@ class ConsoleShareConsumer(Worker):
 
     @property
     def deliveries(self) -> list[Delivery]:
-        """All records that it was handed so far, in order."""
+        """All records delivered to it so far, in order."""
         return list(self._deliveries)
 
     @property
     def values(self) -> list[str | None]:
-        """Their values."""
+        """The values of all records delivered so far."""
         return [delivery.value for delivery in self._deliveries]
 
     def wait_for(self, wanted: int | Iterable[str], timeout: float = 30.0) -> list[str | None]:
-        """Wait until it was handed so many records, or all of those values, and return the values of all so far.
+        """Wait until it got this many records, or all of these values, and return the values of all so far.
 
         Raises
         ------
@@ -92,7 +92,7 @@ class ConsoleShareConsumer(Worker):
         number = wanted if isinstance(wanted, int) else values.total()
 
         def reached() -> bool:
-            alive = self.alive  # in this order: what came with its last breath counts
+            alive = self.alive  # in this order: the last events before its end count, too
             if len(self._deliveries) >= number and values <= Counter(self.values):
                 return True
             if not alive:

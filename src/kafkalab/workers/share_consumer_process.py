@@ -11,12 +11,12 @@ from kafkalab.workers.channel import Channel
 
 __all__ = ["main"]
 
-_LOOK_AROUND = 0.1  # seconds between two looks whether the parent said close
-_COMMIT = 10.0  # seconds for the broker's answer to acknowledgements
+_LOOK_AROUND = 0.1  # seconds between two checks for the close command
+_COMMIT = 10.0  # seconds for the broker's response to acknowledgements
 
 
 def main() -> None:
-    """Take records until the parent says close; then leave the group, which takes back what is held."""
+    """Read records until the parent sends close, then leave the group, which gets unacknowledged records back."""
     channel = Channel()
     answer = channel.start["answer"]
     consumer = channel.connect(ShareConsumer)
@@ -35,13 +35,13 @@ def main() -> None:
         for record in records:
             consumer.acknowledge(record, AcknowledgeType[answer.upper()])
         consumer.commit_sync(_COMMIT)
-        channel.emit("records", records=[_fields(record) for record in records])  # now it is settled: say so
+        channel.emit("records", records=[_fields(record) for record in records])  # now that they are acknowledged, report them
     consumer.close()
     channel.end("closed")
 
 
 def _listen(channel: Channel, closing: threading.Event) -> None:
-    for _ in channel.commands():  # there is but one command: close
+    for _ in channel.commands():  # close is the only command
         closing.set()
 
 

@@ -1,4 +1,4 @@
-"""What the cluster says about a topic, before a worker starts on it."""
+"""Ask the cluster about a topic before a worker starts on it."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ _PROPAGATION = 3.0
 
 
 def partitions_of(cluster: Cluster, topic: str) -> set[int]:
-    """Numbers of a topic's partitions.
+    """Return the numbers of a topic's partitions.
 
     Raises
     ------
     UnknownTopic
-        When the cluster has no such topic.
+        If the topic doesn't exist.
     KafkaException
-        When no broker answers.
+        If no broker answers.
     """
-    # The worker shows what goes wrong: librdkafka need not write its log into the cell.
+    # The worker shows errors, so librdkafka doesn't need to log into the cell.
     admin = AdminClient({**cluster.client_config(), "log_level": 0})
     topics: Mapping[str, TopicMetadata] = {}
 
     def known() -> bool:
         nonlocal topics
-        # Asking for all topics, for asking for one by name may create it.
+        # Ask for all topics, because asking for one by name may create it.
         topics = admin.list_topics(timeout=_TIMEOUT).topics
         return topic in topics
 
     try:
-        # A topic that was created just now is known to the broker that created it first, to others a little later.
+        # The broker that created a topic knows it first, the others a little later.
         wait_until(known, _PROPAGATION, f"topic {topic!r}")
     except WaitTimeout:
         present = ", ".join(sorted(t for t in topics if not t.startswith("__"))) or "none yet"
@@ -50,7 +50,7 @@ def partitions_of(cluster: Cluster, topic: str) -> set[int]:
 
 
 def require_topic(cluster: Cluster, topic: str, partitions: Iterable[int] = ()) -> None:
-    """Check that a topic, and those partitions of it, exist; a cluster that does not answer is not in the way.
+    """Check that a topic, and these partitions of it, exist. Pass if the cluster doesn't answer.
 
     Raises
     ------
@@ -59,6 +59,6 @@ def require_topic(cluster: Cluster, topic: str, partitions: Iterable[int] = ()) 
     try:
         present = partitions_of(cluster, topic)
     except KafkaException:
-        return  # the worker itself shows that no broker is there, as a console tool would
+        return  # the worker itself shows that no broker answers, like a console tool
     if missing := sorted(set(partitions) - present):
         raise UnknownPartition(f"topic {topic!r} has {len(present)} partitions, numbered from 0: no {missing}")

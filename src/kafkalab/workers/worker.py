@@ -1,4 +1,4 @@
-"""The parent's side of every worker: its process, its lines, its end."""
+"""The parent's side of every worker: its process, its lines and its end."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 
 _START_TIMEOUT = 30.0
 _CLOSE_TIMEOUT = 10.0
-_LOOK = 0.01  # seconds between two looks at a process that answers in milliseconds
+_LOOK = 0.01  # seconds between two checks of a process that answers in milliseconds
 
 _numbers: dict[str, itertools.count[int]] = {}
 _named: weakref.WeakValueDictionary[tuple[str, str], Worker] = weakref.WeakValueDictionary()
@@ -36,18 +36,18 @@ _named: weakref.WeakValueDictionary[tuple[str, str], Worker] = weakref.WeakValue
 class Worker:
     """A producer or consumer in a process of its own.
 
-    When the constructor returns, the process runs and librdkafka has accepted its settings. A worker that is given a
-    `name` takes the place of the cluster's earlier worker of that name, which is closed first: a cell that makes a
-    worker can be run again. Every worker ends with its cluster, and with this process.
+    When the constructor returns, the process runs and librdkafka has accepted its settings. A new worker first closes
+    the cluster's earlier worker of the same `name`, so you can run its cell again. Every worker ends with its cluster,
+    and with this process.
 
     Attributes
     ----------
     name
-        Also its ``client.id``, by which brokers know it.
+        Its name, which is also the ``client.id`` that brokers see.
     cluster, topic
-        Where it works.
+        The cluster and topic it works on.
     settings
-        The librdkafka settings that it was given, with dots in their names; defaults are not among them.
+        The librdkafka settings that you passed, with dots in their names and without defaults.
     """
 
     _kind: ClassVar[str]
@@ -84,11 +84,11 @@ class Worker:
         self._reader = threading.Thread(target=self._read, name=f"{self.name} events", daemon=True)
         self._reader.start()
         try:
-            # While the child imports its modules; and it must not touch a topic that is not there, or brokers create it.
+            # Meanwhile the child imports its modules. It must not touch a missing topic, or brokers create it.
             require_topic(cluster, topic, partitions)
             self._send({"config": self._settings, "topic": topic, **start})
             self._await_start()
-        except BaseException:  # an interrupt too: nothing half started stays behind
+        except BaseException:  # an interrupt, too: nothing half started stays behind
             self._end("not started")
             raise
         _named[cluster.run.id, self.name] = self
@@ -99,16 +99,16 @@ class Worker:
 
     @property
     def lines(self) -> list[str]:
-        """What a terminal would show, so far."""
+        """The lines a terminal would show, so far."""
         return list(self._lines)
 
     def on_line(self, callback: Callable[[str], object]) -> None:
-        """Have `callback` called with each line to come, in order, from another thread."""
+        """Call `callback` with each new line, in order, from another thread."""
         self._callbacks.append(callback)
 
     @property
     def alive(self) -> bool:
-        """Whether its process runs. Once it does not, all that it reported has been taken in."""
+        """Whether its process runs. Once it's False, everything it reported has arrived."""
         return self._reader.is_alive()
 
     @property
@@ -122,12 +122,12 @@ class Worker:
         return self._process.pid
 
     def kill(self) -> None:
-        """SIGKILL: nothing is flushed, no group is left, nobody is told. On return the process is gone."""
+        """Send SIGKILL: nothing is flushed, and the group isn't told. When it returns, the process is gone."""
         self._require_alive("kill")
         self._end("killed")
 
     def close(self) -> None:
-        """End in good order. On return the process is gone. Does nothing where it is gone already."""
+        """End cleanly. When it returns, the process is gone. Does nothing if the process has already ended."""
         if not self.alive:
             return
         try:
@@ -147,14 +147,14 @@ class Worker:
     # What subclasses fill in or use
 
     def _close_timeout(self) -> float:
-        """Seconds after which a process that was told to close is killed."""
+        """Return the seconds after which a process that got the close command is killed."""
         return _CLOSE_TIMEOUT
 
     def _ended(self) -> None:
-        """Do what is left to do once the process is gone; called in the reading thread."""
+        """Clean up after the process has ended. Called in the reading thread."""
 
     def _handle(self, kind: str, event: dict[str, Any]) -> None:
-        """Take in an event of the child; called in the reading thread."""
+        """Process an event of the child. Called in the reading thread."""
         raise NotImplementedError
 
     def _say(self, *lines: str) -> None:
@@ -163,7 +163,7 @@ class Worker:
             for line in lines:
                 try:
                     callback(line)
-                except Exception:  # a widget's mistake must not silence the worker
+                except Exception:  # an error in a widget must not silence the worker
                     _log.exception("a callback for the lines of %s failed", self.name)
 
     def _send(self, command: Mapping[str, object]) -> None:
@@ -174,7 +174,7 @@ class Worker:
             with self._write_lock:
                 pipe.write(data)
                 pipe.flush()
-        except (BrokenPipeError, ValueError):  # the child is gone; or even its pipe is closed here
+        except (BrokenPipeError, ValueError):  # the child is gone, or even its pipe is closed here
             self._reader.join()
             self._require_alive("use")
 
@@ -196,7 +196,7 @@ class Worker:
                 stdout=subprocess.PIPE,
                 stderr=log,
                 env=self.cluster.run.environment(),
-                start_new_session=True,  # a cell's interrupt does not reach it
+                start_new_session=True,  # interrupting a cell doesn't reach it
             )
 
     def _await_start(self) -> None:
@@ -251,6 +251,6 @@ class Worker:
         if not self.alive:
             return
         if self.cluster.backend == "attached":
-            self.close()  # that cluster lives on: leave its groups in good order
+            self.close()  # the cluster keeps running, so leave its groups cleanly
         else:
             self._end("ended with the cluster")

@@ -39,7 +39,7 @@ is_filled = lab.requires("It holds the ten readings, each once", after=is_shaped
 
 
 def log_files(ctx: CheckContext) -> dict[int, str]:
-    """Names of the topic's .log files by their first offset."""
+    """Return the names of the topic's .log files by their first offset."""
     return {int(name.removesuffix(".log")): name for name in ctx.log_files(TOPIC)[0]}
 
 

@@ -14,7 +14,7 @@ __all__ = ["notebook"]
 
 TOPIC = "atu"
 BEFORE = ["one", "two", "three"]
-CLOCK = 0.05  # seconds: a record's time is in whole milliseconds, and a fault's time is taken just beside it
+CLOCK = 0.05  # seconds: a record's time is in whole milliseconds, and a fault is timed slightly before or after it happens
 
 notebook = Notebook("01_one_broker", difficulty="medium", minutes=25, needs="chapter 01, sections 5 and 8")
 
@@ -33,7 +33,7 @@ lab = notebook.check(
 
 
 def outage(ctx: CheckContext) -> tuple[Fault, Fault]:
-    """The last time that the broker was killed, and its restart after that."""
+    """Return the last kill of the broker, and the restart after it."""
     faults: list[Fault] = ctx.cluster.faults
     killed = [i for i, f in enumerate(faults) if f.verb == "kill"]
     if not killed:
@@ -48,12 +48,12 @@ def outage(ctx: CheckContext) -> tuple[Fault, Fault]:
 
 
 def found(ctx: CheckContext, value: str) -> list[Message]:
-    """Records with this value."""
+    """Return the records with this value."""
     return [m for m in ctx.records(TOPIC) if text_of(m) == value]
 
 
 def created(message: Message) -> float:
-    """When the producer was given the record, in seconds since the epoch."""
+    """Return when the producer got the record, in seconds since the epoch."""
     _, milliseconds = message.timestamp()
     return float(milliseconds) / 1000
 

@@ -36,7 +36,7 @@ lab = notebook.check(
 
 
 def is_in_order(topic: str) -> Probe:
-    """Asks whether the seven messages are in one partition of a topic, in the order sent."""
+    """Return a probe: the seven messages must be in one partition of a topic, in the order sent."""
 
     def probe(ctx: CheckContext) -> None:
         records = ctx.records(topic)
@@ -81,7 +81,7 @@ carts_is_filled = lab.requires("carts holds the nine steps, each once", after=ca
 @lab.requires("Each step has a key that keeps together what must stay in order, and no more", after=carts_is_filled)
 def steps_have_keys(ctx: CheckContext) -> None:
     customer_of = {step: customer for customer, step in STEPS}
-    # Any key will do that all steps of a customer have in common, and no other customer's.
+    # Any key works that all steps of a customer share, and no other customer's steps have.
     customers_with: dict[bytes, set[str]] = {}
     keys_of: dict[str, set[bytes]] = {}
     for m in ctx.records("carts"):

@@ -98,7 +98,7 @@ messages = notebook.check(
 @messages.requires("purchase1 … purchase5 are in purchases, each once, and nothing else")
 def five_and_no_more(ctx: CheckContext) -> None:
     each_once(ctx, PURCHASES, FIVE)
-    # The next part sends two more, after which this check may be run again.
+    # The next part sends two more. You may run this check again after that.
     if others := [value for value in ctx.values(PURCHASES) if value not in (*FIVE, *MORE)]:
         raise Unmet(f"{PURCHASES} also holds {others[0]!r}. The lab asks for purchase1 … purchase5 only.")
 

@@ -36,7 +36,7 @@ is_shaped = load.requires("customers has 3 partitions with 1 replica each")(has_
 
 
 def lines() -> list[tuple[int, str]]:
-    """Partition and value of every record that the topic should have."""
+    """Return partition and value of every record that the topic should have."""
     return [(customers_partition(index), ",".join(customer)) for index, customer in enumerate(customers())]
 
 
@@ -93,7 +93,7 @@ groups = notebook.check(
 
 
 def every_group(ctx: CheckContext) -> list[GroupView]:
-    """The four groups, which must be there."""
+    """Return the four groups. Raise `Unmet` if one doesn't exist."""
     return [existing_group(ctx, name) for name in GROUP_SIZES]
 
 

@@ -34,12 +34,12 @@ notebook = Notebook("02_failsafe", difficulty="medium", minutes=75, needs="chapt
 
 
 def numbered(first: int, last: int) -> tuple[str, ...]:
-    """Values of the messages, from ``m1`` or later."""
+    """Return the values of the messages, from ``m1`` or a later one."""
     return tuple(f"m{n}" for n in range(first, last + 1))
 
 
 def has_committed(values: Sequence[str]) -> Probe:
-    """Asks whether ``mygroup`` has committed offsets behind all records with these values."""
+    """Return a probe: ``mygroup`` must have committed offsets after all records with these values."""
 
     def probe(ctx: CheckContext) -> None:
         records = each_once(ctx, TOPIC, values)
@@ -63,12 +63,12 @@ three_brokers = notebook.check(
 
 
 def folder(ctx: CheckContext) -> Path:
-    """The folder with the learner's files."""
+    """Return the folder with the learner's files."""
     return Path(str(ctx.answer("folder", object, "the folder with your files")))
 
 
 def configurations(ctx: CheckContext) -> dict[int, dict[str, str]]:
-    """Settings of ``server-0.properties`` … by number; where a key is given twice the last one wins, as in Kafka."""
+    """Return the settings of ``server-0.properties`` … by number. If a key appears twice the last one wins, as in Kafka."""
     found = {}
     for n in range(3):
         path = folder(ctx) / f"server-{n}.properties"
@@ -81,12 +81,12 @@ def configurations(ctx: CheckContext) -> dict[int, dict[str, str]]:
 
 
 def ports(settings: Mapping[str, str]) -> dict[str, str]:
-    """Port by listener."""
+    """Return each listener's port."""
     return dict(re.findall(r"(\w+)://[^:,]*:(\d+)", settings.get("listeners", "")))
 
 
 def data_folder(settings: Mapping[str, str]) -> str:
-    """Where the node keeps its data."""
+    """Return the node's data folder."""
     return settings.get("log.dirs") or settings.get("log.dir", "")
 
 
@@ -213,7 +213,7 @@ failsafe.requires("All replicas are in sync", after=is_shaped)(in_sync(TOPIC))
 
 @failsafe.requires("The preferred leaders are spread evenly over the brokers", after=is_shaped)
 def preferred_leaders_are_spread(ctx: CheckContext) -> None:
-    # The current leaders may have moved for reasons of their own.
+    # The current leaders may have moved for other reasons.
     counts = Counter(p.replicas[0] for p in existing(ctx, TOPIC))
     shares = [counts[broker] for broker in ctx.view().brokers]
     if max(shares) - min(shares) > 1:

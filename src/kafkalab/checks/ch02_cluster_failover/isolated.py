@@ -1,4 +1,4 @@
-"""A leader that is cut off from its peers: what it acknowledges, and what is lost."""
+"""A leader cut off from its peers: what it acknowledges, and what is lost."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kafkalab.checks.wording import counted
 __all__ = ["notebook"]
 
 TOPIC = "letters"
-FEWEST = 100  # what the ledger has acknowledged before the isolation
+FEWEST = 100  # acknowledged records that the ledger needs before the isolation
 
 notebook = Notebook("02_isolated", difficulty="hard", minutes=25, needs="chapter 02, sections 1 to 6")
 
@@ -43,7 +43,7 @@ lab.requires("All replicas of letters are in sync", after=(is_shaped, was_isolat
 
 
 def report(ctx: CheckContext, name: str) -> str:
-    """What the learner read in a delivery report."""
+    """Return what the learner read in a delivery report."""
     return ctx.answer(name, str, "what the delivery report said: the error's name, or 'acknowledged'")
 
 

@@ -1,4 +1,4 @@
-"""A write that is refused for want of in-sync replicas, and the ISR that grows again."""
+"""A write rejected for lack of in-sync replicas, and the ISR that grows again."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ election = notebook.check(
 
 
 def status(ctx: CheckContext, name: str) -> tuple[int, int]:
-    """What the learner read: leader and epoch."""
+    """Return the leader and the epoch that the learner read."""
     return ctx.answer(name, tuple[int, int], "(LeaderId, LeaderEpoch) as kafka-metadata-quorum.sh shows them")
 
 

@@ -28,13 +28,13 @@ lab = notebook.check(
 
 
 def placement_by_the_rule() -> dict[int, list[int]]:
-    """The placement that the lab asks for: partition → brokers, leader first."""
+    """Return the placement that the lab asks for: partition → brokers, leader first."""
     in_turn = [0, 3, 1, 4, 2, 5]
     return {p: [in_turn[(p + step) % len(in_turn)] for step in range(COPIES)] for p in range(PARTITIONS)}
 
 
 def placement(ctx: CheckContext) -> dict[int, list[int]]:
-    """The learner's."""
+    """Return the learner's placement."""
     return ctx.answer("placement", dict[int, list[int]], "partition → list of brokers, leader first")
 
 

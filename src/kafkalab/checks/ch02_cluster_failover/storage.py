@@ -13,7 +13,7 @@ from kafkalab.datasets import customers
 __all__ = ["notebook"]
 
 COPIES = "customers-new"
-WANTED = 32  # place in the data set of the customer whose address the lab asks for: C00033
+WANTED = 32  # index in the data set of the customer whose address the lab asks for: C00033
 SOUGHT_PARTITION, SOUGHT_OFFSET = 2, 7
 WEEK = str(7 * 24 * 3600 * 1000)
 GIBIBYTE = str(1 << 30)

@@ -1,4 +1,4 @@
-"""Chapter 03: the producer of the stock-price application, and what it may rely on."""
+"""Chapter 03: the producer of the stock-price application, and its guarantees."""
 
 NOTEBOOKS = (
     "sync_async",

@@ -17,7 +17,7 @@ RUNGS = ("off", "16 KiB", "16 KiB, linger 10", "64 KiB, linger 50")
 STEADY = tuple(f"steady-{number}" for number in range(1, 5))
 FLOOD = tuple(f"flood-{number}" for number in range(1, 5))
 MANY = 100_000
-HEADROOM = 1.1  # librdkafka counts a batch's bytes a little differently from what stands in the log at last
+HEADROOM = 1.1  # librdkafka's count of a batch's bytes differs slightly from the bytes in the log
 
 notebook = Notebook("03_batching", difficulty="hard", minutes=80, needs="chapter 03, section 8")
 
@@ -54,7 +54,7 @@ def off_is_off(ctx: CheckContext) -> None:
 def steady_grows(ctx: CheckContext) -> None:
     means = [_mean(batches) for batches in some_batches(ctx, *STEADY).values()]
     for (rung, mean), (next_rung, next_mean) in pairwise(zip(RUNGS, means, strict=True)):
-        # A rung that waits is far above one that doesn't: a little more is chance.
+        # A rung that waits is far above one that doesn't. A smaller increase can be chance.
         if next_mean < (1 if rung == "off" else 1.3) * mean:
             raise Unmet(
                 f"Under the steady load {next_rung!r} has batches of {next_mean:.1f} records, and {rung!r} of {mean:.1f}. "

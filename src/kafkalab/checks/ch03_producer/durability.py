@@ -1,4 +1,4 @@
-"""What an acknowledgement is worth, what `min.insync.replicas` rejects, and what retries do to duplicates and order."""
+"""What an acknowledgement guarantees, what `min.insync.replicas` rejects, and how retries affect duplicates and order."""
 
 from __future__ import annotations
 

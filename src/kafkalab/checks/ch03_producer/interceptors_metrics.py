@@ -1,4 +1,4 @@
-"""Interceptors that number records, and what a producer counts while a broker is away."""
+"""Interceptors that number records, and a producer's metrics while a broker is down."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def both_count_all(ctx: CheckContext) -> None:
 WATCHED = "stock-prices"
 DEFAULT = "by-default"
 FEWEST_FIGURES = 5
-MORE = 1000  # of the 2000 records that lie between two lags, so many at least are on the way or written
+MORE = 1000  # at least this many of the 2000 records between two lags are on the way or written
 
 metrics = notebook.check(
     "03_metrics",
@@ -158,7 +158,7 @@ def figures_were_told(ctx: CheckContext) -> None:
     if len(history) < FEWEST_FIGURES:
         told = counted(len(history), "time")
         raise Unmet(f"The reporter got figures {told}. Which two settings does a producer need to tell its figures?")
-    # Those of the senders have a key.
+    # Only the senders' records have a key.
     records = sum(message.key() is not None for message in ctx.records(WATCHED))
     if history[-1].records < records:
         raise Unmet(

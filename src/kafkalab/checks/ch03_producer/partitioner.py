@@ -64,7 +64,7 @@ lab.requires("The prices of one stock are in one partition", after=all_stocks)(k
 
 
 def _chooser(ctx: CheckContext) -> Callable[[Iterable[str]], dict[str, int]]:
-    """Makes an object of the learner's class and asks it for the partitions of these names."""
+    """Return a function that creates the learner's class and asks it for the partitions of these names."""
     make = ctx.function("partitioner", WHAT)
     producer = Producer(ctx.cluster.client_config())
 
@@ -88,7 +88,7 @@ def name_decides(ctx: CheckContext) -> None:
             f"{differs} goes to partition {first[differs]}, and with another object of your class to {second[differs]}. What "
             "else than its name does the choice depend on?"
         )
-    # Python's hash is the same all through this process, so it has to be recognized.
+    # Python's hash stays the same within this process, so a comparison with it has to reveal it.
     for python in (hash, lambda name: abs(hash(name)), lambda name: hash(name.encode()), lambda name: abs(hash(name.encode()))):
         if rest > 1 and all(first[name] == python(name) % rest for name in OTHERS):
             raise Unmet(

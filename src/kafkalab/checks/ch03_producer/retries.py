@@ -1,4 +1,4 @@
-"""What three kinds of retries make of one dead broker, and of two."""
+"""How three kinds of retries cope with one dead broker, and with two."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ASKED: Mapping[str, Mapping[str, object]] = {
     "patient": {IN_FLIGHT: 1, "delivery.timeout.ms": 60_000},
     "idempotent": {IN_FLIGHT: 1, "delivery.timeout.ms": 60_000, "enable.idempotence": True},
 }
-"""By topic: what the text asks the producer to be given."""
+"""By topic: the producer settings that the lab asks for."""
 
 notebook = Notebook("03_retries", difficulty="hard", minutes=60, needs="chapter 03, section 6")
 
@@ -66,7 +66,7 @@ def two_were_down(ctx: CheckContext) -> None:
 
 
 def _numbers(ctx: CheckContext, topic: str) -> dict[bytes | None, list[int]]:
-    """The numbers of a topic's records by key, in order of offset."""
+    """Return the numbers of a topic's records by key, in order of offset."""
     found: dict[bytes | None, list[int]] = defaultdict(list)
     for message in filled(ctx, topic):
         found[message.key()].append(int(text_of(message).rpartition(" ")[2]))
@@ -74,7 +74,7 @@ def _numbers(ctx: CheckContext, topic: str) -> dict[bytes | None, list[int]]:
 
 
 def _judge(found: Mapping[bytes | None, Sequence[int]], sent: int) -> tuple[int, int, int]:
-    """How many are missing, how many are duplicates, and how many come after a later one of their key, as first written."""
+    """Count missing records, duplicates, and records whose first copy comes after a later one of the same key."""
     there = sum(len(set(numbers)) for numbers in found.values())
     written = sum(map(len, found.values()))
     firsts = [list(dict.fromkeys(numbers)) for numbers in found.values()]
@@ -82,7 +82,7 @@ def _judge(found: Mapping[bytes | None, Sequence[int]], sent: int) -> tuple[int,
 
 
 def _became_of(ctx: CheckContext, topic: str) -> tuple[int, int, int]:
-    """What became of the records of a producer: missing, duplicates, inverted."""
+    """Count a producer's missing, duplicate and out-of-order records."""
     sent = ledger_of(ctx, topic).sent
     if not sent:
         raise Unmet(f"The producer of {topic} sent nothing. Did you start it, and stop it when the brokers were back?")

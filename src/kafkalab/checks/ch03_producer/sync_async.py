@@ -1,4 +1,4 @@
-"""Five records sent one by one, five at once, and a broker that is away while a producer sends."""
+"""Five records sent one by one, five at once, and a broker that is down while a producer sends."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ lab.requires("my-example-topic has 13 partitions with 3 replicas each")(has_shap
 
 
 def _keys(ctx: CheckContext) -> dict[tuple[int | None, int | None], int]:
-    """The key of each record that has one, as a number, by partition and offset."""
+    """Return each key as a number, by partition and offset, of the records that have one."""
     found = {}
     for message in filled(ctx, TOPIC):
         key = message.key()

@@ -36,7 +36,7 @@ def _rows(book: Path, sql: str) -> list[tuple[Any, ...]]:
 
 
 def _outcomes(ctx: CheckContext, way: str, moments: Iterable[str]) -> dict[str, tuple[int, int]]:
-    """For each trial of a way: how many records its book lacks, and how many duplicates it holds."""
+    """Return, for each trial of a function, how many records its book lacks, and how many duplicates it holds."""
     folder = Path(str(ctx.answer("folder", object, "the folder with the books of the trials")))
     sent = places(ctx, PRICES)
     outcomes = {}
@@ -78,7 +78,7 @@ def at_most_once(ctx: CheckContext) -> None:
 
 
 def _at_least_once(way: str, most: int) -> Probe:
-    """Asks whether a way never loses a record, and books no more duplicates than that."""
+    """Return a probe: a function must never lose a record, and book at most this many duplicates."""
 
     def probe(ctx: CheckContext) -> None:
         outcomes = _outcomes(ctx, way, AROUND)
@@ -239,7 +239,7 @@ def each_price_copied_once(ctx: CheckContext) -> None:
 
 
 def _readable(ctx: CheckContext, isolation: str) -> int:
-    """How many of the copies can be read at that isolation level."""
+    """Return how many of the copies a consumer with that isolation level can read."""
     ends = ctx.end_offsets(COPIES)
     settings = ctx.cluster.client_config(
         group_id="check", isolation_level=isolation, enable_partition_eof=True, enable_auto_commit=False, fetch_wait_max_ms=50
@@ -272,7 +272,7 @@ class _Refused(Exception):
 
 
 class _Clerk:
-    """A producer (or consumer) that refuses records, and notes what it was asked for."""
+    """A producer (or consumer) that rejects records, and notes which methods were called."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []

@@ -118,7 +118,7 @@ def partitions_have_one_reader(ctx: CheckContext) -> None:
             )
 
 
-# After part 1 the group has committed everything, too: this says something once the 25 have been read.
+# After part 1 the group has committed everything, too: this only means something once the 25 were read.
 same_group.requires("The group has committed all of them", after=records_are_shared)(has_read_everything(GROUP, TOPIC))
 
 # -- 3: different groups --------------------------------------------------------------------------------------------

@@ -39,7 +39,7 @@ dead_letters = notebook.check(
 
 
 def _price(value: bytes | None) -> StockPrice | None:
-    """The price, or None for what isn't a stock price."""
+    """Return the price, or None for what isn't a stock price."""
     try:
         return deserialize(value)
     except MalformedStockPrice:
@@ -95,13 +95,13 @@ dead_letters.requires("The group latest-prices has committed everything")(has_re
 
 
 class _Courier(Producer):
-    """A producer that sends nothing, and reports what it's told to: delivered, or given up, or nothing at all."""
+    """A producer that sends nothing, and reports what the probe chose: delivered, failed, or nothing at all."""
 
     def __init__(self, settings: Mapping[str, object], error: KafkaError | None = None, *, answers: bool = True) -> None:
         super().__init__(dict(settings))
         self.sent, self.flushed = 0, False
         self._error, self._answers = error, answers
-        self._waiting: list[tuple[Message, Any]] = []  # with what the learner wants called
+        self._waiting: list[tuple[Message, Any]] = []  # each with the learner's callback
 
     def produce(self, topic: str, *args: Any, **kwargs: Any) -> None:
         self.sent, self.flushed = self.sent + 1, False
@@ -188,7 +188,7 @@ def _since(ctx: CheckContext) -> dict[int, int]:
 
 
 def _begun(where: str, wanted: Callable[[CheckContext], Mapping[int, int]], question: str) -> Probe:
-    """Asks whether the first offset of each partition is right for one place to start."""
+    """Return a probe: the first offset of each partition must be right for one place to start."""
 
     def probe(ctx: CheckContext) -> None:
         given = ctx.answer("begun", dict[str, dict[int, int]], "the first offset of each partition, for each place to start")
@@ -220,17 +220,17 @@ positions.requires("A point in time after the last record, which is the end")(
 
 
 class _Rebalanced(Consumer):
-    """A consumer of the learner's cluster, assigned what a probe likes; it keeps where it was told to start."""
+    """A consumer of the learner's cluster. A probe assigns its partitions, and it records where it was told to start."""
 
     def __init__(self, settings: Mapping[str, object]) -> None:
         super().__init__(dict(settings))
         self._starts: dict[int, int] = {}
 
     def rebalance(self, callback: Callable[[Consumer, list[TopicPartition]], object], *partitions: int) -> dict[int, int]:
-        """Where the callback has each of these partitions start; OFFSET_INVALID stands for the committed offset."""
+        """Return where the callback starts each of these partitions; OFFSET_INVALID stands for the committed offset."""
         super().unassign()
         given = [TopicPartition(PRICES, partition) for partition in partitions]
-        # A callback that assigns nothing leaves it to the client, which assigns what the group has committed.
+        # If a callback assigns nothing, the client assigns the group's committed offsets.
         self._starts = dict.fromkeys(partitions, OFFSET_INVALID)
         callback(self, given)
         return {p: OFFSET_INVALID if offset == OFFSET_STORED else offset for p, offset in self._starts.items()}

@@ -41,7 +41,7 @@ def _read_from(ctx: CheckContext, topic: str) -> dict[str, list[Place]]:
 
 
 def _each_once(ctx: CheckContext, topic: str) -> list[str]:
-    """The threads that read anything of a topic, all of which they must have read."""
+    """Return the threads that read from a topic. Raise `Unmet` unless together they read all of it."""
     read = _read_from(ctx, topic)
     read_once([place for found in read.values() for place in found], places(ctx, topic), "The threads")
     return [name for name, found in read.items() if found]
@@ -104,7 +104,7 @@ workers = notebook.check(
 
 
 def _account(ctx: CheckContext, taken: Iterable[int], finished: Iterable[int]) -> tuple[int | None, int]:
-    """What a learner's class says after these calls."""
+    """Return what a learner's class answers after these calls."""
     make = ctx.function("progress", "your class")
     try:
         account = make()

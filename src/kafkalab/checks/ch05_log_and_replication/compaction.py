@@ -22,7 +22,7 @@ notebook = Notebook("05_compaction", difficulty="medium", minutes=45, needs="cha
 
 
 def only_compacts(ctx: CheckContext, topic: str) -> None:
-    """The cleaner may remove records that were replaced, and nothing may remove others."""
+    """Raise `Unmet` unless the cleaner may remove replaced records, and nothing may remove others."""
     existing(ctx, topic)
     if (policy := ctx.topic_config(topic)["cleanup.policy"]) != "compact":
         raise Unmet(
@@ -140,5 +140,5 @@ def others_are_untouched(ctx: CheckContext) -> None:
 
 def _offset(record: Message) -> int:
     offset = record.offset()
-    assert offset is not None  # it was read
+    assert offset is not None  # because it was read
     return offset

@@ -1,4 +1,4 @@
-"""Records that the leader has and no consumer gets: the high watermark and the log end offsets."""
+"""Records that the leader has but no consumer gets: the high watermark and the log end offsets."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ notebook = Notebook("05_high_watermark", difficulty="medium", minutes=30, needs=
 
 
 def offsets_of(ctx: CheckContext) -> LogOffsets:
-    """What brokers tell of the partition's offsets."""
+    """Return the partition's offsets, as brokers report them."""
     reader = ctx.cluster.log_reader(TOPIC)
     try:
         view: LogView = reader.read()

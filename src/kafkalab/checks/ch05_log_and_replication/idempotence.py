@@ -1,4 +1,4 @@
-"""Retries that a leader recognizes, and those that it can't: producer ids, sequences and epochs in the log."""
+"""Retries that a leader recognizes, and those it can't recognize: producer ids, sequences and epochs in the log."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["notebook"]
 PLAIN, NUMBERED = "plain", "numbered"
 JAVA, LIBRDKAFKA = "by-java", "by-librdkafka"
 RETRIED, RESENT = "order 2", "order 3"
-FEWEST = {JAVA: 2, LIBRDKAFKA: 3}  # how many transactions the tool needs for six records depends on the time they take
+FEWEST = {JAVA: 2, LIBRDKAFKA: 3}  # depends on timing: the number of transactions that the tool needs for six records
 
 notebook = Notebook("05_idempotence", difficulty="medium", minutes=40, needs="chapter 05, sections 1 and 14")
 
@@ -34,13 +34,13 @@ retry = notebook.check(
 
 
 def written(ctx: CheckContext, topic: str) -> list[RecordBatch]:
-    """The batches of records of a topic that must hold some, without control batches."""
+    """Return the batches of a topic, without control batches. Raise `Unmet` if it has none."""
     filled(ctx, topic)
     return [batch for batch in log_of(ctx, topic) if not batch.control]
 
 
 def writers_of(batches: list[RecordBatch], value: str) -> list[int]:
-    """The producer id of each record with that value."""
+    """Return the producer id of each record with that value."""
     return [batch.producer_id for batch in batches for record in batch.records or () if text(record.value) == value]
 
 

@@ -1,4 +1,4 @@
-"""Quotas: what the cluster knows of them, how fast a topic was written, and how long a client was held back."""
+"""Quotas: which ones the cluster knows, how fast a topic was written, and how long a client was throttled."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from kafkalab.checks.wording import counted
 __all__ = ["notebook"]
 
 TOPIC = "limited"
-LIMIT = 200_000.0  # bytes a second
+LIMIT = 200_000.0  # bytes per second
 TOLERANCE = 1.3
-FEWEST = 800_000  # bytes: a burst of a second is free, and shall not decide
+FEWEST = 800_000  # bytes; a burst of one second is free, and shouldn't decide the result
 PERCENTAGE = 5.0
 OF_USER = 400_000.0
 

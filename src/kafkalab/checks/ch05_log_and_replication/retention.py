@@ -1,4 +1,4 @@
-"""Segments, what their indexes know, and records that are deleted because of their age."""
+"""Segments, what their indexes contain, and records that are deleted because of their age."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ notebook = Notebook("05_retention", difficulty="medium", minutes=40, needs="chap
 
 
 def segments_of(ctx: CheckContext, partition: int) -> tuple[Segment, ...]:
-    """The segments that are part of a partition's log, as its leader has them on its disk."""
+    """Return the segments that are part of a partition's log, from its leader's disk."""
     reader = ctx.cluster.log_reader(TOPIC, partition)
     try:
         view: LogView = reader.read()

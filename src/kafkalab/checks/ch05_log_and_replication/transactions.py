@@ -34,7 +34,7 @@ booking = notebook.check(
 
 
 def both_halves(ctx: CheckContext, amount: str) -> tuple[Transaction, Transaction]:
-    """The debit and the credit of an amount, which one producer wrote."""
+    """Return the debit and the credit of an amount. Raise `Unmet` unless one producer wrote both."""
     debit, credit = (transaction_with(ctx, topic, amount) for topic in BOOKS)
     if debit.producer_id != credit.producer_id:
         raise Unmet(
@@ -45,7 +45,7 @@ def both_halves(ctx: CheckContext, amount: str) -> tuple[Transaction, Transactio
 
 
 def ended(ctx: CheckContext, amount: str, wanted: str) -> None:
-    """Both halves of an amount must have ended in the same way."""
+    """Raise `Unmet` unless both halves of an amount ended in the same way."""
     for topic, half in zip(BOOKS, both_halves(ctx, amount), strict=True):
         if not half.end:
             raise Unmet(f"The transaction with {amount} in {topic} is still open: no marker follows it. Which call ends one?")

@@ -31,7 +31,7 @@ election = notebook.check(
 
 
 def settings_differ(ctx: CheckContext) -> None:
-    """One topic allows an unclean election, two don't."""
+    """Raise `Unmet` unless one topic allows an unclean election, and two don't."""
     for topic in TOPICS:
         shaped(ctx, topic, 1, 2)
         found, wanted = ctx.topic_config(topic)[SETTING], "true" if topic == DARING else "false"
@@ -98,7 +98,7 @@ def both_are_back(ctx: CheckContext) -> None:
 
 
 def lost_of(ctx: CheckContext, topic: str) -> int:
-    """How many records of a topic were acknowledged, and aren't there."""
+    """Return how many acknowledged records of a topic are missing."""
     ledger = ctx.answer("ledger", dict[str, list[str]], "{topic: values that were acknowledged}")
     if topic not in ledger:
         raise Unmet(f"`ledger` has no {topic!r}.")

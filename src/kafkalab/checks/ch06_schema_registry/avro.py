@@ -88,7 +88,7 @@ scenario = notebook.check(
 
 
 def _only_record(ctx: CheckContext, topic: str) -> tuple[dict[str, Any], list[str]]:
-    """The value of a topic's one record, and the names of the fields in the schema that it was written with."""
+    """Return the value of a topic's only record, and the field names in the schema it was written with."""
     records = filled(ctx, topic)
     if len(records) != 1:
         raise Unmet(f"{topic} holds {len(records)} records. One is enough: start over with a new cluster.")

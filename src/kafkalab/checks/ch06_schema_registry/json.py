@@ -1,4 +1,4 @@
-"""A JSON Schema that tells good employees from bad ones, and the three formats compared."""
+"""A JSON Schema that separates good employees from bad ones, and a comparison of the three formats."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def schema_judges(ctx: CheckContext) -> None:
             accepts = True
         except jsonschema.ValidationError:
             accepts = False
-        except Exception as error:  # a schema that no validator understands
+        except Exception as error:  # a schema that the validator can't use
             raise Unmet(f"The validator doesn't understand your schema ({type(error).__name__}).") from error
         if accepts != good:
             raise Unmet(f"Your schema {'accepts' if accepts else 'rejects'} {who}.")

@@ -37,7 +37,7 @@ protobuf = notebook.check(
 
 
 def _decode(client: SchemaRegistryClient, record: Message, message: str) -> Any:
-    """A record's message, read with the fields that the lab's text names."""
+    """Decode a record's message, with the fields that the lab's text names."""
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
     from google.protobuf.message import DecodeError
 

@@ -1,4 +1,4 @@
-"""The registry's REST calls, and a field that gets a new name."""
+"""The registry's REST calls, and a renamed field."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ def levels_are_set(ctx: CheckContext) -> None:
     everywhere, own = ask(client.get_compatibility), ask(client.get_compatibility, SUBJECT)
     if everywhere != "NONE":
         raise Unmet(f"The level for all subjects is {everywhere}.")
-    # Not every server tells by the level alone whether it is the subject's own.
+    # With some servers, the level alone doesn't show whether it belongs to the subject.
     if own != "BACKWARD" or ask(client.test_compatibility, SUBJECT, _unreadable()):
         raise Unmet(f"{SUBJECT} accepts a schema that BACKWARD rejects. Does the subject have a level of its own?")
 
 
 def _unreadable() -> Schema:
-    """A schema that can't read what any other one wrote."""
+    """Return a schema that can't read what any other one wrote."""
     from confluent_kafka.schema_registry import Schema
 
     field = {"name": "unheardOf", "type": "string"}

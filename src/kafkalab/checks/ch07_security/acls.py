@@ -1,4 +1,4 @@
-"""ACL rules for four users: what each of them may do, and no more."""
+"""ACL rules for four users: what each of them may do, and nothing else."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ WANTED: dict[str, dict[tuple[str, str], frozenset[str]]] = {
     },
     "visitor": {("topic", "stock-prices"): NOTHING},
 }
-"""User → resource → what the user must be able to do there, of reading and writing."""
+"""User → resource → what the user must be able to do there: read, write, both or nothing."""
 
 notebook = Notebook("07_acls", difficulty="medium", minutes=60, needs="chapter 07, sections 1 to 4")
 

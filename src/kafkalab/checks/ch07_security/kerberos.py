@@ -58,5 +58,5 @@ lab.requires("The group stocks has read and committed them", after=prices_are_th
 @lab.requires("Without the KDC a client gets no ticket", after=clients_logged_in)
 def no_ticket_without_kdc(ctx: CheckContext) -> None:
     told = ctx.answer("refused", object, "what the tool wrote when the KDC was gone")
-    if not any(reason in str(told) for reason in ("LoginException", "Connection refused")):  # lines, or one text
+    if not any(reason in str(told) for reason in ("LoginException", "Connection refused")):  # a list of lines, or one text
         raise Unmet("What the tool wrote doesn't mention a failed login. Was the KDC gone, and did you keep its errors (2>&1)?")

@@ -38,14 +38,14 @@ lab = notebook.check(
 def brokers_use_scram(ctx: CheckContext) -> None:
     admin = AdminClient(ctx.cluster.client_config())
     for broker, _ in brokers_at(ctx, LISTENER):
-        resource = ConfigResource(ResourceType.BROKER, str(broker))  # one a call: each broker answers for itself
+        resource = ConfigResource(ResourceType.BROKER, str(broker))  # one per call, because each broker answers only for itself
         told = admin.describe_configs([resource], request_timeout=TIMEOUT)[resource].result()
         if (mechanism := told["sasl.mechanism.inter.broker.protocol"].value) != NEW:
             raise Unmet(f"Broker {broker} logs in to other brokers by {mechanism}.")
 
 
 def _answers(ctx: CheckContext, mechanism: str) -> Iterator[tuple[int, str]]:
-    """What each broker answers to a client that logs in by this mechanism."""
+    """Yield what each broker answers to a client that logs in with this mechanism."""
     config = ctx.cluster.client_config("stocks_producer", LISTENER, mechanism)
     for broker, address in brokers_at(ctx, LISTENER):
         yield broker, try_connect({**config, "bootstrap.servers": address})

@@ -1,4 +1,4 @@
-"""What the labs on mirroring ask of copied orders."""
+"""Questions that the mirroring labs ask about copied orders."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ __all__ = ["no_copy_of_a_copy", "some_of"]
 
 
 def no_copy_of_a_copy(cluster: str, ctx: CheckContext) -> None:
-    """No topic of orders must carry two clusters' names."""
+    """Raise `Unmet` if a topic of orders carries the names of two clusters."""
     if back := [topic for topic in ctx.view().topics if topic.count(".") > 1 and topic.endswith("orders")]:
         raise Unmet(f"In {cluster}: {back[0]!r} is a copy of a copy. Which topics do the flows name, and by which policy?")
 
 
 def some_of(values: Iterable[str]) -> str:
-    """As in "'message 7' and 3 more"; empty if there are none."""
+    """Return a text such as "'message 7' and 3 more", or an empty one."""
     found = sorted(values)
     return f"{found[0]!r}" + (f" and {len(found) - 1} more" if len(found) > 1 else "") if found else ""

@@ -1,4 +1,4 @@
-"""Two clusters that mirror each other: with names that tell where a record comes from, and without."""
+"""Two clusters that mirror each other: with topic names that show a record's origin, and without."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def calm_is_copied_once(ctx: CheckContext) -> None:
         values = values_in(city.name, city.ctx, CALM)
         if others := [topic for topic in city.ctx.view().topics if topic.endswith("." + CALM)]:
             raise Unmet(f"In {city.name}: There is a topic {others[0]!r}. Which policy keeps a topic's name?")
-        at_home = city.name == ctx.cluster.name  # a copy may have a record twice
+        at_home = city.name == ctx.cluster.name  # a copy may hold a record twice
         if len(values) != SENT or (at_home and values.total() != SENT):
             raise Unmet(
                 f"In {city.name}: {CALM} holds {counted(values.total(), 'record')}, {len(values)} of them different. "

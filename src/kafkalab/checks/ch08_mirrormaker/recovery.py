@@ -1,4 +1,4 @@
-"""A cluster that is lost, a group that goes on in its mirror, and the way back."""
+"""A lost cluster, a group that continues in its mirror, and the way back."""
 
 from __future__ import annotations
 

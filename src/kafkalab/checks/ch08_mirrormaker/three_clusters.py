@@ -1,4 +1,4 @@
-"""Prices that are mirrored through three clusters."""
+"""Prices mirrored through three clusters."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _three(ctx: CheckContext) -> dict[str, CheckContext]:
 
 
 def _contents(ctx: CheckContext) -> Counter[tuple[int, str, str]]:
-    """Partition, key and value of each record, and how often they are there."""
+    """Count the records by partition, key and value."""
     return Counter((m.partition() or 0, (m.key() or b"").decode(), text_of(m)) for m in ctx.records(TOPIC))
 
 
@@ -73,7 +73,7 @@ def prices_are_everywhere(ctx: CheckContext) -> None:
                 f"In {name}: {TOPIC} lacks {counted(missing.total(), 'price')} of the first cluster, one of them of {key} in "
                 f"partition {partition}."
             )
-        if more := found.keys() - wanted.keys():  # a copy may have a record twice
+        if more := found.keys() - wanted.keys():  # a copy may hold a record twice
             raise Unmet(f"In {name}: {counted(len(more), 'record')} didn't come from the first cluster. Who else writes there?")
 
 

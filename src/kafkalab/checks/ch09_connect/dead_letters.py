@@ -1,4 +1,4 @@
-"""A sink that goes on in spite of two records that it can't write, and what their dead letters say."""
+"""A sink that skips two records it can't write, and their dead letters."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def cards_are_masked(ctx: CheckContext) -> None:
 
 
 def letters(ctx: CheckContext) -> list[Message]:
-    """What is in the sink's dead-letter topic, which it must have."""
+    """Return the records in the sink's dead-letter topic. Raise `Unmet` if the topic doesn't exist."""
     topic = config_of(ctx, SINK).get(_QUEUE)
     if not topic:
         raise Unmet(f"{SINK} tolerates errors and has no dead-letter topic. Where are the two records now? {_SET_BACK}")
@@ -70,7 +70,7 @@ def bad_ones_are_kept(ctx: CheckContext) -> None:
 
 
 def told(letter: Message) -> dict[str, str]:
-    """What the context headers of a dead letter say."""
+    """Return the context headers of a dead letter."""
     headers = cast("list[tuple[str, bytes | None]]", letter.headers() or [])
     return {name.removeprefix(_SAYS): (value or b"").decode() for name, value in headers if name.startswith(_SAYS)}
 

@@ -1,4 +1,4 @@
-"""Positions from a file to a topic and on to another file, masked; then a source that is set back."""
+"""Positions from a file to a topic and on to another file, masked; then a source whose offset is reset."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ notebook = Notebook("09_file_smt", difficulty="easy", minutes=40, needs="chapter
 
 
 def numbers(ctx: CheckContext) -> Counter[int]:
-    """How often the topic holds each line of the file, by its number."""
+    """Count how many times the topic holds each line of the file, by its number."""
     times: Counter[int] = Counter()
     for value in map(text_of, filled(ctx, TOPIC)):
         times.update(number for number in range(1, ALL + 1) if f'"line": {number},' in value or f'"line":{number},' in value)

@@ -1,4 +1,4 @@
-"""Trucks' positions in two topics, by QoS 0 and by QoS 1, after everything on their way has failed."""
+"""Trucks' positions in two topics, sent with QoS 0 and QoS 1, after everything on their way has failed once."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def connectors_run(ctx: CheckContext) -> None:
 
 
 def is_position(value: str) -> bool:
-    """Whether a truck sent this as its position."""
+    """Return whether a value is a position that a truck sent."""
     try:
         position = json.loads(value)
     except ValueError:
@@ -102,6 +102,6 @@ def counts_are_known(ctx: CheckContext) -> None:
 
 
 def lacking(ctx: CheckContext, topic: str, sent: list[str]) -> list[str]:
-    """Which of these values a topic doesn't hold, in their order."""
+    """Return those of these values that a topic doesn't hold, in order."""
     there = set(ctx.values(topic))
     return [value for value in sent if value not in there]

@@ -1,4 +1,4 @@
-"""An application that passes on what is dangerous: nothing else, all of it, and once, though it was killed."""
+"""An application that forwards only dangerous events, all of them, and each once, even though it was killed."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from kafkalab.datasets import truck_events
 __all__ = ["notebook"]
 
 SOURCE, SINK = "truck_position", "dangerous_driving"
-_EVENT = 4  # its field
+_EVENT = 4  # index of the field
 _DRIVER = 2
-_TIMES = 2  # the trucks drive before the kill, and after it
+_TIMES = 2  # the trucks drive once before the kill and once after it
 
 notebook = Notebook("10_dangerous_driving", difficulty="easy", minutes=30, needs="chapter 10, sections 1 and 2")
 
@@ -33,7 +33,7 @@ lab = notebook.check(
 
 
 def _field(value: str, number: int) -> str:
-    """A field of an event; empty where a value isn't one."""
+    """Return a field of an event, or an empty text if the value isn't an event."""
     return dict(enumerate(value.split(","))).get(number, "")
 
 

@@ -1,4 +1,4 @@
-"""Two applications that were killed while they passed records on: what the one does twice, the other does once."""
+"""Two applications killed while they forward records: one writes duplicates, the other doesn't."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ledger_is_complete = lab.requires(f"{SOURCE} has every record of the ledger, onc
 
 
 def _written(ctx: CheckContext, topic: str) -> list[RecordBatch]:
-    """The batches that an application wrote to its topic."""
+    """Return the batches that an application wrote to its topic."""
     existing(ctx, topic)
     batches = [batch for batch in log_of(ctx, topic) if not batch.control]
     if not batches:
@@ -56,7 +56,7 @@ def _sent(ctx: CheckContext) -> set[str]:
 
 
 def _nothing_lost(ctx: CheckContext, topic: str) -> Counter[str]:
-    """How often each value is in a topic that must have all of the ledger."""
+    """Count each value in a topic. Raise `Unmet` unless it has every record of the ledger."""
     sent, found = _sent(ctx), Counter(ctx.values(topic))
     if missing := sent - set(found):
         raise Unmet(

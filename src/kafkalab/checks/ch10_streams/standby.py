@@ -1,4 +1,4 @@
-"""A store that is lost with its process: restored from its changelog, or there already, on a standby."""
+"""A store that is lost with its process: restored from its changelog, or already there on a standby."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["notebook"]
 
 SOURCE, STORE = "odometers", "latest"
 TRUCKS = 5000
-ALONE, FOLLOWED = "alone", "followed"  # the application's names
+ALONE, FOLLOWED = "alone", "followed"  # the applications' names
 _FEW = TRUCKS // 10
 
 notebook = Notebook("10_standby", difficulty="medium", minutes=40, needs="chapter 10, sections 1 and 2")

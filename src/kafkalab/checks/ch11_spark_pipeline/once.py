@@ -1,4 +1,4 @@
-"""Events that come late and more than once: each counts once, unless it is too late, and each alarm has its driver's name."""
+"""Late and repeated events: each counts once unless it's too late, and each alarm has its driver's name."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WINDOW, PATIENCE = 60, 120  # seconds
 
 
 class Sent(NamedTuple):
-    """An event: its second after 20:00, its driver, what happened, and its id."""
+    """An event: its second after 20:00, its driver, its kind, and its id."""
 
     second: int
     driver: str
@@ -44,9 +44,9 @@ WAVES: tuple[tuple[Sent, ...], ...] = (
         Sent(310, "21", "Lane Departure", "k"),
     ),
 )  # fmt: skip
-"""What is sent, wave by wave. Of the third, one is late and one is too late."""
+"""The events of each wave. In the third, one is late and one is too late."""
 
-NAMES = {"11": "Isaacson", "21": "Page"}  # the last rows of the table; of driver 28 there is none
+NAMES = {"11": "Isaacson", "21": "Page"}  # the last rows of the table, which has none for driver 28
 
 notebook = Notebook("11_once", difficulty="medium", minutes=50, needs="chapter 11, sections 2 to 4")
 
@@ -67,7 +67,7 @@ def _counts(sent: Sequence[Sent]) -> Counter[str]:
 
 
 def _right() -> list[Sent]:
-    """Events that count: each once, unless the watermark had passed it in an earlier wave."""
+    """Return the events that count: each once, unless the watermark had passed it in an earlier wave."""
     counting: dict[str, Sent] = {}
     latest = watermark = 0
     for wave in WAVES:
@@ -99,7 +99,7 @@ def waves_were_sent(ctx: CheckContext) -> None:
 
 
 def _table(ctx: CheckContext) -> dict[str, str]:
-    """The last count of each window."""
+    """Return the last count of each window."""
     return {key_of(record): text_of(record) for record in filled(ctx, COUNTS)}
 
 

@@ -1,4 +1,4 @@
-"""A second version of an answer, worked out from the topic's beginning beside the first one, and the switch to it."""
+"""A second version of an answer, computed from the topic's beginning beside the first one, and the switch to it."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from kafkalab.datasets import TruckEvent, truck_events
 __all__ = ["notebook"]
 
 SOURCE, FIRST, SECOND, POINTER = "truck_position", "alarms_v1", "alarms_v2", "current"
-BEFORE = 80  # events that the first version had counted when the second one began
-OVERLOOKED = "Unsafe tail distance"  # by the first version
+BEFORE = 80  # events that the first version had counted when the second one started
+OVERLOOKED = "Unsafe tail distance"  # the first version overlooks it
 
 notebook = Notebook("11_second_version", difficulty="medium", minutes=45, needs="chapter 11, sections 3 to 5")
 
@@ -34,7 +34,7 @@ lab = notebook.check(
 
 
 def _counts(events: list[TruckEvent], *normal: str) -> dict[str, int]:
-    """Alarms of each driver; the kinds that are taken for normal are none."""
+    """Count each driver's alarms, leaving out the kinds that count as normal."""
     return dict(Counter(str(event.driver) for event in events if event.event not in ("Normal", *normal)))
 
 

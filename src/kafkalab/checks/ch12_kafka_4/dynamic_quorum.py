@@ -12,9 +12,9 @@ __all__ = ["notebook"]
 
 TOPIC, FEATURE = "payments", "kraft.version"
 FIRST = (100, 101, 102)
-"""The controllers that the cluster begins with."""
+"""The controllers that the cluster starts with."""
 RESIGNED = "Leader is not in the committed voter set"
-"""In the log of an active controller that was removed."""
+"""A line in the log of an active controller that was removed."""
 
 notebook = Notebook(
     "12_dynamic_quorum", difficulty="hard", minutes=35, needs="chapter 02, sections 1 to 13; chapter 12, section 5"
@@ -22,14 +22,14 @@ notebook = Notebook(
 
 
 def voters(ctx: CheckContext) -> list[int]:
-    """The nodes that vote, as the active controller tells."""
+    """Return the nodes that vote, as the active controller reports them."""
     if ctx.cluster.describe(groups=False).controller is None:
         raise Unmet("No controller is active, so nobody can tell who votes. How many of the voters are up?")
     return [i for i, node in nodes(ctx).items() if node.voter]
 
 
 def named(ids: list[int]) -> str:
-    """As in "100, 101"."""
+    """Return ids as text, such as "100, 101"."""
     return ", ".join(map(str, ids)) or "none"
 
 
@@ -73,7 +73,7 @@ removed = notebook.check(
 
 
 def active_of(ctx: CheckContext) -> int:
-    """Whom the learner removed."""
+    """Return the controller that the learner removed."""
     return ctx.answer("active", int, "the id of the node that was the active controller")
 
 

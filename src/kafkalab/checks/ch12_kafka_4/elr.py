@@ -1,4 +1,4 @@
-"""A partition whose two replicas go one after the other, with eligible leader replicas and without."""
+"""A partition that loses its two replicas one after the other, with eligible leader replicas and without."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ notebook = Notebook("12_elr", difficulty="hard", minutes=25, needs="chapter 02, 
 
 
 def was_lost(ctx: CheckContext) -> None:
-    """Broker 1 must have been stopped, and broker 0 killed."""
+    """Raise `Unmet` unless broker 1 was stopped, and broker 0 killed."""
     if 1 not in faulted(ctx, "stop"):
         raise Unmet("Broker 1 wasn't shut down in order yet. A broker that is killed can't say that its log is complete.")
     if 0 not in faulted(ctx, "kill"):

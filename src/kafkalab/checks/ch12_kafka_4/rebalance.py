@@ -18,7 +18,7 @@ __all__ = ["notebook"]
 TOPIC = "prices"
 EAGER, COOPERATIVE, NEW = GROUPS = ("eager", "cooperative", "new")
 ROUNDED = 0.06
-"""Seconds by which an answer may be off: somebody may write 0.7 for 0.65."""
+"""Seconds by which an answer may differ: a learner may write 0.7 for 0.65."""
 
 notebook = Notebook("12_rebalance", difficulty="medium", minutes=30, needs="chapter 04, sections 1 to 5; chapter 12, section 4")
 
@@ -36,7 +36,7 @@ protocols = notebook.check(
 
 
 def each_group(probe: Callable[[str], Callable[[CheckContext], None]]) -> Callable[[CheckContext], None]:
-    """Asks the same of all three groups."""
+    """Run the same probe for all three groups."""
 
     def probe_each(ctx: CheckContext) -> None:
         for group in GROUPS:
@@ -53,7 +53,7 @@ protocols.requires("They share the twelve partitions evenly", after=three_member
 
 
 def speaks(group: str, wanted: str) -> Callable[[CheckContext], None]:
-    """Asks whether the broker says that a group uses this protocol."""
+    """Return a probe: the broker must report that a group uses this protocol."""
 
     def probe(ctx: CheckContext) -> None:
         found = existing_group(ctx, group)
@@ -67,7 +67,7 @@ def speaks(group: str, wanted: str) -> Callable[[CheckContext], None]:
 
 
 def is_classic(group: str, *, cooperative: bool) -> Callable[[CheckContext], None]:
-    """Asks whether a group is of the classic type, with an assignor of this kind."""
+    """Return a probe: a group must be of the classic type, with an assignor of this kind."""
 
     def probe(ctx: CheckContext) -> None:
         speaks(group, "classic")(ctx)
@@ -110,7 +110,7 @@ class Change:
 
 
 def changes(ctx: CheckContext, group: str) -> list[Change]:
-    """What the members of a group reported, in order of time."""
+    """Return what the members of a group reported, in order of time."""
     found = [
         Change(fact["at"], fact["member"], fact["partition"], fact["event"] == "assigned")
         for fact in reports_of(ctx, group)
@@ -122,7 +122,7 @@ def changes(ctx: CheckContext, group: str) -> list[Change]:
 
 
 def gaps_of(reported: Iterable[Change]) -> dict[int, list[float]]:
-    """How long each partition had no owner, each time. One that was never revoked is missing."""
+    """Return how long each partition had no owner, each time. A partition that was never revoked is missing."""
     revoked: dict[int, float] = {}
     found: dict[int, list[float]] = defaultdict(list)
     for change in reported:

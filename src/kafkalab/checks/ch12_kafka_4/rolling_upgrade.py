@@ -1,4 +1,4 @@
-"""Three brokers that change their version under load, and the feature levels that are raised after that."""
+"""Three brokers that change their version under load, and feature levels that are raised afterwards."""
 
 from __future__ import annotations
 
@@ -91,5 +91,5 @@ def all_are_up(ctx: CheckContext) -> None:
 @levels.requires("You know what a broker with 4.2.1 does now", after=level_is_raised)
 def way_back_is_closed(ctx: CheckContext) -> None:
     given = ctx.answer("outcome", str, "the name of the error that the restart with 4.2.1 ended with")
-    if given not in ("BrokerFailed", "WaitTimeout"):  # the node ends, or it is fenced until time is up
+    if given not in ("BrokerFailed", "WaitTimeout"):  # the node ends, or stays fenced until time runs out
         raise Unmet(f"It isn't {given!r}. Restart broker 2 with 4.2.1 and look at the error. Then bring it back.")

@@ -1,4 +1,4 @@
-"""Twenty jobs of one partition for four workers, a poison record, and the record of a worker that hangs."""
+"""Twenty jobs in one partition for four workers, a poison record, and the record of a worker that hangs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ notebook = Notebook(
 
 
 def existing_share_group(ctx: CheckContext, group: str) -> ShareGroupView:
-    """A share group that must be there."""
+    """Return a share group. Raise `Unmet` if it doesn't exist."""
     found = ctx.cluster.share_group(group)
     if found is None:
         raise Unmet(f"There is no share group {group!r} yet. Did a ShareConsumer with this group id subscribe?")
@@ -37,7 +37,7 @@ def existing_share_group(ctx: CheckContext, group: str) -> ShareGroupView:
 
 
 def settled(ctx: CheckContext, group: str, topic: str) -> None:
-    """A share group that must have settled every record of a topic."""
+    """Raise `Unmet` unless a share group has settled every record of a topic."""
     lag = existing_share_group(ctx, group).lag.get((topic, 0))
     if lag is None:
         raise Unmet(
@@ -51,9 +51,9 @@ def settled(ctx: CheckContext, group: str, topic: str) -> None:
 
 
 def group_setting(ctx: CheckContext, group: str, name: str) -> str:
-    """The effective setting of a group."""
+    """Return a group's effective setting."""
     resource = ConfigResource(ResourceType.GROUP, group)
-    admin = AdminClient(ctx.cluster.client_config())  # it must live until the answer is there
+    admin = AdminClient(ctx.cluster.client_config())  # it must live until the answer arrives
     described = admin.describe_configs([resource])[resource].result()
     return str(described[name].value)
 
@@ -79,7 +79,7 @@ def one_partition_each(ctx: CheckContext) -> None:
 
 
 def done_once(ctx: CheckContext, group: str) -> list[dict[str, Any]]:
-    """Reports of a group that must have done each of the twenty jobs, and none twice."""
+    """Return the reports of a group. Raise `Unmet` unless it has done each of the twenty jobs exactly once."""
     found = [facts for facts in reports_of(ctx, group) if facts.get("job") in JOBS]
     times = Counter(facts["job"] for facts in found)
     if missing := sorted(JOBS - times.keys()):
@@ -139,7 +139,7 @@ def limit_is_set(ctx: CheckContext) -> None:
 
 
 def verdicts(ctx: CheckContext, order: str) -> list[str]:
-    """How the learner's loop acknowledged a record each time that it was delivered."""
+    """Return how the learner's loop acknowledged a record at each delivery."""
     found = [str(facts.get("verdict")) for facts in reports_of(ctx, SHOP) if facts.get("order") == order]
     if not found:
         raise Unmet(f"{SHOP} hasn't reported {order!r} yet. Did you send the orders and run the shop?")

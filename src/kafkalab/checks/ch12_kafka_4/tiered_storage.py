@@ -1,4 +1,4 @@
-"""A topic whose segments move to a remote tier: who reads them, who is rebuilt, what an outage does, and when they go."""
+"""A topic with a remote tier: when its segments move, who reads them there, what an outage does, and when they expire."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ notebook = Notebook(
 
 
 def look(ctx: CheckContext, broker: int | None = None) -> LogView:
-    """The topic's log as a broker has it, by default its leader, and as the remote tier has it."""
+    """Return the topic's log on a broker (by default its leader) and in the remote tier."""
     reader = ctx.cluster.log_reader(TOPIC, 0, broker)
     try:
         view: LogView = reader.read()
@@ -33,14 +33,14 @@ def look(ctx: CheckContext, broker: int | None = None) -> LogView:
 
 
 def on_disk_from(view: LogView) -> int:
-    """The first offset that the broker has on its disk."""
+    """Return the first offset on the broker's disk."""
     if not view.segments:
         raise Unmet(f"Broker {view.broker} has no segment of {TOPIC}: {view.unseen or 'its folder is empty'}.")
     return view.segments[0].base_offset
 
 
 def has_moved(ctx: CheckContext, count: int) -> None:
-    """So many records, but the last one perhaps, must be in the tier, and no longer on the leader's disk."""
+    """Raise `Unmet` unless this many records (except perhaps the last) are in the tier, and gone from the leader's disk."""
     view = look(ctx)
     there = {offset for s in view.remote for b in s.batches for offset in range(b.base_offset, b.last_offset + 1)}
     if missing := sorted(set(range(count - 1)) - there):
@@ -115,7 +115,7 @@ follower = notebook.check(
 
 
 def bereft(ctx: CheckContext) -> int:
-    """The broker that lost its log last."""
+    """Return the broker that last lost its log."""
     if not (lost := faulted(ctx, "lose a log of")):
         raise Unmet("No broker has lost its log yet. cluster.lose_log takes it from the disk of a broker that is down.")
     return lost[-1]

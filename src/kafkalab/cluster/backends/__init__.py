@@ -1,4 +1,4 @@
-"""The three back ends, and which one a cluster uses."""
+"""The three back ends, and the choice between them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NAMES = ("local", "docker", "attached")
 
 @dataclass(frozen=True)
 class BackendChoice:
-    """A back end that was chosen: its name, and how to make one for a spec and a run."""
+    """A chosen back end: its name, and how to make one for a spec and a run."""
 
     name: str
     make: Callable[[ClusterSpec, Run], Backend]
@@ -37,16 +37,16 @@ def choose(
     Parameters
     ----------
     name
-        ``local``, ``docker`` or ``attached``; None for what ``KAFKALAB_BACKEND`` says, else Docker where it can be
-        used, else local.
+        ``local``, ``docker`` or ``attached``. None takes ``KAFKALAB_BACKEND`` if it's set, else Docker where it works,
+        else local.
     bootstrap_servers, client_settings
-        For ``attached``; by default what ``KAFKALAB_BOOTSTRAP_SERVERS`` and ``KAFKALAB_CLIENT_SETTINGS`` (a JSON
-        object of librdkafka settings) say.
+        For ``attached``. By default ``KAFKALAB_BOOTSTRAP_SERVERS`` and ``KAFKALAB_CLIENT_SETTINGS`` (a JSON object of
+        librdkafka settings) apply.
 
     Raises
     ------
     BackendUnavailable
-        When it is not known, or cannot be used on this machine; the message says why and what to do.
+        If the name is unknown, or this machine can't use the back end. The message says why and what to do.
     """
     name = name or os.environ.get("KAFKALAB_BACKEND") or ("docker" if _docker_reason() is None else "local")
     match name:
@@ -85,10 +85,10 @@ def _settings_of_clients() -> dict[str, object]:
 
 
 def _docker_reason() -> str | None:
-    """Why Docker cannot be used here, or None if it can."""
+    """Return why Docker doesn't work here, or None if it does."""
     host = os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock")
     if host.startswith("unix://") and not os.path.exists(host.removeprefix("unix://")):
-        return "no Docker engine answers on this machine"  # told without loading Docker's client
+        return "no Docker engine answers on this machine"  # found out without loading Docker's client
     from kafkalab.cluster.backends.docker import why_unusable
 
     return why_unusable()

@@ -1,4 +1,4 @@
-"""A cluster that already runs: seen and used, not broken."""
+"""A cluster that already runs: you can look at it and use it, but not break it."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def _hint(servers: str) -> str:
 
 
 class AttachedBackend(Backend):
-    """Brokers of somebody else, found through their bootstrap servers.
+    """Brokers that kafkalab didn't start, found through their bootstrap servers.
 
     Parameters
     ----------
     spec, run
-        As for every back end; of the spec nothing is used.
+        As for every back end. This one uses nothing of the spec.
     bootstrap_servers
         ``host:port`` of one or more brokers, separated by commas.
     client_settings
@@ -64,7 +64,7 @@ class AttachedBackend(Backend):
         }
 
     def destroy(self) -> None:
-        reap(self.run)  # workers that were started for it
+        reap(self.run)  # ends workers that were started for the cluster
 
     def nodes(self) -> dict[int, Node]:
         return {i: node for i, (node, _) in sorted(self._brokers.items())}
@@ -79,7 +79,7 @@ class AttachedBackend(Backend):
         return {key: value for key, value in self._settings.items() if key != "bootstrap.servers"}
 
     def check_alive(self, node_id: int) -> None:
-        pass  # not our process; whether it answers is seen when it is asked
+        pass  # not our process; requests show whether it answers
 
     def logs(self, node_id: int) -> str:
         raise BackendUnavailable("the logs of an attached cluster are where its brokers run")

@@ -1,4 +1,4 @@
-"""What a back end must do. `Cluster` adds the words that learners read; a back end only acts."""
+"""What a back end must do. A back end only acts; `Cluster` adds the messages that learners read."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from kafkalab.security.keyring import KeyRing
 
 __all__ = ["TIER_NOWHERE", "TIER_STORE", "Backend", "holds_partition"]
 
-# The remote tier is a link to a folder, so that it can be moved out of reach at once. A file in the folder's place lets
-# every attempt to write or to read fail.
+# The remote tier is a link to a folder, so one step can move it out of reach. A file in the folder's place makes every
+# read and write fail.
 TIER_STORE, TIER_NOWHERE = "store", "nowhere"
 
 
 def holds_partition(folder: str, topics: Collection[str]) -> bool:
-    """Whether a folder of this name in a node's data folder holds a partition of one of these topics, which isn't deleted."""
+    """Return whether this folder of a data folder holds a partition of one of these topics that isn't deleted."""
     topic, _, partition = folder.rpartition("-")
     return topic in topics and partition.isdigit()
 
@@ -29,8 +29,8 @@ def holds_partition(folder: str, topics: Collection[str]) -> bool:
 class Backend(ABC):
     """Runs the nodes of one cluster.
 
-    Verbs act and return when the *process* is in the state named; `Cluster` then waits for what the *cluster* must
-    show. All verbs may be called from any thread.
+    A verb returns when the *process* is in the named state. `Cluster` then waits for what the *cluster* must show. You
+    may call all verbs from any thread.
     """
 
     name: ClassVar[str]
@@ -41,13 +41,13 @@ class Backend(ABC):
         self.run = run
         self.keyring = KeyRing(run.directory / "secrets", spec.security) if spec.security else None
         self.isolated: set[int] = set()
-        """Nodes that are cut off, also while they are down."""
+        """Isolated nodes, also while they are down."""
         self.tier_cut_off = False
-        """Whether no node reaches the remote tier."""
+        """Whether the remote tier is out of reach for all nodes."""
 
     @abstractmethod
     def launch(self) -> None:
-        """Start every node of the spec, side by side.
+        """Start every node of the spec in parallel.
 
         Raises
         ------
@@ -56,57 +56,57 @@ class Backend(ABC):
 
     @abstractmethod
     def destroy(self) -> None:
-        """End everything and remove data, ports and containers; on return nothing is left. Safe at any moment, and again."""
+        """End everything and remove data, ports and containers. On return nothing is left. Safe to call again, at any time."""
 
     @abstractmethod
     def nodes(self) -> dict[int, Node]:
-        """All nodes by id, added ones included."""
+        """Return all nodes by id, including added ones."""
 
     @abstractmethod
     def address(self, node_id: int, listener: str) -> str:
-        """``host:port`` at which clients on this machine reach a broker's listener."""
+        """Return the ``host:port`` at which clients on this machine reach a broker's listener."""
 
     @abstractmethod
     def state(self, node_id: int) -> BrokerState:
-        """State of the process: ``up`` here means that it runs (registered or not)."""
+        """Return the state of the process: ``up`` here means that it runs, registered or not."""
 
     @abstractmethod
     def kill(self, node_id: int) -> None:
-        """SIGKILL; on return the process is gone."""
+        """Send SIGKILL. When it returns, the process is gone."""
 
     @abstractmethod
     def terminate(self, node_id: int, timeout: float) -> None:
-        """SIGTERM and wait for the controlled shutdown; on return the process is gone.
+        """Send SIGTERM and wait for the controlled shutdown. When it returns, the process is gone.
 
         Raises
         ------
         WaitTimeout
-            When it still runs after `timeout` seconds.
+            If it still runs after `timeout` seconds.
         """
 
     @abstractmethod
     def pause(self, node_id: int) -> None:
-        """Freeze the process: its connections stay open, nothing answers."""
+        """Freeze the process: its connections stay open, but nothing answers."""
 
     @abstractmethod
     def resume(self, node_id: int) -> None:
-        """Let a paused process go on."""
+        """Continue a paused process."""
 
     @abstractmethod
     def fetch(self, version: str) -> None:
-        """Have a version of Kafka ready, so that a node is not down while it is fetched.
+        """Download a version of Kafka, so that a node isn't down meanwhile.
 
         Raises
         ------
         ValueError, DownloadError, BackendUnavailable
-            When it cannot be had.
+            If the version isn't available.
         """
 
     @abstractmethod
     def revive(self, node_id: int, changed: Mapping[str, str], version: str | None) -> None:
         """Start a node that is not running, with the same id, ports and data.
 
-        From now on it has these settings changed, and runs that version of Kafka, unless it is None.
+        From now on it uses the changed settings, and runs that version of Kafka unless it's None.
         """
 
     @abstractmethod
@@ -115,7 +115,8 @@ class Backend(ABC):
 
     @abstractmethod
     def isolate(self, node_id: int) -> None:
-        """Cut a node off from its peers in both directions: what is under way is held back, nothing new passes.
+        """Cut a node off from its peers in both directions: data in flight is held back, and nothing new passes.
+
         Clients still reach it.
         """
 
@@ -129,25 +130,25 @@ class Backend(ABC):
 
     @abstractmethod
     def logs(self, node_id: int) -> str:
-        """The node's log so far."""
+        """Return the node's log so far."""
 
     @abstractmethod
     def lose_log(self, node_id: int, name: str) -> None:
-        """Remove the folder of a partition from the disk of a node that is down; `name` as for `partition_data`."""
+        """Remove a partition's folder from the disk of a node that is down; `name` as for `partition_data`."""
 
     @abstractmethod
     def point_tier_at(self, target: str) -> None:
-        """Let every node find this in place of the remote tier: one of `TIER_STORE` and `TIER_NOWHERE`."""
+        """Set where every node finds the remote tier: `TIER_STORE` or `TIER_NOWHERE`."""
 
     @abstractmethod
     def tier_data(self, mirrored: Path) -> Path:
-        """A folder of this machine that holds what the remote tier holds, as it is now, for reading only.
+        """Return a folder on this machine with the current content of the remote tier, for reading only.
 
-        It has a folder for each partition, ``topic-partition-id``. `mirrored` is as for `partition_data`.
+        It contains a folder per partition, ``topic-partition-id``. `mirrored` is as for `partition_data`.
         """
 
     def moved_ports(self) -> list[str]:
-        """In words: which listeners are not at the port that their `Listener` wants, for it was taken."""
+        """Return a sentence for each listener that couldn't get the port its `Listener` wants."""
         words = []
         for node_id, node in self.nodes().items():
             for listener, (wanted, _) in self.spec.wanted_ports(node_id).items() if node.broker else ():
@@ -157,40 +158,40 @@ class Backend(ABC):
         return words
 
     def control_address(self, node_id: int) -> str:
-        """``host:port`` at which kafkalab itself asks a broker for metadata."""
+        """Return the ``host:port`` at which kafkalab itself asks a broker for metadata."""
         return self.address(node_id, OBSERVER_LISTENER if self.keyring else self.spec.listeners[0].name)
 
     def client_settings(self) -> dict[str, object]:
-        """Librdkafka settings that kafkalab itself, and clients that are nobody in particular, need besides the addresses."""
+        """Return the librdkafka settings, besides addresses, of kafkalab itself and of clients without a user."""
         return self.keyring.observer() if self.keyring else dict(self.spec.listeners[0].client)
 
     def renew_certificate(self, node_id: int) -> Path:
-        """Put a new certificate where a node's key store is, and return that store's path as the node knows it."""
+        """Put a new certificate in place of a node's key store, and return the store's path as the node knows it."""
         raise FaultsUnsupported("the certificates of this cluster are not ours: make it with security=Security(…)")
 
     @abstractmethod
     def settings_file(self, node_id: int) -> Path:
-        """A node's settings as a file of this machine. The ``log.dirs`` in it has the node's ``meta.properties``."""
+        """Return a node's settings as a file on this machine. The ``log.dirs`` in it has the node's ``meta.properties``."""
 
     @abstractmethod
     def copy_log_dir(self, node_id: int, target: Path, topics: Collection[str] = ()) -> None:
-        """Copy a node's data folder, as it is at this moment, to a folder of this machine that does not exist yet.
+        """Copy a node's data folder in its current state to a folder on this machine that doesn't exist yet.
 
-        Where topics are named, only the folders of their partitions are copied: see `holds_partition`.
+        If you name topics, it copies only the folders of their partitions: see `holds_partition`.
         """
 
     @abstractmethod
     def partition_data(self, node_id: int, name: str, mirrored: Path) -> Path:
-        """A folder of this machine that holds what a node's data folder holds of one partition, as it is now, for reading only.
+        """Return a folder on this machine with a node's current files of one partition, for reading only.
 
-        It has the partition's folder and, beside it, the node's checkpoint files. It may be the data folder itself.
+        It has the partition's folder and, beside it, the node's checkpoint files. It can be the data folder itself.
 
         Parameters
         ----------
         node_id
-            Which node; it may be down.
+            Which node. It may be down.
         name
-            ``topic-partition``, as the partition's folder is called.
+            The name of the partition's folder, ``topic-partition``.
         mirrored
-            Where to copy to if the folder must be copied. Called again, only what changed is written there.
+            Where to copy to if a copy is needed. Later calls copy only changed files.
         """

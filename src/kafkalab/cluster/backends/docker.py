@@ -1,8 +1,8 @@
 """Nodes as containers of the official image, started with testcontainers.
 
-A cluster has two networks. Nodes find each other on *peers* only, so that taking a node off that network cuts it off from
-its peers. Ports are published through *front*: they stay reachable meanwhile. Nodes know each other by fixed addresses,
-not by names: Docker forgets the name of a container that is down, and may be seconds in saying so.
+A cluster has two networks. Nodes find each other on *peers* only, so taking a node off that network cuts it off from
+its peers. Ports are published through *front*, so they stay reachable meanwhile. Nodes know each other by fixed
+addresses instead of names, because Docker forgets the name of a container that is down, and can take seconds to say so.
 """
 
 from __future__ import annotations
@@ -60,17 +60,17 @@ _CHECKPOINT_SECONDS = 3.0
 _FREEZE_SECONDS = 10
 _PORT_ATTEMPTS = 5
 _SUBNET_ATTEMPTS = 10
-# Docker itself gives out addresses from the bottom of a subnet: node 0 has the 17th.
+# Docker hands out addresses from the bottom of a subnet: node 0 gets the 17th.
 _FIRST_ADDRESS = 16
 
-# Where the image looks for settings besides its environment.
+# The image also reads settings from here, besides its environment.
 _MOUNTED_SETTINGS = "/mnt/shared/config/server.properties"
 _START = "/opt/kafka/bin/kafka-server-start.sh"
 _IMAGE_USER = 1000
 _KEY_TABLE = re.compile(r'keyTab="([^"]+)"')
 
-# While a node is cut off, attempts to reach its peers go nowhere. They are given up soon, so that a new one is made soon
-# after it is healed.
+# While a node is isolated, its connection attempts get no answer. A short timeout makes it try again soon after it's
+# healed.
 _SETTINGS = {"socket.connection.setup.timeout.ms": "1000", "socket.connection.setup.timeout.max.ms": "2000"}
 
 
@@ -84,29 +84,29 @@ class _Member:
     container: Container | None = None
     ended_by: str = ""  # the verb that ended it, "" while it should run
     identity: Identity | None = None  # its certificate, in a secured cluster
-    changed: dict[str, str] = field(default_factory=dict)  # settings that a restart was given
+    changed: dict[str, str] = field(default_factory=dict)  # settings that a restart added
     version: str = KAFKA_VERSION
 
     def release_ports(self) -> None:
-        """Let go of the ports."""
+        """Release the ports."""
         for reservation in self.held:
             reservation.close()
         self.held.clear()
 
 
 class DockerBackend(Backend):
-    """Runs each node in a container, with its listeners for clients published on loopback and its data in a volume."""
+    """Run each node in a container, with its client listeners published on loopback and its data in a volume."""
 
     name = "docker"
 
     def __init__(self, spec: ClusterSpec, run: Run) -> None:
         super().__init__(spec, run)
-        # Its containers end with this process by our own reaper, which needs no image of its own as testcontainers' does.
+        # Our own reaper removes the containers with this process, and needs no image, unlike the one of testcontainers.
         self._testcontainers = DockerClient()
         self._client = self._testcontainers.client
         self._cluster_id = random_uuid()
         self._members: dict[int, _Member] = {}
-        self._checkpoints_read: dict[Path, float] = {}  # when, for each folder that is a mirror
+        self._checkpoints_read: dict[Path, float] = {}  # when, for each mirror folder
         self._destroyed = threading.Event()
 
     # -- life ---------------------------------------------------------------------------------------------------
@@ -140,7 +140,7 @@ class DockerBackend(Backend):
             while containers := self._client.containers.list(all=True, filters=label, ignore_removed=True):
                 _side_by_side([partial(_remove, container) for container in containers])
         except RuntimeError:
-            pass  # the interpreter is ending and starts no more threads; the next line removes one after the other
+            pass  # the interpreter is ending and starts no threads; the next line removes one after the other
         reap(self.run)
         for member in self._members.values():
             member.release_ports()
@@ -177,7 +177,7 @@ class DockerBackend(Backend):
         self._members[node_id].ended_by = verb
         container = self._container(node_id)
         if status == "paused":
-            _unless_gone(container.unpause)  # a frozen process sees no signal
+            _unless_gone(container.unpause)  # a frozen process doesn't receive signals
         _unless_gone(lambda: container.kill(signal))
         wait_until(
             lambda: self._status(node_id) not in ("running", "paused"),
@@ -226,7 +226,7 @@ class DockerBackend(Backend):
         return str(self._container(node_id).logs(), errors="replace")
 
     def _output(self, node_id: int) -> str:
-        """What a node has said in its present life."""
+        """Return the node's output since its last start."""
         container = self._container(node_id)
         began = self._client.api.inspect_container(container.id)["State"]["StartedAt"]
         return str(container.logs(since=datetime.fromisoformat(began).timestamp()), errors="replace")
@@ -257,7 +257,7 @@ class DockerBackend(Backend):
     def partition_data(self, node_id: int, name: str, mirrored: Path) -> Path:
         container, now = self._container(node_id), time.monotonic()
         paths = [name]
-        if now - self._checkpoints_read.get(mirrored, -math.inf) > _CHECKPOINT_SECONDS:  # each file is a question of its own
+        if now - self._checkpoints_read.get(mirrored, -math.inf) > _CHECKPOINT_SECONDS:  # each file costs a request
             self._checkpoints_read[mirrored] = now
             paths += CHECKPOINTS
         for path in paths:
@@ -278,7 +278,7 @@ class DockerBackend(Backend):
             for chunk in chunks:
                 spool.write(chunk)
             spool.seek(0)
-            # What grew while the engine packed it breaks the archive off; what came before is right.
+            # If a file grows while the engine packs it, the archive breaks off there. Everything before is correct.
             with contextlib.suppress(tarfile.ReadError), tarfile.open(fileobj=spool) as archive:
                 mirror(archive, folder)
 
@@ -308,7 +308,7 @@ class DockerBackend(Backend):
         return container
 
     def _status(self, node_id: int) -> str:
-        """State of a container in the engine's words: ``created``, ``running``, ``paused``, ``exited``."""
+        """Return a container's state in the engine's words: ``created``, ``running``, ``paused``, ``exited``."""
         container = self._members[node_id].container
         return "created" if container is None else self._client.api.inspect_container(container.id)["State"]["Status"]
 
@@ -316,11 +316,11 @@ class DockerBackend(Backend):
         return f"kafkalab-{self.run.id}-{kind}"
 
     def _create_network(self, kind: str, ipam: IPAMConfig | None = None) -> Network:
-        # A container's way out, and the way in to its ports, is the network whose name sorts first: *front*.
+        # A container's outgoing traffic and its published ports use the network whose name sorts first: *front*.
         return self._client.networks.create(self._network_name(kind), ipam=ipam, labels={RUN_LABEL: self.run.id})
 
     def _create_peers(self) -> None:
-        """Create the network of the nodes, with a subnet of our choice: only there may nodes have addresses of our choice."""
+        """Create the nodes' network with a subnet we choose, because Docker allows fixed addresses only there."""
         for attempt in range(1, _SUBNET_ATTEMPTS + 1):
             free = self._create_network("peers")  # the engine knows which subnets are free
             free.reload()
@@ -328,7 +328,7 @@ class DockerBackend(Backend):
             free.remove()
             try:
                 self._create_network("peers", IPAMConfig(pool_configs=[IPAMPool(subnet=subnet)]))
-            except APIError:  # another cluster was given it in between
+            except APIError:  # another cluster got this subnet in between
                 if attempt == _SUBNET_ATTEMPTS:
                     raise
             else:
@@ -347,7 +347,7 @@ class DockerBackend(Backend):
         self._do_as_root(f"cd {_TIER} && {script}", volumes=self._tier_volume())
 
     def _do_as_root(self, script: str, **volumes: Any) -> None:
-        """Run a script of the shell on volumes, in a container that ends with it."""
+        """Run a shell script on volumes, in a container that ends with it."""
         container = self._testcontainers.create(
             image_of(self.spec.version),
             command=["-c", script],
@@ -375,7 +375,7 @@ class DockerBackend(Backend):
         self._peers().connect(container, ipv4_address=self._peer_address(node_id))
 
     def _reserve(self, node: Node) -> _Member:
-        """A node with ports of its own."""
+        """Reserve ports for a node."""
         member = _Member(node, version=self.spec.version)
         self._take_ports(member)
         return member
@@ -390,7 +390,7 @@ class DockerBackend(Backend):
             member.held.append(reservation)
 
     def _start(self, member: _Member) -> None:
-        """Make a node's container and start it."""
+        """Create a node's container and start it."""
         for attempt in range(1, _PORT_ATTEMPTS + 1):
             container = self._create(member)
             self._put(container, {**self._files(member), **self._storage(member.node)})
@@ -403,7 +403,7 @@ class DockerBackend(Backend):
                 if not isinstance(failure, PortInUse) or insisted or attempt == _PORT_ATTEMPTS:
                     raise failure from error
                 _remove(container)
-                self._take_ports(member)  # lost between choosing and publishing: others will do
+                self._take_ports(member)  # another process took one between choosing and publishing: choose others
         self._adopt(member, container)
 
     def _adopt(self, member: _Member, container: Container) -> None:
@@ -413,11 +413,11 @@ class DockerBackend(Backend):
             _remove(container)
 
     def _is_first(self, node: Node) -> bool:
-        """Whether the image's own scripts can start this node: they know no quorum but one of fixed voters."""
+        """Return whether the image's own scripts can start this node: they only know a quorum of fixed voters."""
         return node.broker or node in self.spec.nodes()
 
     def _create(self, member: _Member, heir_of: Container | None = None) -> Container:
-        """A node's container, not started yet; the data that it begins with are those of another one, or none."""
+        """Create a node's container without starting it. It gets the data of another container, or none."""
         name = f"node-{member.node.id}" if heir_of is None else f"node-{member.node.id}-{member.version}"
         return self._testcontainers.create(
             image_of(member.version),
@@ -427,30 +427,30 @@ class DockerBackend(Backend):
             ports={f"{_FIRST_CLIENT_PORT + i}/tcp": (HOST, port) for i, port in enumerate(member.ports.values())},
             labels={RUN_LABEL: self.run.id},
             network=self._network_name("front"),
-            init=True,  # passes SIGTERM on also while the image's scripts still prepare the start
+            init=True,  # passes SIGTERM on, also while the image's scripts still prepare the start
             volumes=self._tier_volume(),
             volumes_from=[heir_of.id] if heir_of is not None else [],
         )
 
     def _change_version(self, member: _Member, version: str) -> None:
-        """Give a node that is down a container of another version, on the same data."""
+        """Give a node that is down a container of another version, with the same data."""
         old = self._container(member.node.id)
         member.version = version
         container = self._create(member, heir_of=old)
         if member.node.id not in self.isolated:
-            self._peers().disconnect(old)  # its address is the new one's
+            self._peers().disconnect(old)  # the new one needs its address
             self._connect(container, member.node.id)
         member.container = container
-        old.remove()  # not its volume, which the new one has
+        old.remove()  # not its volume, which the new one uses
 
-    # A node's settings, and files of its own such as key stores, are copied into its container before each start. The settings
-    # hold passwords, and everybody could see them in the container's environment.
+    # A node's settings, and its own files such as key stores, are copied into its container before each start. The
+    # settings hold passwords, and in the container's environment everybody could see them.
 
     def _hosts(self, node: Node) -> tuple[str, ...]:
         return (HOST, "localhost", self._peer_address(node.id))
 
     def _files(self, member: _Member) -> dict[str, bytes]:
-        """What a node needs besides its data, by path: files have the same path in the container as here."""
+        """Return the files a node needs besides its data, by path: the same path in the container as here."""
         if self.keyring is not None and member.identity is None:
             member.identity = self.keyring.node(member.node.id, self._hosts(member.node))
         settings = self._settings(member)
@@ -460,7 +460,7 @@ class DockerBackend(Backend):
         return {**files, _MOUNTED_SETTINGS: format_properties(settings).encode()}
 
     def _storage(self, node: Node) -> dict[str, bytes]:
-        """A formatted data folder, where the image's own scripts cannot make one."""
+        """Return a formatted data folder if the image's own scripts can't make one."""
         first_users = self.keyring.first_scram() if self.keyring else ()
         if not first_users and self._is_first(node):
             return {}
@@ -470,7 +470,7 @@ class DockerBackend(Backend):
             return {f"{_DATA}/{path.name}": path.read_bytes() for path in formatted.iterdir()}
 
     def _put(self, container: Container, files: Mapping[str, bytes]) -> None:
-        """Put files into a container, for its user alone to read."""
+        """Put files into a container, readable only by its user."""
         archive = io.BytesIO()
         with tarfile.open(fileobj=archive, mode="w") as tar:
             there = ("/", "/tmp", "/var", "/var/lib", "/mnt", _DATA)
@@ -502,7 +502,7 @@ class DockerBackend(Backend):
             endpoints.append(Endpoint(INTERNAL, f":{_INTERNAL_PORT}", f"{own_address}:{_INTERNAL_PORT}"))
         if node.controller:
             endpoints.append(Endpoint(CONTROLLER, f":{_CONTROLLER_PORT}", f"{own_address}:{_CONTROLLER_PORT}"))
-        # A broker that is cut off still reaches its own controller.
+        # An isolated broker still reaches its own controller.
         voters = {
             n.id: f"{HOST if n.id == node.id and node.broker else self._peer_address(n.id)}:{_CONTROLLER_PORT}"
             for n in self.spec.nodes()
@@ -518,33 +518,33 @@ class DockerBackend(Backend):
             "KAFKA_HEAP_OPTS": f"-Xmx{self.spec.heap}",
             "KAFKA_JVM_PERFORMANCE_OPTS": " ".join(JVM_OPTIONS),
             "KAFKA_OPTS": " ".join(self.spec.java_options),
-            # The image is silent about who is refused what.
+            # By default the image doesn't log denied requests.
             "KAFKA_LOG4J_LOGGERS": "kafka.authorizer.logger=INFO",
         }
 
 
 def _named_files(settings: Mapping[str, str]) -> list[Path]:
-    """The files of this machine that settings name: key stores, trust stores, key tables."""
+    """Return the files on this machine that settings name: key stores, trust stores, key tables."""
     named = [value for name, value in settings.items() if name.endswith(".location")]
     named += [path for value in settings.values() for path in _KEY_TABLE.findall(value)]
     return [Path(path) for path in named if Path(path).is_file()]
 
 
 def _option_files(options: Iterable[str]) -> list[Path]:
-    """The files of this machine that a JVM's options name."""
+    """Return the files on this machine that a JVM's options name."""
     return [path for option in options if (path := Path(option.partition("=")[2])).is_file()]
 
 
 def _entry(path: str, mode: int, kind: bytes = tarfile.REGTYPE) -> tarfile.TarInfo:
     entry = tarfile.TarInfo(path.lstrip("/"))
     entry.mode, entry.type = mode, kind
-    entry.mtime = int(time.time())  # by a key store's time a broker knows that it is a new one
+    entry.mtime = int(time.time())  # a broker recognizes a new key store by its time
     entry.uid = entry.gid = _IMAGE_USER
     return entry
 
 
 def _side_by_side(tasks: Iterable[Callable[[], None]]) -> None:
-    """Carry out tasks at the same time; on return, also by an interrupt, none of them is under way."""
+    """Run tasks in parallel. When this returns, also after an interrupt, none of them is running."""
     tasks = list(tasks)
     with ThreadPoolExecutor(len(tasks)) as pool:
         for future in [pool.submit(task) for task in tasks]:
@@ -552,21 +552,21 @@ def _side_by_side(tasks: Iterable[Callable[[], None]]) -> None:
 
 
 def _remove(container: Container) -> None:
-    """Remove a container and its volumes, also one that somebody else is removing."""
+    """Remove a container and its volumes, also if another process is already removing it."""
     try:
         container.remove(force=True, v=True)
     except NotFound:
         pass
     except APIError as error:
-        if error.status_code != 409:  # its removal is under way
+        if error.status_code != 409:  # its removal is already in progress
             raise
 
 
 def _freeze(container: Container, name: str) -> None:
-    """Pause a container; one that has ended, or is paused already, is left as it is.
+    """Pause a container. Leave one alone that has ended or is already paused.
 
-    With version 1 of control groups runc tries for some milliseconds only, and then lets all threads go on: one that waits for
-    the disk cannot be frozen before that is done.
+    With version 1 of control groups, runc tries only for a few milliseconds and then lets all threads continue. A
+    thread that waits for the disk can't be frozen before that is done.
     """
     told = ""
 
@@ -585,7 +585,7 @@ def _freeze(container: Container, name: str) -> None:
 
 
 def _unless_gone(act: Callable[[], None]) -> None:
-    """Act on a container; that it has ended meanwhile, or is in the state wanted already, is no error."""
+    """Act on a container. It's no error if the container has ended meanwhile or is already in the wanted state."""
     try:
         act()
     except APIError as error:

@@ -1,4 +1,4 @@
-"""The Docker engine and the image: are they there, and what must be known of them."""
+"""Check the Docker engine and the image, and find out what kafkalab needs to know about them."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _DISK_OF_A_NODE = 64 << 20
 
 
 def image_of(version: str) -> str:
-    """The official image of a version of Kafka."""
+    """Return the name of the official image of a Kafka version."""
     return f"apache/kafka:{version}"
 
 
 def why_unusable() -> str | None:
-    """Why clusters cannot run on Docker here, or None if they can: an engine answers, and has or can pull the image."""
+    """Return why clusters can't run on Docker here, or None if an engine answers and has the image or can pull it."""
     image = image_of(KAFKA_VERSION)
     try:
         client = from_env(timeout=_ANSWER_SECONDS)
@@ -51,12 +51,12 @@ def why_unusable() -> str | None:
 
 
 def ensure_image(client: DockerClient, version: str) -> None:
-    """Pull the image of a version unless it is there.
+    """Pull the image of a version if it's missing.
 
     Raises
     ------
     BackendUnavailable
-        When it cannot be pulled.
+        If the pull fails.
     """
     image = image_of(version)
     try:
@@ -69,9 +69,9 @@ def ensure_image(client: DockerClient, version: str) -> None:
 
 
 def require_resources(client: DockerClient, nodes: int, what: str) -> None:
-    """Raise `NotEnoughResources` unless there are memory and disk for so many nodes, where that can be told."""
+    """Raise `NotEnoughResources` if this many nodes need more memory or disk than is free, where that can be measured."""
     if sys.platform != "linux" or os.environ.get("DOCKER_HOST", "unix://").partition("://")[0] != "unix":
-        return  # the engine has a (virtual) machine of its own
+        return  # the engine runs in its own (virtual) machine
     require_memory(nodes * _MEMORY_OF_A_NODE, what)
     folder = Path(client.info()["DockerRootDir"])
     if folder.exists():

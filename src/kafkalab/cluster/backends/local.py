@@ -56,22 +56,22 @@ _PORT_TAKEN = re.compile(r"failed to bind to \S*?:(\d+)")
 
 @dataclass
 class _Process:
-    """A node's process and ports; everything in it can be written down, so that another process can take over."""
+    """A node's process and ports. Every field can be saved, so that another process can take over."""
 
     node: Node
     bound: dict[str, int]  # listener → port on which the node listens
-    advertised: dict[str, int]  # listener → port under which it is found (the relay's, for those among nodes)
+    advertised: dict[str, int]  # listener → port that others use (the relay's, for listeners between brokers)
     pid: int = 0
     started: float = 0.0
     version: str = KAFKA_VERSION
-    logged: int = 0  # bytes of its log that stem from earlier lives
+    logged: int = 0  # bytes of its log from before its last start
     ended_by: str = ""  # the verb that ended it, "" while it should run
     child: subprocess.Popen[bytes] | None = field(default=None, repr=False)
 
     def handle(self) -> psutil.Process | None:
-        """The process, or None if it is gone."""
+        """Return the process, or None if it's gone."""
         if self.child is not None:
-            self.child.poll()  # takes leave of it, if it ended: no zombie stays behind
+            self.child.poll()  # collects the exit status if it ended, so that no zombie stays behind
         try:
             process = psutil.Process(self.pid)
             alive = abs(process.create_time() - self.started) < 1 and process.status() != psutil.STATUS_ZOMBIE
@@ -81,7 +81,7 @@ class _Process:
 
 
 class LocalBackend(Backend):
-    """Runs each node as a JVM of its own, with its listeners on loopback and its data in the run's folder."""
+    """Run each node as a JVM of its own, with its listeners on loopback and its data in the run's folder."""
 
     name = "local"
 
@@ -89,10 +89,10 @@ class LocalBackend(Backend):
         super().__init__(spec, run)
         self._processes: dict[int, _Process] = {}
         self._identities: dict[int, Identity] = {}
-        self._changed: dict[int, dict[str, str]] = {}  # settings that a restart was given, by node
+        self._changed: dict[int, dict[str, str]] = {}  # settings that a restart added, by node
         self._cluster_id = random_uuid()
         self._relay_port = 0
-        self._lock = threading.RLock()  # guards the fields; never held while waiting for a node to get ready
+        self._lock = threading.RLock()  # guards the fields; never held while waiting for a node to be ready
         self._destroyed = False
 
     # -- life ---------------------------------------------------------------------------------------------------
@@ -114,11 +114,11 @@ class LocalBackend(Backend):
                 self._spawn(self._processes[node.id])
 
     def destroy(self) -> None:
-        with self._lock:  # from here on nothing is spawned
+        with self._lock:  # nothing is spawned after this
             self._destroyed = True
         reap(self.run)
         for process in self._processes.values():
-            process.handle()  # takes leave of ended children
+            process.handle()  # collects the exit status of ended children
 
     def add(self, node: Node) -> None:
         require_memory(_MEMORY_OF_A_NODE, f"one more {'broker' if node.broker else 'controller'}")
@@ -159,9 +159,9 @@ class LocalBackend(Backend):
         if handle is None:
             return
         process.ended_by = verb
-        with contextlib.suppress(psutil.NoSuchProcess):  # gone at once, and another thread has taken leave of it
+        with contextlib.suppress(psutil.NoSuchProcess):  # it's gone, and another thread has collected its exit status
             handle.send_signal(sign)
-            handle.send_signal(signal.SIGCONT)  # a paused process only sees SIGTERM when it goes on
+            handle.send_signal(signal.SIGCONT)  # a paused process receives SIGTERM only after it continues
         _, alive = psutil.wait_procs([handle], timeout)
         if alive and process.handle() is not None:
             tail = self._output(node_id)[-2000:]
@@ -179,7 +179,7 @@ class LocalBackend(Backend):
             self._await_signal(node_id, "go on", lambda state: state != "paused")
 
     def _await_signal(self, node_id: int, what: str, seen: Callable[[BrokerState], bool]) -> None:
-        # A signal is delivered later than it is sent: a thread that waits for the disk first finishes that.
+        # A signal takes effect with a delay: a thread that waits for the disk finishes that first.
         name = node_name(self._processes[node_id].node)
         wait_until(lambda: seen(self.state(node_id)), _SIGNAL_SECONDS, f"{name} to {what}", interval=0.005)
 
@@ -256,7 +256,7 @@ class LocalBackend(Backend):
     # -- handing over -------------------------------------------------------------------------------------------
 
     def write_state(self) -> None:
-        """Write down, in the run's folder, what another process needs to go on with this cluster."""
+        """Save, in the run's folder, what another process needs to take over this cluster."""
         processes = [
             {"id": p.node.id, "bound": p.bound, "advertised": p.advertised, "pid": p.pid, "started": p.started}
             for p in self._processes.values()
@@ -267,7 +267,7 @@ class LocalBackend(Backend):
         draft.replace(self.run.directory / "state.json")
 
     def read_state(self) -> None:
-        """Go on with a cluster of the same spec whose state another process wrote down."""
+        """Take over a cluster of the same spec whose state another process saved."""
         state = json.loads((self.run.directory / "state.json").read_text())
         self._cluster_id, self._relay_port = state["cluster_id"], state["relay_port"]
         nodes = {node.id: node for node in self.spec.nodes()}
@@ -323,7 +323,7 @@ class LocalBackend(Backend):
         self._ask_relay(do="isolate", nodes=sorted(self.isolated), pids=pids)
 
     def _prepare(self, node: Node) -> None:
-        """Ports, folder and storage of a node."""
+        """Prepare ports, folder and storage of a node."""
         direct: dict[str, tuple[int, bool]] = {}
         relayed = [CONTROLLER] if node.controller else []
         if node.broker:
@@ -342,7 +342,7 @@ class LocalBackend(Backend):
             self.keyring.first_scram() if self.keyring else (),
             version=self.spec.version,
         )
-        for file in self._log_dir(node.id).iterdir():  # the first users' credentials are in one of them
+        for file in self._log_dir(node.id).iterdir():  # one of them holds the first users' credentials
             file.chmod(0o600)
 
     def _write_properties(self, process: _Process) -> None:
@@ -372,7 +372,7 @@ class LocalBackend(Backend):
             process.child = subprocess.Popen(
                 [str(java_command()), *options,
                  f"-Dlog4j2.configurationFile={NODE_LOG_SETTINGS}", f"-Dkafkalab.log={log}",
-                 # Libraries unpack native code there, and leave it behind when they are killed.
+                 # Libraries unpack native code there, and leave it behind if they are killed.
                  f"-Djava.io.tmpdir={self._temporary(process.node.id)}",
                  "-cp", classes, "kafka.Kafka", str(folder / "server.properties")],
                 stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
@@ -383,7 +383,7 @@ class LocalBackend(Backend):
         process.started = psutil.Process(process.pid).create_time()
 
     def _move(self, process: _Process, port: int) -> bool:
-        """Start a node on another port, if the one that was taken before it could bind is not one that was asked for."""
+        """Start a node on another port if its port was taken before it could bind, unless the user asked for that port."""
         name = next((name for name, bound in process.bound.items() if bound == port), None)
         if name is None:
             return False
@@ -401,12 +401,12 @@ class LocalBackend(Backend):
         return True
 
     def _output(self, node_id: int) -> str:
-        """What a node has said in its present life."""
+        """Return the node's output since its last start."""
         return _read(self._folder(node_id) / "output.log") + _read(self._log(node_id), self._processes[node_id].logged)
 
 
 def copy_changing_tree(source: Path, target: Path) -> None:
-    """Copy a folder from which others may remove files and folders meanwhile."""
+    """Copy a folder even if others remove files and folders from it meanwhile."""
 
     def unless_gone(error: OSError) -> None:
         if not isinstance(error, FileNotFoundError):

@@ -1,4 +1,5 @@
-"""Kafka messages that kafka-python's protocol classes lack, described as Kafka describes its own.
+"""Kafka messages that kafka-python's protocol classes lack, described in Kafka's own format.
 
-The fields are those of https://kafka.apache.org/protocol#The_Messages_ConsumerGroupDescribe, and so for each message.
+The fields come from https://kafka.apache.org/protocol#The_Messages_ConsumerGroupDescribe, and the same for each
+message.
 """
