@@ -39,12 +39,12 @@ def available_memory() -> int:
 
 
 def shortage(notebook: Mapping[str, Any]) -> str:
-    """Why there is too little memory for a notebook to run, or nothing.
+    """Return why there is too little memory to run a notebook; an empty text if there is enough.
 
     Parameters
     ----------
     notebook
-        Its metadata. One that needs more than others says so there: ``{"kafkalab": {"memory_mb": 2000}}``.
+        Its metadata. A notebook that needs more than others has an entry there: ``{"kafkalab": {"memory_mb": 2000}}``.
     """
     needed = notebook.get("kafkalab", {}).get("memory_mb")
     if needed is None or (free := available_memory() >> 20) >= needed:

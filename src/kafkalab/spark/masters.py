@@ -1,4 +1,4 @@
-"""Where a session's tasks run: in its own JVM, on a `SparkCluster`, or on a Spark cluster of somebody else's."""
+"""Chooses where a session's tasks run: in its own JVM, on a `SparkCluster`, or on a Spark cluster that exists elsewhere."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ class Master:
 
 
 def choose_master(given: SparkCluster | str | None) -> Master:
-    """What a session was given, or else what ``KAFKALAB_SPARK_MASTER`` says, or else this machine.
+    """Choose the master given, else the one that ``KAFKALAB_SPARK_MASTER`` names, else this machine.
 
-    Settings of a master by address come from ``KAFKALAB_SPARK_SETTINGS``, as JSON.
+    A master that is named by its address gets its settings from ``KAFKALAB_SPARK_SETTINGS``, as JSON.
 
     Raises
     ------
     SparkFailed
-        When there is no master at that address, or it isn't an address of a kind that is known here.
+        When no master answers at that address, or the address isn't of a known kind.
     """
     if isinstance(given, SparkCluster):
         return Master(given.url, _of_a_cluster(given))
@@ -57,7 +57,7 @@ def choose_master(given: SparkCluster | str | None) -> Master:
 
 
 def _driver_at(host: str) -> dict[str, str]:
-    """Settings that let executors find the session's own JVM."""
+    """Return settings that let executors find the session's own JVM."""
     return {"spark.driver.host": host, "spark.driver.bindAddress": host}
 
 
@@ -87,7 +87,7 @@ def _own_settings() -> dict[str, str]:
 
 
 def _hadoop_folder() -> str:
-    """Where Hadoop's settings are, which say where YARN is."""
+    """Return the folder with Hadoop's settings, which tell where YARN is."""
     for folder in filter(None, map(os.environ.get, _HADOOP)):
         if Path(folder, "yarn-site.xml").is_file():
             return folder
@@ -113,7 +113,7 @@ def _reach(url: str) -> str:
 
 
 def _addresses(url: str) -> list[tuple[str, int]]:
-    """Host and port of each master that an address names."""
+    """Return host and port of each master in an address."""
     scheme, _, rest = url.partition("://")
     if scheme == "k8s":
         parts = urlsplit(rest if "://" in rest else f"https://{rest}")
@@ -124,6 +124,6 @@ def _addresses(url: str) -> list[tuple[str, int]]:
         if all(found):
             return [(match[1], int(match[2])) for match in found if match]
     raise SparkFailed(
-        f"{url!r} is no address of a Spark master: it's spark://host:port, yarn, k8s://https://host:port or local[n]. "
-        "A session over Spark Connect (sc://…) can't be had here: open it with SparkSession.builder.remote."
+        f"{url!r} is no address of a Spark master: use spark://host:port, yarn, k8s://https://host:port or local[n]. "
+        "For Spark Connect (sc://…), call SparkSession.builder.remote instead."
     )

@@ -20,7 +20,7 @@ __all__ = ["AttachedBackend"]
 
 
 def _hint(servers: str) -> str:
-    """What to look at, where something listens but no broker answers."""
+    """Return what to look at if something listens there but no broker answers."""
     host, _, port = servers.partition(",")[0].strip().rpartition(":")
     try:
         socket.create_connection((host, int(port)), 5).close()
