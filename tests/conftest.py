@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from kafkalab import Cluster
+from kafkalab.cluster.resources import shortage
 from kafkalab.services import PostgreSQL
 from seconds import ByGroup, costly_first, report
 from support import BACKEND, renew
@@ -51,8 +52,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByGroup:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let the costly files begin first."""
+    """Let the costly files begin first, and skip notebooks for which there is too little memory."""
     costly_first(items)
+    for item in items:
+        notebook = getattr(item.parent, "nb", None)  # of a cell that nbval runs
+        if notebook and (reason := shortage(notebook.metadata)):
+            item.add_marker(pytest.mark.skip(reason=reason))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

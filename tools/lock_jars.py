@@ -35,6 +35,7 @@ GROUPS: dict[str, dict[str, list[str]]] = {
     "spark": {
         f"org.apache.spark:spark-sql-kafka-0-10_2.13:{SPARK}": [],
         f"org.apache.spark:spark-avro_2.13:{SPARK}": [],
+        "io.delta:delta-spark_2.13:4.0.0": ["org.antlr:antlr4-runtime"],
     },
     "mirror": {
         f"org.apache.kafka:connect-mirror:{KAFKA}": [],

@@ -3,6 +3,11 @@
 ``--batch`` works out the tables from the whole topic once. Spark needs two packages beside itself, of its own version::
 
     spark-submit --packages org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0,org.apache.spark:spark-avro_2.13:4.0.0 …
+
+``--lake`` takes what is new into Delta tables. That needs ``io.delta:delta-spark_2.13:4.0.0`` and two settings, too::
+
+    --conf spark.sql.extensions=io.delta.sql.DeltaSparkSessionExtension
+    --conf spark.sql.catalog.spark_catalog=org.apache.spark.sql.delta.catalog.DeltaCatalog
 """
 
 from __future__ import annotations
@@ -14,6 +19,7 @@ from collections.abc import Sequence
 from pyspark.sql import SparkSession
 
 from pipeline.app import Pipeline
+from pipeline.lake import Lake
 from pipeline.settings import Settings
 
 _DATABASE = "PIPELINE_DATABASE"  # a URL holds a password, which others can read on a command line
@@ -36,18 +42,28 @@ def main(arguments: Sequence[str] | None = None) -> None:
     add("--database", default=os.environ.get(_DATABASE), help=f"URL of PostgreSQL; without it, ${_DATABASE}")
     add("--checkpoint", required=True, help="a folder that outlives this process")
     add("--schema", default="live", help="the schema of the tables (default: live)")
-    add("--batch", action="store_true", help="work out the tables once, and end")
+    once = parser.add_mutually_exclusive_group()
+    once.add_argument("--batch", action="store_true", help="work out the tables once, and end")
+    once.add_argument("--lake", metavar="FOLDER", help="take what is new into Delta tables in a folder, and end")
     given = parser.parse_args(arguments)
-    if given.database is None:
+    if given.database is None and given.lake is None:
         parser.error(f"give --database, or set {_DATABASE}")
     client = {"bootstrap.servers": given.bootstrap_servers, **dict(given.kafka)}
     kafka = {f"kafka.{name}": value for name, value in client.items()}
-    settings = Settings(kafka, given.registry, given.database, given.checkpoint, given.schema)
-    pipeline = Pipeline(SparkSession.builder.appName("pipeline").getOrCreate(), settings)
-    if given.batch:
-        pipeline.run_batch()
+    settings = Settings(kafka, given.registry, given.database or "", given.checkpoint, given.schema)
+    _run(settings, given.batch, given.lake)
+
+
+def _run(settings: Settings, batch: bool, lake: str | None) -> None:
+    spark = SparkSession.builder.appName("pipeline").getOrCreate()
+    if lake is not None:
+        tables = Lake(spark, settings, lake)
+        tables.create()
+        tables.fill()
+    elif batch:
+        Pipeline(spark, settings).run_batch()
     else:
-        pipeline.start().wait_for_end()
+        Pipeline(spark, settings).start().wait_for_end()
 
 
 def _setting(text: str) -> tuple[str, str]:

@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
 
 from pipeline import transform
+from pipeline.brokers import require_brokers
 from pipeline.events import written_schemas
 from pipeline.settings import Settings
 from pipeline.tables import Tables
@@ -47,7 +48,14 @@ class Pipeline:
         self._spark = spark
 
     def start(self) -> Self:
-        """Start the streams. With a checkpoint they go on from where they were, else at the beginning of the topic."""
+        """Start the streams. With a checkpoint they go on from where they were, else at the beginning of the topic.
+
+        Raises
+        ------
+        ConnectionError
+            When Kafka doesn't answer.
+        """
+        require_brokers(self._spark, self.settings.kafka)
         self.tables.create()
         options = {**self.settings.source(self.settings.positions), "maxOffsetsPerTrigger": self.settings.most}
         decoded = self._decoded(self._spark.readStream.format("kafka").options(**options).load())
@@ -87,7 +95,14 @@ class Pipeline:
             query.processAllAvailable()
 
     def run_batch(self) -> None:
-        """Work out the tables from the whole topic at once, by the same functions. Topics are not written."""
+        """Work out the tables from the whole topic at once, by the same functions. Topics are not written.
+
+        Raises
+        ------
+        ConnectionError
+            When Kafka doesn't answer.
+        """
+        require_brokers(self._spark, self.settings.kafka)
         self.tables.create()
         records = self._spark.read.format("kafka").options(**self.settings.source(self.settings.positions)).load()
         once = transform.once(transform.events(self._decoded(records)), self.settings.patience).persist()

@@ -49,13 +49,13 @@ def draw_dashboard(reading: Reading, palette: Palette = LIGHT) -> Drawing:
 
 
 def _figures(reading: Reading, palette: Palette) -> Drawing:
-    latency = f"{reading.latency[0]:.1f} s · {reading.latency[1]:.1f} s" if reading.latency else "–"
+    latency = " · ".join(map(_seconds, reading.latency)) if reading.latency else "–"
     rate = f"{reading.rates[-1].came:,.0f}" if reading.running and reading.rates else "–"
     tiles = (
         ("streams", f"{reading.running} run" if reading.running else "stopped"),
         ("events counted", f"{reading.events:,}"),
         ("events per second", rate),
-        ("latency: median · p99", latency),
+        ("latency: p50 · p99", latency),
         ("rows of state", f"{reading.state:,}"),
         ("lag", f"{reading.lag:,}"),
     )
@@ -68,6 +68,11 @@ def _figures(reading: Reading, palette: Palette) -> Drawing:
         body += text(x + 10, 18, name, fill=palette.muted)
         body += text(x + 10, 41, value, fill=STATE_COLOURS["dead"] if red else palette.text, size=15, weight="600")
     return Drawing(body, 52)
+
+
+def _seconds(seconds: float) -> str:
+    """Short enough that two of them fit a tile."""
+    return f"{seconds:.1f} s" if seconds < 9.95 else f"{seconds:.0f} s"
 
 
 def _map(places: Iterable[Place], palette: Palette) -> str:

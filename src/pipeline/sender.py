@@ -1,32 +1,35 @@
-"""Sends what trucks report, at a rate, and keeps the ledger: which events Kafka acknowledged."""
+"""Send what trucks report, at a rate, and keep the ledger: which events were acknowledged."""
 
 from __future__ import annotations
 
+import queue
 import threading
 import time
+import uuid
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Self
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
+from paho.mqtt.client import Client
+from paho.mqtt.enums import CallbackAPIVersion, MQTTErrorCode
 
 from pipeline.events import encoder
 from pipeline.settings import Settings
 from pipeline.trucks import Event, Report
 
-__all__ = ["TruckSender"]
+__all__ = ["MqttTruckSender", "Sender", "TruckSender"]
 
 # So few are on their way at a time that a partition without a leader can't fall far behind the others: all wait for it.
 _ON_THEIR_WAY = 200
 
 
-class TruckSender:
-    """Sends reports from a thread of its own.
+class Sender(ABC):
+    """Sends reports from a thread of its own. Its subclasses know where to.
 
     Parameters
     ----------
-    client
-        Settings of a producer, such as ``bootstrap.servers``.
     settings
         Topic and registry are taken from these.
     reports
@@ -35,10 +38,9 @@ class TruckSender:
         Reports a second; 0: as fast as possible.
     """
 
-    def __init__(self, client: Mapping[str, object], settings: Settings, reports: Iterable[Report], rate: float = 0) -> None:
-        self._producer = Producer({**client, "enable.idempotence": True, "linger.ms": 5})
+    def __init__(self, settings: Settings, reports: Iterable[Report], rate: float = 0) -> None:
         self._encode = encoder(settings.registry, settings.positions)
-        self._topic, self._reports, self._rate = settings.positions, list(reports), rate
+        self._reports, self._rate = list(reports), rate
         self._sent: list[Report] = []
         self._error: Exception | None = None
         self._stop = threading.Event()
@@ -54,7 +56,7 @@ class TruckSender:
 
         Raises
         ------
-        KafkaException, OSError
+        Exception
             Why a report could not be sent.
         TimeoutError
             When some are left after so many seconds.
@@ -99,14 +101,86 @@ class TruckSender:
                 break
             if self._rate:
                 self._stop.wait(max(0.0, began + number / self._rate - time.monotonic()))
-            while len(self._producer) >= _ON_THEIR_WAY:
-                self._producer.poll(0.1)
-            value = self._encode(report.event) if report.event else report.malformed
-            self._producer.produce(self._topic, value, key=str(report.driver), on_delivery=partial(self._note, report))
-            self._producer.poll(0)
+            self._send(report, self._encode(report.event) if report.event else report.malformed)
+        self._flush()
+
+    @abstractmethod
+    def _send(self, report: Report, value: bytes) -> None:
+        """Send one, as soon as few enough are on their way; `_sent` gets it when it's acknowledged."""
+
+    @abstractmethod
+    def _flush(self) -> None:
+        """Wait until all are acknowledged."""
+
+
+class TruckSender(Sender):
+    """Sends reports to Kafka. The driver is the key.
+
+    Parameters
+    ----------
+    client
+        Settings of a producer, such as ``bootstrap.servers``.
+    settings, reports, rate
+        As for any `Sender`.
+    """
+
+    def __init__(self, client: Mapping[str, object], settings: Settings, reports: Iterable[Report], rate: float = 0) -> None:
+        super().__init__(settings, reports, rate)
+        self._producer = Producer({**client, "enable.idempotence": True, "linger.ms": 5})
+        self._topic = settings.positions
+
+    def _send(self, report: Report, value: bytes) -> None:
+        while len(self._producer) >= _ON_THEIR_WAY:
+            self._producer.poll(0.1)
+        self._producer.produce(self._topic, value, key=str(report.driver), on_delivery=partial(self._note, report))
+        self._producer.poll(0)
+
+    def _flush(self) -> None:
         self._producer.flush()
 
     def _note(self, report: Report, error: KafkaError | None, _: Message) -> None:
         if error is not None:
             raise KafkaException(error)
         self._sent.append(report)
+
+
+class MqttTruckSender(Sender):
+    """Publishes reports to an MQTT broker with QoS 1, as ``driver/ID/position``. A connector brings them to Kafka.
+
+    When the MQTT broker goes away, it reconnects, and publishes again what was not acknowledged: such a report may come twice.
+
+    Parameters
+    ----------
+    host, port
+        Where the MQTT broker listens.
+    settings, reports, rate
+        As for any `Sender`.
+    """
+
+    def __init__(self, host: str, port: int, settings: Settings, reports: Iterable[Report], rate: float = 0) -> None:
+        super().__init__(settings, reports, rate)
+        self._acknowledged: queue.SimpleQueue[int] = queue.SimpleQueue()
+        self._waiting: dict[int, Report] = {}
+        self._client = Client(CallbackAPIVersion.VERSION2, f"trucks-{uuid.uuid4().hex}", clean_session=False)
+        self._client.reconnect_delay_set(1, 1)
+        self._client.max_inflight_messages_set(_ON_THEIR_WAY)
+        self._client.on_publish = lambda _client, _data, number, *_: self._acknowledged.put(number)
+        self._client.connect(host, port)
+        self._client.loop_start()
+
+    def _send(self, report: Report, value: bytes) -> None:
+        while len(self._waiting) >= _ON_THEIR_WAY or not self._acknowledged.empty():
+            self._note()
+        sent = self._client.publish(f"driver/{report.driver}/position", value, qos=1)
+        if sent.rc not in (MQTTErrorCode.MQTT_ERR_SUCCESS, MQTTErrorCode.MQTT_ERR_NO_CONN):  # it's sent after reconnecting
+            raise OSError(f"a report could not be sent: {sent.rc.name}")
+        self._waiting[sent.mid] = report
+
+    def _flush(self) -> None:
+        while self._waiting:
+            self._note()
+        self._client.disconnect()
+        self._client.loop_stop()
+
+    def _note(self) -> None:
+        self._sent.append(self._waiting.pop(self._acknowledged.get()))

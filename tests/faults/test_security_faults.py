@@ -6,6 +6,7 @@ import datetime
 import socket
 import ssl
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,7 +29,7 @@ from cryptography import x509
 from kafkalab import Cluster, wait_until
 from kafkalab.checks.access import CONNECTED, try_connect
 from kafkalab.cluster import Listener
-from kafkalab.errors import BrokerFailed, KdcFailed
+from kafkalab.errors import BackendUnavailable, BrokerFailed, KdcFailed
 from kafkalab.lifeline import marked_processes
 from kafkalab.security import CertificateAuthority, Identity, Security
 from kafkalab.services import MiniKdc
@@ -157,6 +158,14 @@ def test_a_user_that_is_removed_while_connected(secured: Cluster) -> None:
     told: list[object] = []
     connected.produce("t", "2", on_delivery=lambda error, _: told.append(error))
     assert connected.flush(20) == 0 and told == [None]  # it stays in until its connection ends
+
+
+@pytest.mark.parametrize("name", ["SSL", "SASL_SSL"])
+def test_an_address_that_wants_tls_or_a_login(secured: Cluster, name: str) -> None:
+    servers, began = secured.servers(name), time.monotonic()
+    with pytest.raises(BackendUnavailable, match=f"no broker answers at {servers}: .*it may want TLS or a login"):
+        Cluster.attached(servers).start()
+    assert time.monotonic() - began < 30
 
 
 def serial_number(cluster: Cluster) -> int:

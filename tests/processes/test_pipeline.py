@@ -5,8 +5,12 @@ Chapter 11 runs it with a registry, and kills Spark and a broker; here the regis
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
+import socket
+import threading
+import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,12 +19,13 @@ import fastavro
 import pytest
 from pyspark.sql import Row, SparkSession
 
-from kafkalab import Cluster, spark_session
+from kafkalab import Cluster, SparkCluster, spark_session
 from kafkalab.spark import kafka_options
-from pipeline import DRIVERS, Event, Pipeline, Settings, Trucks, answers, send_drivers, transform
+from pipeline import DRIVERS, Event, Lake, Pipeline, Report, Settings, Trucks, answers, send_drivers, transform
 from pipeline.__main__ import main
 from pipeline.events import SCHEMA
-from support import create, put
+from pipeline.lake import LakeGone
+from support import create, empty, put
 
 pytestmark = pytest.mark.cluster
 
@@ -32,7 +37,7 @@ EVENT = Event(1_506_974_405_000, 103, 21, 1927624662, "Overspeed", 41.7, -90.6, 
 
 @pytest.fixture(scope="module")
 def spark(cluster: Cluster) -> Iterator[SparkSession]:
-    yield spark_session(cluster)
+    yield spark_session(cluster, delta=True)
     spark_session().stop()
 
 
@@ -70,6 +75,45 @@ def test_the_last_row_of_each_driver_counts(spark: SparkSession) -> None:
     assert [(row.id, row.first_name) for row in transform.latest_drivers(records).collect()] == [(10, "Anna")]
 
 
+def test_an_address_that_wants_a_login_or_where_nobody_is(spark: SparkSession, cluster: Cluster, tmp_path: Path) -> None:
+    """A listener with TLS ends a connection on which no handshake comes, as this one does."""
+
+    def settings(address: str) -> Settings:
+        options = kafka_options(cluster) | {"kafka.bootstrap.servers": address}
+        return Settings(options, "none", "none", str(tmp_path))
+
+    began = time.monotonic()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        closing = threading.Thread(target=close_each, args=(server,))
+        closing.start()
+        with pytest.raises(ConnectionError, match=f"no broker answers at {address}: .*it may want TLS or a login"):
+            Pipeline(spark, settings(address)).start()
+        server.shutdown(socket.SHUT_RDWR)
+        closing.join()
+    with pytest.raises(ConnectionError, match=f"no broker answers at {address}: (?!.*login)"):
+        Pipeline(spark, settings(address)).run_batch()
+    assert time.monotonic() - began < 60
+
+
+def close_each(server: socket.socket) -> None:
+    """Accept connections, and end each one, until the server is shut down."""
+    with contextlib.suppress(OSError):
+        while True:
+            server.accept()[0].close()
+
+
+def prepare(cluster: Cluster, settings: Settings) -> None:
+    """Create the topics, and send the drivers."""
+    for topic in (settings.positions, settings.drivers, settings.dangerous, settings.dead_letters):
+        create(cluster, topic, 2)
+    send_drivers(cluster.client_config())
+
+
+def send(cluster: Cluster, settings: Settings, reports: list[Report]) -> None:
+    put(cluster, settings.positions, [(str(r.driver), framed(r.event) if r.event else r.malformed, -1) for r in reports])
+
+
 def test_streams_a_batch_and_the_ledger_agree(
     spark: SparkSession, cluster: Cluster, postgresql_server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -78,20 +122,15 @@ def test_streams_a_batch_and_the_ledger_agree(
     settings = Settings(
         kafka_options(cluster), "none", postgresql_server, str(tmp_path / "point"), schemas[0], trigger="0 seconds"
     )
-    for topic in (settings.positions, settings.drivers, settings.dangerous, settings.dead_letters):
-        create(cluster, topic, 2)
-    send_drivers(cluster.client_config())
+    prepare(cluster, settings)
     reports = Trucks(malformed=0.05).reports(400)
     events = {report.event.correlation: report.event for report in reports if report.event}
 
-    def send(some: list) -> None:
-        put(cluster, settings.positions, [(str(r.driver), framed(r.event) if r.event else r.malformed, -1) for r in some])
-
-    send(reports[:300])
+    send(cluster, settings, reports[:300])
     pipeline = Pipeline(spark, settings).start()
     pipeline.catch_up()
     pipeline.stop()
-    send(reports[300:])
+    send(cluster, settings, reports[300:])
     again = Pipeline(spark, settings).start()  # goes on from the checkpoint
     again.catch_up()
     again.stop()
@@ -116,3 +155,57 @@ def test_streams_a_batch_and_the_ledger_agree(
     assert headers["topic"] == settings.positions and headers["problem"] and headers.keys() >= {"partition", "offset"}
     for schema in schemas:
         Pipeline(spark, Settings(settings.kafka, "none", postgresql_server, "", schema)).tables.drop()
+
+
+def test_the_lake_survives_the_loss_of_its_folder(
+    spark: SparkSession, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pipeline.lake.written_schemas", lambda *_: SCHEMAS)
+    settings = Settings(kafka_options(cluster), "none", "", str(tmp_path / "point"), positions="to_the_lake")
+    folder, away = tmp_path / "lake", tmp_path / "away"
+    create(cluster, settings.positions, 2)
+    reports = Trucks(malformed=0.05).reports(300)
+    lake = Lake(spark, settings, str(folder))
+    with pytest.raises(LakeGone, match="no table bronze in"):
+        lake.fill()
+    lake.create()
+    send(cluster, settings, reports[:200])
+    lake.fill()
+    send(cluster, settings, reports[200:])
+    folder.rename(away)
+    for attempt in (lake.fill, lake.create):
+        with pytest.raises(LakeGone, match=f"no table bronze in {folder}"):
+            attempt()
+    assert not folder.exists()  # it isn't made anew and empty
+    away.rename(folder)
+    lake.create()  # changes nothing
+    lake.fill()
+    wanted = answers(report.event for report in reports if report.event)
+    counts = {(int(row.starts.timestamp()), row.driverId): (row.events, row.dangerous) for row in lake.read("gold").collect()}
+    assert counts == wanted.counts
+    assert lake.read("bronze").count() == len(reports) and lake.read("silver").count() == wanted.events
+    assert 0 < lake.read("silver", version=1).count() < wanted.events  # as it was after the first call
+
+
+def test_the_same_on_a_spark_cluster_that_a_variable_names(
+    spark: SparkSession, cluster: Cluster, postgresql_server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on somebody's own: all that is known of it is its address and some settings."""
+    spark.stop()
+    empty(cluster)
+    monkeypatch.setattr("pipeline.app.written_schemas", lambda *_: SCHEMAS)
+    schema = f"pipeline_{uuid.uuid4().hex[:8]}"
+    settings = Settings(kafka_options(cluster), "none", postgresql_server, str(tmp_path / "point"), schema)
+    prepare(cluster, settings)
+    reports = Trucks().reports(200)
+    send(cluster, settings, reports)
+    with SparkCluster(1) as workers:
+        more = {"spark.authenticate": True, "spark.authenticate.secret": workers.secret, "spark.executor.memory": "512m"}
+        monkeypatch.setenv("KAFKALAB_SPARK_MASTER", workers.url)
+        monkeypatch.setenv("KAFKALAB_SPARK_SETTINGS", json.dumps(more))
+        pipeline = Pipeline(spark_session(cluster), settings).start()
+        pipeline.catch_up()
+        assert pipeline.tables.answers() == answers(report.event for report in reports if report.event)
+        assert len(workers.applications) == 1
+        pipeline.tables.drop()
+        spark_session().stop()

@@ -60,6 +60,11 @@ def test_a_session_fit_for_a_small_machine(spark: SparkSession) -> None:
     assert heap <= 512 << 20
 
 
+def test_delta_is_asked_for_at_the_start(spark: SparkSession) -> None:
+    with pytest.raises(SparkFailed, match="without Delta Lake: call its stop"):
+        spark_session(delta=True)
+
+
 def test_batch_over_a_topic(spark: SparkSession, cluster: Cluster, topic: str) -> None:
     records = spark.read.format("kafka").options(**kafka_options(cluster)).option("subscribe", topic).load()
     rows = records.groupBy("partition").agg(f.count("*"), f.sum(f.col("value").cast("string").cast("int"))).collect()

@@ -48,9 +48,19 @@ def test_two_executors_compute_and_one_may_be_killed(workers: SparkCluster) -> N
     wait_until(lambda: len(workers.workers) == 1, 30, "the master to miss the worker")
     with pytest.raises(SparkFailed, match="worker 0 can't be killed"):
         workers.kill_worker(0)
+    with pytest.raises(SparkFailed, match="no executor runs on worker 0"):
+        workers.kill_executor(0)
     workers.restart_worker(0)
     assert len(workers.workers) == 2 and set(workers.workers) != set(left)
     wait_until(lambda: len(executors()) == 2, 60, "an executor on the worker that was started again")
+    doomed = psutil.Process(workers._processes["worker-1"].pid).children(recursive=True)
+    workers.kill_executor(1)
+    assert doomed and not any(process.is_running() for process in doomed)
+    assert total() == SUM and len(workers.workers) == 2
+    wait_until(lambda: len(executors()) == 2, 60, "another executor in its place")
+    done = [("kill_worker", 0), ("restart_worker", 0), ("kill_executor", 1)]
+    assert [(fault.verb, fault.worker) for fault in workers.faults] == done
+    assert workers.applications == ["kafkalab"]
 
 
 def test_it_listens_on_loopback_only(workers: SparkCluster) -> None:
@@ -71,8 +81,9 @@ def test_a_session_runs_in_one_place(workers: SparkCluster) -> None:
 def test_what_cannot_be(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ValueError, match="at least one worker"):
         SparkCluster(0)
-    with pytest.raises(SparkFailed, match="call start"):
-        SparkCluster().kill_worker(0)
+    for kill in (SparkCluster().kill_worker, SparkCluster().kill_executor):
+        with pytest.raises(SparkFailed, match="call start"):
+            kill(0)
     monkeypatch.setattr("kafkalab.cluster.resources.available_memory", lambda: 500 << 20)
     before = set(runs_dir().glob("spark-cluster-*"))
     with pytest.raises(NotEnoughResources, match="a Spark cluster of 2 workers needs about"):

@@ -398,6 +398,18 @@ def test_run_gives_a_verdict_for_each(tmp_path: Path, no_tools: None, capsys: py
     assert good.read_bytes() == before
 
 
+def test_run_skips_what_needs_more_memory_than_there_is(
+    tmp_path: Path, no_tools: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("kafkalab.cluster.resources.available_memory", lambda: 1500 << 20)
+    needy = notebook_file(tmp_path / "needy.ipynb", "1 / 0")
+    content = nbformat.read(needy, as_version=4)
+    content.metadata["kafkalab"] = {"memory_mb": 1900}
+    nbformat.write(content, needy)
+    assert main(["run", "--save", str(needy)]) == 0
+    assert "skipped: it needs about 1900 MB of memory, but only 1500 MB are free" in capsys.readouterr().out
+
+
 def test_run_says_that_a_kernel_died(tmp_path: Path, no_tools: None, capsys: pytest.CaptureFixture[str]) -> None:
     dying = notebook_file(tmp_path / "dying.ipynb", "1", "import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
     assert main(["run", str(dying)]) == 1

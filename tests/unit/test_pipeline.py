@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
@@ -97,5 +98,7 @@ def test_the_dashboard_draws_what_was_read() -> None:
     assert in_words(reading) == (
         "1234 events in the tables, 56 of them dangerous; most of them by Lila <Page>; lag 17; the streams run"
     )
+    slow = document(draw_dashboard(replace(reading, latency=(11.14, 129.4))), "")
+    assert "11 s · 129 s" in slow
     nothing = Reading()
     assert "stopped" in document(draw_dashboard(nothing), in_words(nothing)) and "no stream runs" in in_words(nothing)

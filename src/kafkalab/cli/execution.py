@@ -17,6 +17,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellControlSignal, CellExecutionError, DeadKernelError
 from nbformat import NotebookNode
 
+from kafkalab.cluster.resources import shortage
 from kafkalab.distribution.shared import PREPARING_VARIABLE
 
 __all__ = ["Outcome", "Watcher", "run_notebooks"]
@@ -39,12 +40,15 @@ class Outcome:
         Duration of the run.
     failure
         Cell and reason of the first error; nothing if there was none.
+    skipped
+        Why it didn't run at all; nothing if it did.
     """
 
     path: Path
     notebook: NotebookNode
     seconds: float
     failure: str = ""
+    skipped: str = ""
 
 
 def run_notebooks(
@@ -174,6 +178,8 @@ def _content(path: Path) -> str:
 
 async def _run(path: Path, cell_timeout: float, watch: Watcher) -> Outcome:
     notebook = nbformat.read(path, as_version=4)
+    if reason := shortage(notebook.metadata):
+        return Outcome(path, notebook, 0.0, skipped=reason)
     total = sum(cell.cell_type == "code" for cell in notebook.cells)
     begun = executed = 0
     clock = _CellClock(cell_timeout)

@@ -23,8 +23,8 @@ __all__ = ["add_parser"]
 
 DESCRIPTION = """\
 Run notebooks from top to bottom, each in a fresh kernel, and give a verdict on each: ✓ or ✗, its seconds, and the
-cell and reason of the first error. The exit status is 1 if one of them failed. Labs that pass here do not count as
-your progress.
+cell and reason of the first error. A notebook that needs more memory than there is gets skipped. The exit status is 1
+if one of them failed. Labs that pass here do not count as your progress.
 
 The files stay as they are, unless you ask for the outputs:
 
@@ -81,7 +81,7 @@ def _command(args: argparse.Namespace) -> int:
     put_tools_on_path()
     keep = _keeper(args.save, args.out)
     console = Console()
-    failed = 0
+    failed = skipped = 0
 
     columns = (TextColumn("{task.description}"), BarColumn(bar_width=24), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bars:
@@ -92,8 +92,12 @@ def _command(args: argparse.Namespace) -> int:
             bars.update(tasks[path], completed=executed, total=total)
 
         def done(outcome: Outcome) -> None:
-            nonlocal failed
+            nonlocal failed, skipped
             bars.update(tasks[outcome.path], visible=False)
+            if outcome.skipped:
+                skipped += 1
+                console.print(f"– {escape(str(outcome.path))}  skipped: {outcome.skipped}", soft_wrap=True, highlight=False)
+                return
             problem = outcome.failure or keep(outcome)
             failed += bool(problem)
             mark = "[red]✗[/]" if problem else "[green]✓[/]"
@@ -102,7 +106,8 @@ def _command(args: argparse.Namespace) -> int:
 
         run_notebooks(args.notebooks, at_once=args.jobs, cell_timeout=args.timeout, watch=watch, done=done)
     if len(args.notebooks) > 1:
-        console.print(f"{len(args.notebooks) - failed} passed, {failed} failed", highlight=False)
+        verdicts = f"{len(args.notebooks) - failed - skipped} passed, {failed} failed"
+        console.print(f"{verdicts}, {skipped} skipped" if skipped else verdicts, highlight=False)
     return 1 if failed else 0
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import psutil
 
 from kafkalab.errors import NotEnoughResources
 
-__all__ = ["available_memory", "require_disk", "require_memory"]
+__all__ = ["available_memory", "require_disk", "require_memory", "shortage"]
 
 # Version 2 and version 1 of control groups: the limit and the memory in use.
 _CGROUPS = (
@@ -34,6 +36,20 @@ def available_memory() -> int:
             cache = int(stat.get("inactive_file", stat.get("total_inactive_file", 0)))  # freed when needed
             available = min(available, int(limit) - used + cache)
     return available
+
+
+def shortage(notebook: Mapping[str, Any]) -> str:
+    """Return why there is too little memory to run a notebook; an empty text if there is enough.
+
+    Parameters
+    ----------
+    notebook
+        Its metadata. A notebook that needs more than others has an entry there: ``{"kafkalab": {"memory_mb": 2000}}``.
+    """
+    needed = notebook.get("kafkalab", {}).get("memory_mb")
+    if needed is None or (free := available_memory() >> 20) >= needed:
+        return ""
+    return f"it needs about {needed} MB of memory, but only {max(0, free)} MB are free"
 
 
 def require_memory(needed: int, what: str) -> None:

@@ -43,7 +43,7 @@ _OPENED = (
 )
 
 
-def start_jvm(run: Run, memory: str) -> ClientServer:
+def start_jvm(run: Run, memory: str, *more_classpath: str) -> ClientServer:
     """Start Spark's JVM and connect to it.
 
     ``spark-submit`` would run a shell script and a second JVM first, and load the connector into a class loader of its
@@ -55,6 +55,8 @@ def start_jvm(run: Run, memory: str) -> ClientServer:
         The JVM belongs to it, writes ``spark.log`` into its folder, and has its temporary files there.
     memory
         Java heap, as in ``-Xmx``.
+    *more_classpath
+        Folders that its class path has besides, such as one with Hadoop's settings.
 
     Raises
     ------
@@ -67,7 +69,8 @@ def start_jvm(run: Run, memory: str) -> ClientServer:
     temporary = run.directory / "tmp"
     temporary.mkdir()
     address, log_file = run.directory / "gateway", run.directory / "spark.log"
-    command = [str(java), *jvm_options(memory, temporary), *archive_options(), "-cp", classpath(), _MAIN]
+    path = os.pathsep.join([classpath(), *more_classpath])
+    command = [str(java), *jvm_options(memory, temporary), *archive_options(), "-cp", path, _MAIN]
     with open(log_file, "wb") as log:
         process = _launch(command, run, address, log)
     try:

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
-from kafkalab.distribution import spark_jars
+from kafkalab.cluster.resources import require_memory
 from kafkalab.errors import SparkFailed
 from kafkalab.lifeline import Run
 from kafkalab.spark.jvm import start_jvm
-from kafkalab.spark.standalone import EXECUTOR_MB, SparkCluster
+from kafkalab.spark.masters import Master, choose_master
+from kafkalab.spark.standalone import SparkCluster
 
 if TYPE_CHECKING:
     from kafkalab.cluster import Cluster
@@ -26,6 +27,15 @@ if TYPE_CHECKING:
 __all__ = ["kafka_options", "kafka_source_options", "kill_spark", "spark_session", "start_session"]
 
 _MEMORY = "512m"
+_NEEDED = 400 << 20  # what its JVM takes, measured in the course's notebooks
+
+# What makes a session read and write Delta Lake's tables. Without need nobody has them: each query would look for such tables.
+_DELTA = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    # Tasks that look through a table's log: 50 of them, the default, take longer than the data of a lesson.
+    "spark.databricks.delta.snapshotPartitions": "2",
+}
 
 _PY4J = logging.getLogger("py4j")
 
@@ -34,9 +44,13 @@ _known_clusters: weakref.WeakSet[Cluster] = weakref.WeakSet()
 
 
 def spark_session(
-    cluster: Cluster | None = None, *, name: str = "kafkalab", master: SparkCluster | None = None
+    cluster: Cluster | None = None,
+    *,
+    name: str = "kafkalab",
+    master: SparkCluster | str | None = None,
+    delta: bool = False,
 ) -> SparkSession:
-    """A Spark session on this machine with the Kafka source and sink ready.
+    """A Spark session with the Kafka source and sink ready; on this machine, unless a master is given.
 
     The first call starts Spark (``local[2]``, 512 MB); later ones return the same session, or a new one after
     ``spark.stop()``. It ends with this process, and leaves no file behind.
@@ -48,7 +62,11 @@ def spark_session(
     name
         Name of the application.
     master
-        A running Spark cluster, on whose executors the session's tasks run; without it they run in this session's own JVM.
+        A running Spark cluster, or the address of one (``spark://host:port``, ``yarn``, ``k8s://…``), on whose executors the
+        session's tasks run. Without it the variable ``KAFKALAB_SPARK_MASTER`` can give the address, and
+        ``KAFKALAB_SPARK_SETTINGS`` settings as JSON; without both, tasks run in this session's own JVM.
+    delta
+        Whether it reads and writes tables of Delta Lake: ``spark.read.format("delta")``, and ``MERGE`` and ``RESTORE`` in SQL.
 
     Returns
     -------
@@ -57,12 +75,12 @@ def spark_session(
 
     Raises
     ------
-    JavaError, SparkFailed, DownloadError
+    JavaError, SparkFailed, DownloadError, NotEnoughResources
         Why Spark could not start.
     SparkFailed
-        Also when there is a session already that runs elsewhere than on that Spark cluster.
+        Also when no master answers at the address, or there is a session already that runs elsewhere, or without Delta Lake.
     """
-    session = start_session(name, master)
+    session = start_session(name, master, delta)
     if cluster is not None and cluster not in _known_clusters:
         _known_clusters.add(cluster)
         cluster.on_stop(lambda: _stop_streams(cluster))
@@ -123,26 +141,30 @@ def kafka_source_options(bootstrap_servers: str) -> dict[str, str]:
     }
 
 
-def start_session(name: str, master: SparkCluster | None = None) -> SparkSession:
+def start_session(name: str, master: SparkCluster | str | None = None, delta: bool = False) -> SparkSession:
     """The session of this process; if there is none, start one."""
     _forget_dead_jvm()
-    if SparkContext._active_spark_context is None:
-        _start(name, master)
-    elif master is not None and SparkContext._active_spark_context.master != master.url:
+    active = SparkContext._active_spark_context
+    if active is None:
+        _start(name, choose_master(master), delta)
+    elif delta and not _DELTA.items() <= dict(active.getConf().getAll()).items():
+        raise SparkFailed("there is a session already, without Delta Lake: call its stop() first")
+    elif master is not None and active.master != getattr(master, "url", master):
         raise SparkFailed("there is a session already, which runs elsewhere: call its stop() first")
     return SparkSession.builder.getOrCreate()
 
 
-def _start(name: str, master: SparkCluster | None) -> None:
+def _start(name: str, master: Master, delta: bool) -> None:
     global _run
     _hush_py4j(False)
     # Python functions in a query run on this Python: another one has other packages, or none.
     os.environ["PYSPARK_PYTHON"] = sys.executable
     gateway = None
     if SparkContext._gateway is None:
+        require_memory(_NEEDED, "Spark")
         _run = Run.create("spark")
-        gateway = start_jvm(_run, _MEMORY)
-    SparkContext(conf=_configuration(name, master), gateway=gateway)
+        gateway = start_jvm(_run, _MEMORY, *master.classpath)
+    SparkContext(conf=_configuration(name, master, delta), gateway=gateway)
     _remove_artifacts_folder(SparkSession.builder.getOrCreate())
 
 
@@ -155,12 +177,10 @@ def _remove_artifacts_folder(session: SparkSession) -> None:
             folder.rmdir()
 
 
-def _configuration(name: str, master: SparkCluster | None) -> SparkConf:
+def _configuration(name: str, master: Master, delta: bool) -> SparkConf:
     settings = {
         "spark.app.name": name,
-        "spark.master": "local[2]",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.master": master.url,
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         # A task per partition of a shuffle: 200 of them, the default, take longer than the data of a lesson.
@@ -171,26 +191,13 @@ def _configuration(name: str, master: SparkCluster | None) -> SparkConf:
         # Times read the same on every machine.
         "spark.sql.session.timeZone": "UTC",
     }
-    if master is not None:
-        settings |= _on_a_cluster(master)
+    if delta:
+        settings |= _DELTA
     if _run is not None:
         settings["spark.local.dir"] = str(_run.directory / "local")
         settings["spark.sql.warehouse.dir"] = str(_run.directory / "warehouse")
+    settings |= master.settings
     return SparkConf(loadDefaults=False).setAll(list(settings.items()))
-
-
-def _on_a_cluster(master: SparkCluster) -> dict[str, str]:
-    return {
-        "spark.master": master.url,
-        "spark.authenticate": "true",
-        "spark.authenticate.secret": master.secret,
-        "spark.executor.memory": f"{EXECUTOR_MB}m",
-        "spark.executor.cores": "1",
-        "spark.executor.extraClassPath": os.pathsep.join(map(str, spark_jars())),  # connectors; it has Spark's own
-        "spark.executor.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData",
-        # Wait until all executors are there, or the first query would run on one of them.
-        "spark.scheduler.minRegisteredResourcesRatio": "1.0",
-    }
 
 
 def _forget_dead_jvm() -> None:

@@ -6,9 +6,10 @@ import contextlib
 import json
 import secrets
 import subprocess
+import time
 import urllib.request
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import psutil
 import pyspark
@@ -25,7 +26,7 @@ from kafkalab.spark.archive import classpath
 from kafkalab.spark.jvm import jvm_options
 from kafkalab.waiting import wait_until
 
-__all__ = ["EXECUTOR_MB", "SparkCluster"]
+__all__ = ["EXECUTOR_MB", "SparkCluster", "WorkerFault"]
 
 _START_SECONDS = 120.0
 _DEPLOY = "org.apache.spark.deploy"
@@ -44,6 +45,14 @@ exec "{java}" "$@"
 """
 
 
+class WorkerFault(NamedTuple):
+    """A fault verb that was carried out: `at` is in seconds since the epoch, `verb` the verb's name."""
+
+    at: float
+    verb: str
+    worker: int
+
+
 class SparkCluster:
     """A standalone cluster of Spark on loopback: a master, and workers of which each runs one executor with one core.
 
@@ -53,6 +62,11 @@ class SparkCluster:
     ----------
     workers
         How many.
+
+    Attributes
+    ----------
+    faults
+        What was done to its workers, in that order.
 
     Raises
     ------
@@ -68,6 +82,7 @@ class SparkCluster:
     def __init__(self, workers: int = 2) -> None:
         if workers < 1:
             raise ValueError(f"a Spark cluster has at least one worker, not {workers}")
+        self.faults: list[WorkerFault] = []
         self._number = workers
         self._run: Run | None = None
         self._owner = Owner()
@@ -93,6 +108,7 @@ class SparkCluster:
             return self
         require_memory(_PROCESS + self._number * (_PROCESS + _EXECUTOR), f"a Spark cluster of {self._number} workers")
         self._run, self._owner = Run.create("spark-cluster"), Owner()
+        self.faults.clear()
         try:
             with reserve_port() as master, reserve_port() as page:
                 self._port, self._page = master.port, page.port
@@ -143,12 +159,24 @@ class SparkCluster:
         process = self._worker(number)
         if process.poll() is not None:
             raise SparkFailed(f"worker {number} can't be killed: it doesn't run")
-        everything = [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]
-        for one in everything:
-            with contextlib.suppress(psutil.NoSuchProcess):
-                one.kill()
+        executors = psutil.Process(process.pid).children(recursive=True)
+        process.kill()
         process.wait()
-        psutil.wait_procs(everything[1:], 20)
+        self._end(executors, "kill_worker", number)
+
+    def kill_executor(self, number: int) -> None:
+        """Kill the executor on a worker with SIGKILL, and leave the worker. On return it's gone, and soon there is another one.
+
+        Raises
+        ------
+        SparkFailed
+            When there is no such worker, or no executor runs on it.
+        """
+        process = self._worker(number)
+        executors = psutil.Process(process.pid).children(recursive=True) if process.poll() is None else []
+        if not executors:
+            raise SparkFailed(f"no executor runs on worker {number}: is there a session, and has it run something?")
+        self._end(executors, "kill_executor", number)
 
     def restart_worker(self, number: int) -> None:
         """Start a worker again that was killed. On return it's registered; applications get an executor there.
@@ -164,6 +192,7 @@ class SparkCluster:
         before = self.workers
         self._start_worker(number)
         self._wait(lambda: set(self.workers) - set(before), f"worker {number} to register")
+        self._note("restart_worker", number)
 
     # -- sight --------------------------------------------------------------------------------------------------
 
@@ -184,6 +213,12 @@ class SparkCluster:
         status = self._status()
         return [worker["id"] for worker in status["workers"] if worker["state"] == "ALIVE"] if status else []
 
+    @property
+    def applications(self) -> list[str]:
+        """Names of the applications that have used it so far."""
+        status = self._status()
+        return [one["name"] for one in (*status["completedapps"], *status["activeapps"])] if status else []
+
     def logs(self, who: str) -> str:
         """The log so far of the ``master``, or of ``worker-0`` and so on."""
         path = self._started().directory / f"{who}.log"
@@ -201,6 +236,16 @@ class SparkCluster:
         if (process := self._processes.get(f"worker-{number}")) is None:
             raise SparkFailed(f"there is no worker {number}; there are {', '.join(map(str, range(self._number)))}")
         return process
+
+    def _end(self, processes: list[psutil.Process], verb: str, worker: int) -> None:
+        for process in processes:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
+        psutil.wait_procs(processes, 20)
+        self._note(verb, worker)
+
+    def _note(self, verb: str, worker: int) -> None:
+        self.faults.append(WorkerFault(time.time(), verb, worker))
 
     def _prepare(self, folder: Path) -> None:
         """Write what its processes read: settings with the secret, and a Java for executors."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
@@ -16,6 +17,19 @@ from kafkalab.errors import BackendUnavailable, FaultsUnsupported
 from kafkalab.lifeline import Run, reap
 
 __all__ = ["AttachedBackend"]
+
+
+def _hint(servers: str) -> str:
+    """Return what to look at if something listens there but no broker answers."""
+    host, _, port = servers.partition(",")[0].strip().rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), 5).close()
+    except (OSError, ValueError):
+        return ""
+    return (
+        ". Something listens there, so it may want TLS or a login: give client settings such as security.protocol, to "
+        "Cluster.attached or in KAFKALAB_CLIENT_SETTINGS"
+    )
 
 
 class AttachedBackend(Backend):
@@ -43,9 +57,8 @@ class AttachedBackend(Backend):
         try:
             metadata = AdminClient(dict[str, Any](self._settings)).list_topics(timeout=10)
         except KafkaException as error:
-            raise BackendUnavailable(
-                f"no broker answers at {self._settings['bootstrap.servers']}: {error.args[0].str()}"
-            ) from error
+            servers = str(self._settings["bootstrap.servers"])
+            raise BackendUnavailable(f"no broker answers at {servers}: {error.args[0].str()}{_hint(servers)}") from error
         self._brokers = {
             b.id: (Node(b.id, broker=True, controller=False), f"{b.host}:{b.port}") for b in metadata.brokers.values()
         }

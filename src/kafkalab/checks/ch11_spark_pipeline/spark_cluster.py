@@ -1,0 +1,107 @@
+"""A stream on a Spark cluster of two workers, of which one dies at work: the counts are right."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Protocol, cast
+
+from kafkalab.checks.context import CheckContext, Unmet, text_of
+from kafkalab.checks.lab import Notebook
+from kafkalab.checks.records import BEGIN_AGAIN, key_of
+from kafkalab.checks.topics import existing, filled
+from kafkalab.checks.wording import counted, quoted
+
+__all__ = ["notebook"]
+
+SOURCE, COUNTS = "truck_position", "counts"
+EVENTS = 1500
+
+notebook = Notebook("11_spark_cluster", difficulty="medium", minutes=40, needs="chapter 11, sections 3 to 5")
+
+lab = notebook.check(
+    "11_spark_cluster",
+    "Kill a worker of a Spark cluster at work",
+    hints=(
+        "spark_session has an argument that says where tasks run. It takes the Spark cluster itself.",
+        "The verb is spark_cluster.kill_worker. It takes the worker's number, and its executor dies with it.",
+        "batches(query) grows while the stream works. wait_until calls a condition again and again: give it a function.",
+    ),
+)
+
+
+class Fault(Protocol):
+    """What was done to a worker, and when."""
+
+    @property
+    def at(self) -> float:
+        """In seconds since the epoch."""
+
+    @property
+    def verb(self) -> str:
+        """The verb's name."""
+
+
+class Workers(Protocol):
+    """What a check asks a Spark cluster. Its class would load Spark."""
+
+    @property
+    def faults(self) -> Sequence[Fault]:
+        """What was done to its workers."""
+
+    @property
+    def applications(self) -> Sequence[str]:
+        """Applications that have used it."""
+
+
+def _workers(ctx: CheckContext) -> Workers:
+    given = ctx.answer("spark_cluster", object, "your SparkCluster")
+    if not hasattr(given, "kill_worker"):
+        raise Unmet(f"`spark_cluster` should be your SparkCluster, not {type(given).__name__}.")
+    return cast(Workers, given)
+
+
+@lab.requires("A session ran on the Spark cluster")
+def session_ran_there(ctx: CheckContext) -> None:
+    if not _workers(ctx).applications:
+        raise Unmet("The master of `spark_cluster` has seen no application so far. Where do the tasks of your session run?")
+
+
+@lab.requires("Trucks sent all their events, once")
+def events_were_sent(ctx: CheckContext) -> None:
+    existing(ctx, SOURCE)
+    found = sum(ctx.end_offsets(SOURCE).values())
+    if found != EVENTS:
+        raise Unmet(
+            f"{SOURCE} was given {counted(found, 'event')}, not {EVENTS}. Run the cell that sends them once. {BEGIN_AGAIN}"
+        )
+
+
+@lab.requires("A worker was killed while the stream was at work", after=session_ran_there)
+def worker_was_killed(ctx: CheckContext) -> None:
+    faults = _workers(ctx).faults
+    times = [fault.at for fault in faults if fault.verb == "kill_worker"]
+    if not times:
+        other = f" (only {faults[-1].verb} was used)" if faults else ""
+        raise Unmet(f"No worker has been killed so far{other}. Which verb of `spark_cluster` does that?")
+    written = [record.timestamp()[1] / 1000 for record in filled(ctx, COUNTS)]
+    if any(min(written) < at < max(written) for at in times):
+        return
+    if times[-1] <= min(written):
+        raise Unmet(f"A worker was killed before the stream had written anything. Wait for its first batches. {BEGIN_AGAIN}")
+    raise Unmet(
+        "A worker was killed when the stream had nothing to do any more: no count was written after that. Is enough left to "
+        f"read when you kill it? {BEGIN_AGAIN}"
+    )
+
+
+@lab.requires("Each event counts once", after=(events_were_sent, worker_was_killed))
+def counts_are_right(ctx: CheckContext) -> None:
+    right = Counter(key_of(record) for record in ctx.records(SOURCE))
+    found = {key_of(record): text_of(record) for record in filled(ctx, COUNTS)}
+    for driver, number in sorted(right.items()):
+        if found.get(driver) != str(number):
+            raise Unmet(
+                f"{COUNTS} has {quoted(found[driver]) if driver in found else 'no count'} for driver {driver}. Did the stream "
+                "process everything, with the same checkpoint all the time?"
+            )

@@ -1,0 +1,129 @@
+"""Chooses where a session's tasks run: in its own JVM, on a `SparkCluster`, or on a Spark cluster that exists elsewhere."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from kafkalab.cluster.ports import HOST
+from kafkalab.distribution import spark_jars
+from kafkalab.errors import SparkFailed
+from kafkalab.spark.standalone import EXECUTOR_MB, SparkCluster
+
+__all__ = ["Master", "choose_master"]
+
+_LOCAL = re.compile(r"local(\[[\d*, ]+\])?")
+_HADOOP = ("HADOOP_CONF_DIR", "YARN_CONF_DIR")
+_SECONDS = 5.0  # to wait for a master that doesn't answer; Spark itself would go on for a minute
+
+
+@dataclass(frozen=True)
+class Master:
+    """The address of a master, as Spark understands it, with the settings and class path that a session there needs."""
+
+    url: str
+    settings: Mapping[str, str] = field(repr=False)  # there may be a secret among them
+    classpath: tuple[str, ...] = ()
+
+
+def choose_master(given: SparkCluster | str | None) -> Master:
+    """Choose the master given, else the one that ``KAFKALAB_SPARK_MASTER`` names, else this machine.
+
+    A master that is named by its address gets its settings from ``KAFKALAB_SPARK_SETTINGS``, as JSON.
+
+    Raises
+    ------
+    SparkFailed
+        When no master answers at that address, or the address isn't of a known kind.
+    """
+    if isinstance(given, SparkCluster):
+        return Master(given.url, _of_a_cluster(given))
+    url = given or os.environ.get("KAFKALAB_SPARK_MASTER", "")
+    if not url:
+        return Master("local[2]", _driver_at(HOST))
+    if _LOCAL.fullmatch(url):
+        return Master(url, {**_driver_at(HOST), **_own_settings()})
+    jars = {"spark.jars": ",".join(map(str, spark_jars()))}  # executors fetch the connectors from here
+    if url == "yarn":
+        folder = _hadoop_folder()
+        return Master(url, {**_driver_at(socket.gethostname()), **jars, **_own_settings()}, (folder,))
+    return Master(url, {**_driver_at(_reach(url)), **jars, **_own_settings()})
+
+
+def _driver_at(host: str) -> dict[str, str]:
+    """Return settings that let executors find the session's own JVM."""
+    return {"spark.driver.host": host, "spark.driver.bindAddress": host}
+
+
+def _of_a_cluster(master: SparkCluster) -> dict[str, str]:
+    return {
+        **_driver_at(HOST),
+        "spark.authenticate": "true",
+        "spark.authenticate.secret": master.secret,
+        "spark.executor.memory": f"{EXECUTOR_MB}m",
+        "spark.executor.cores": "1",
+        "spark.executor.extraClassPath": os.pathsep.join(map(str, spark_jars())),  # connectors; it has Spark's own
+        "spark.executor.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData",
+        # Wait until all executors are there, or the first query would run on one of them.
+        "spark.scheduler.minRegisteredResourcesRatio": "1.0",
+    }
+
+
+def _own_settings() -> dict[str, str]:
+    text = os.environ.get("KAFKALAB_SPARK_SETTINGS", "{}")
+    try:
+        settings = json.loads(text)
+    except ValueError:
+        settings = None
+    if not isinstance(settings, dict):
+        raise SparkFailed('KAFKALAB_SPARK_SETTINGS should be JSON such as {"spark.executor.memory": "1g"}')
+    return {name: value if isinstance(value, str) else json.dumps(value) for name, value in settings.items()}
+
+
+def _hadoop_folder() -> str:
+    """Return the folder with Hadoop's settings, which tell where YARN is."""
+    for folder in filter(None, map(os.environ.get, _HADOOP)):
+        if Path(folder, "yarn-site.xml").is_file():
+            return folder
+    raise SparkFailed(
+        f"the Spark master is to be yarn, but neither {' nor '.join(_HADOOP)} names a folder with a yarn-site.xml: set one of "
+        "them, or unset KAFKALAB_SPARK_MASTER"
+    )
+
+
+def _reach(url: str) -> str:
+    """Connect to a master, and return this machine's address as seen from there."""
+    problems = []
+    for host, port in _addresses(url):
+        try:
+            with socket.create_connection((host, port), _SECONDS) as connection:
+                return str(connection.getsockname()[0])
+        except OSError as error:
+            problems.append(f"{host}:{port}: {error.strerror or error}")
+    raise SparkFailed(
+        f"no Spark master answers at {url} ({'; '.join(problems)}). Is it running, and is that its address? Without "
+        "KAFKALAB_SPARK_MASTER, and without master=, Spark runs on this machine."
+    )
+
+
+def _addresses(url: str) -> list[tuple[str, int]]:
+    """Return host and port of each master in an address."""
+    scheme, _, rest = url.partition("://")
+    if scheme == "k8s":
+        parts = urlsplit(rest if "://" in rest else f"https://{rest}")
+        if parts.hostname:
+            return [(parts.hostname, parts.port or (80 if parts.scheme == "http" else 443))]
+    elif scheme == "spark":
+        found = [re.fullmatch(r"(.+):(\d{1,5})", address) for address in rest.split(",")]
+        if all(found):
+            return [(match[1], int(match[2])) for match in found if match]
+    raise SparkFailed(
+        f"{url!r} is no address of a Spark master: use spark://host:port, yarn, k8s://https://host:port or local[n]. "
+        "For Spark Connect (sc://…), call SparkSession.builder.remote instead."
+    )

@@ -1,0 +1,125 @@
+"""The lake: all that trucks ever reported, in three Delta tables in a folder, each made from the one before it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from pipeline import transform
+from pipeline.events import written_schemas
+from pipeline.settings import Settings
+
+__all__ = ["Lake", "LakeGone"]
+
+_TABLES: Mapping[str, str] = {
+    # as it came from Kafka: what is wrong with anything later can be worked out again from here
+    "bronze": "key BINARY, value BINARY, topic STRING, partition INT, offset BIGINT, timestamp TIMESTAMP",
+    # each event once, with columns of its own
+    "silver": (
+        "truckId INT, driverId INT, routeId BIGINT, eventType STRING, latitude DOUBLE, longitude DOUBLE, correlationId STRING, "
+        "sent TIMESTAMP, time TIMESTAMP"
+    ),
+    # answers
+    "gold": "starts TIMESTAMP, driverId INT, events BIGINT, dangerous BIGINT",
+}
+
+
+class LakeGone(Exception):
+    """A table isn't where it was."""
+
+
+class Lake:
+    """Three Delta tables: ``bronze`` has each record as it came, ``silver`` each event once, ``gold`` counts by window.
+
+    Parameters
+    ----------
+    spark
+        A session with Spark's Kafka and Avro connectors and Delta Lake.
+    settings
+        Topic and registry. The checkpoint has the positions in the topic and in ``bronze``.
+    folder
+        Where the tables are; it outlives this process.
+    """
+
+    def __init__(self, spark: SparkSession, settings: Settings, folder: str) -> None:
+        self.folder = folder
+        self._spark, self._settings = spark, settings
+
+    def create(self) -> None:
+        """Create the tables, unless they are there.
+
+        Raises
+        ------
+        LakeGone
+            When one isn't there that was filled before: what it held isn't read a second time, so a new one would lack it.
+        """
+        for table, columns in _TABLES.items():
+            if self._was_filled(table):
+                self.read(table)
+            self._spark.sql(f"CREATE TABLE IF NOT EXISTS {self.name(table)} ({columns}) USING delta")
+
+    def fill(self) -> None:
+        """Take in all that is new in the topic, table by table. What was interrupted is done again, and written once.
+
+        Raises
+        ------
+        LakeGone
+            When a table isn't there, as on a disk that isn't mounted. Nothing is lost by that: call it again later.
+        StreamingQueryException
+            When anything else fails.
+        """
+        for table in _TABLES:
+            self.read(table)
+        settings = self._settings
+        options = {**settings.source(settings.positions), "maxOffsetsPerTrigger": settings.most}
+        self._append("bronze", self._spark.readStream.format("kafka").options(**options).load().drop("timestampType"))
+        records = self._spark.readStream.format("delta").load(self._path("bronze"))
+        decoded = transform.decoded(records, written_schemas(settings.registry, settings.positions))
+        self._append("silver", transform.once(transform.events(decoded), settings.patience))
+        # Counts are few. To work them out anew from all events repairs whatever was wrong with them.
+        counts = transform.per_window(self.read("silver"), settings.window)
+        counts.writeTo(self.name("gold")).overwrite(f.lit(True))
+
+    def read(self, table: str, version: int | None = None) -> DataFrame:
+        """A table as it is now, or as it was in one of its versions.
+
+        Raises
+        ------
+        LakeGone
+            When it isn't there.
+        """
+        reader = self._spark.read.format("delta")
+        try:
+            return (reader if version is None else reader.option("versionAsOf", version)).load(self._path(table))
+        except AnalysisException as error:
+            raise LakeGone(f"there is no table {table} in {self.folder}: {error}") from error
+
+    def name(self, table: str) -> str:
+        """The table's name in SQL."""
+        return f"delta.`{self._path(table)}`"
+
+    def _was_filled(self, table: str) -> bool:
+        context: Any = self._spark.sparkContext
+        checkpoint = context._jvm.org.apache.hadoop.fs.Path(self._checkpoint(table))
+        return bool(checkpoint.getFileSystem(context._jsc.hadoopConfiguration()).exists(checkpoint))
+
+    def _checkpoint(self, table: str) -> str:
+        return f"{self._settings.checkpoint}/{table}"
+
+    def _path(self, table: str) -> str:
+        return f"{self.folder}/{table}"
+
+    def _append(self, table: str, rows: DataFrame) -> None:
+        def store(batch: DataFrame, number: int) -> None:
+            # By these two, Delta knows a batch that runs again.
+            query = batch.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
+            done = {"txnAppId": str(query), "txnVersion": str(number)}
+            # Unlike Delta's own sink, this doesn't create a table: one that is gone would come back empty, and win.
+            batch.writeTo(self.name(table)).options(**done).append()
+
+        writer = rows.writeStream.foreachBatch(store).trigger(availableNow=True)
+        writer.option("checkpointLocation", self._checkpoint(table)).start().awaitTermination()

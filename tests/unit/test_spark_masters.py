@@ -1,0 +1,99 @@
+"""Where a session of Spark's is to run: by argument, by variable, or here; and a clear error where there is no master."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from pathlib import Path
+
+import pytest
+from pyspark import SparkContext
+
+from kafkalab.cluster.ports import HOST
+from kafkalab.errors import NotEnoughResources, SparkFailed
+from kafkalab.paths import runs_dir
+from kafkalab.spark.masters import choose_master
+from kafkalab.spark.session import start_session
+
+
+@pytest.fixture(autouse=True)
+def plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("KAFKALAB_SPARK_MASTER", "KAFKALAB_SPARK_SETTINGS", "HADOOP_CONF_DIR", "YARN_CONF_DIR"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def master() -> str:
+    """Something listens there."""
+    with socket.create_server((HOST, 0)) as server:
+        yield f"{HOST}:{server.getsockname()[1]}"
+
+
+@pytest.fixture
+def nowhere() -> str:
+    """Nothing does."""
+    with socket.create_server((HOST, 0)) as server:
+        return f"{HOST}:{server.getsockname()[1]}"
+
+
+def test_here_unless_told_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert choose_master(None).url == "local[2]"
+    monkeypatch.setenv("KAFKALAB_SPARK_MASTER", "local[4]")
+    assert choose_master(None).url == "local[4]" and choose_master("local").url == "local"
+
+
+@pytest.mark.parametrize("form", ["spark://{}", "k8s://http://{}", "k8s://{}"])
+def test_the_address_of_a_master(form: str, master: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KAFKALAB_SPARK_MASTER", form.format(master))
+    monkeypatch.setenv("KAFKALAB_SPARK_SETTINGS", json.dumps({"spark.executor.memory": "1g", "spark.authenticate": True}))
+    chosen = choose_master(None)
+    assert chosen.url == form.format(master)
+    assert chosen.settings["spark.driver.host"] == HOST  # as the master sees this machine
+    assert chosen.settings["spark.executor.memory"] == "1g" and chosen.settings["spark.authenticate"] == "true"
+    assert "spark-sql-kafka" in chosen.settings["spark.jars"]
+
+
+def test_one_of_two_masters_answers(master: str, nowhere: str) -> None:
+    assert choose_master(f"spark://{nowhere},{master}").url == f"spark://{nowhere},{master}"
+
+
+def test_a_master_that_is_not_there(nowhere: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KAFKALAB_SPARK_MASTER", f"spark://{nowhere}")
+    before, began = set(runs_dir().glob("spark-*")), time.monotonic()
+    with pytest.raises(SparkFailed, match=f"no Spark master answers at spark://{nowhere} .*refused.*KAFKALAB_SPARK_MASTER"):
+        start_session("test")
+    assert time.monotonic() - began < 10
+    assert set(runs_dir().glob("spark-*")) == before and SparkContext._gateway is None
+    with pytest.raises(SparkFailed, match="no Spark master answers at k8s://"):
+        choose_master(f"k8s://https://{nowhere}")
+
+
+@pytest.mark.parametrize("url", ["spark://host", "spark://", "k8s://", "sc://host:15002", "host:7077", "local[two]"])
+def test_what_is_no_address(url: str) -> None:
+    with pytest.raises(SparkFailed, match="is no address of a Spark master"):
+        choose_master(url)
+
+
+def test_yarn_needs_hadoops_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path))
+    with pytest.raises(SparkFailed, match="neither HADOOP_CONF_DIR nor YARN_CONF_DIR names a folder"):
+        choose_master("yarn")
+    (tmp_path / "yarn-site.xml").write_text("<configuration/>")
+    chosen = choose_master("yarn")
+    assert chosen.classpath == (str(tmp_path),) and chosen.settings["spark.driver.host"] == socket.gethostname()
+
+
+@pytest.mark.parametrize("text", ["spark.executor.memory=1g", "[1]"])
+def test_settings_that_are_no_json(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KAFKALAB_SPARK_SETTINGS", text)
+    with pytest.raises(SparkFailed, match="KAFKALAB_SPARK_SETTINGS should be JSON"):
+        choose_master("local")
+
+
+def test_too_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kafkalab.cluster.resources.available_memory", lambda: 200 << 20)
+    before = set(runs_dir().glob("spark-*"))
+    with pytest.raises(NotEnoughResources, match="Spark needs about 400 MB of memory, but only 200 MB are free"):
+        start_session("test")
+    assert set(runs_dir().glob("spark-*")) == before
