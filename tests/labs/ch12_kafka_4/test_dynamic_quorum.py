@@ -5,10 +5,12 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 import pytest
 
 from kafkalab import Cluster, LedgerProducer
+from kafkalab.waiting import wait_until
 from kafkalab.workers import Acknowledgement
 from support import BACKEND, Told, Verdict, create
 
@@ -62,7 +64,9 @@ def test_dynamic_quorum(governed: Cluster, verdict: Verdict) -> None:
     ledger = LedgerProducer(cluster, "payments", rate=50, enable_idempotence=True)
     ledger.wait_for(5)
     verdict.says("Broker 0 says that kraft.version is finalized at level 0, not 1", ADDED, cluster)
-    tool(cluster, "kafka-features", "upgrade", "--feature", "kraft.version=1")
+    # The active controller must have heard from all voters, which report every few seconds.
+    upgrade = partial(tool, cluster, "kafka-features", "upgrade", "--feature", "kraft.version=1")
+    wait_until(upgrade, 60, "kraft.version 1", ignore=(subprocess.CalledProcessError,))
     verdict.says("The voters are 100, 101, 102. Controllers that only follow the log: none", ADDED, cluster)
     new = cluster.add_controller()
     verdict.says("Controllers that only follow the log: 103", ADDED, cluster)
