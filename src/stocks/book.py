@@ -1,4 +1,4 @@
-"""What was processed, in a database: the effect that a consumer must bring about once for each record."""
+"""Keep what was processed in a database: the effect that a consumer must have exactly once per record."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ _TABLES = (
     "CREATE TABLE IF NOT EXISTS positions (topic TEXT, part INTEGER, next BIGINT, PRIMARY KEY (topic, part))",
 )
 
-# Both databases know how to put a row in the place of another one.
+# Both databases can replace a row by another one.
 _LATEST = """INSERT INTO latest VALUES (?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE
     SET topic = excluded.topic, part = excluded.part, place = excluded.place, cents = excluded.cents"""
 _POSITION = "INSERT INTO positions VALUES (?, ?, ?) ON CONFLICT (topic, part) DO UPDATE SET next = excluded.next"
 
 
 def following(records: Sequence[Message]) -> list[TopicPartition]:
-    """Where to go on after these records.
+    """Return the offsets to commit after these records.
 
     Parameters
     ----------
     records
-        Of one or more partitions, in any order.
+        Records of one or more partitions, in any order.
 
     Returns
     -------
     list of TopicPartition
-        For each of their partitions the offset after the last one, which is what is committed.
+        For each partition, the offset after its last record. That is the offset to commit.
     """
     after: dict[tuple[str, int], int] = {}
     for record in records:
@@ -46,20 +46,21 @@ def following(records: Sequence[Message]) -> list[TopicPartition]:
 
 
 class Book:
-    """Bookings of stock prices: a row for each time a record is processed, and the latest price of each stock.
+    """Book stock prices: a row for each time a record is processed, and the latest price of each stock.
 
     Parameters
     ----------
     where
-        A file for SQLite, made if it is not there; or the URL of a PostgreSQL database (``postgresql://user@host/name``).
+        A file for SQLite, created if it's missing, or the URL of a PostgreSQL database
+        (``postgresql://user@host/name``).
     patience
-        Seconds to wait for another process that holds the database locked.
+        Seconds to wait while another process locks the database.
 
     Raises
     ------
     DatabaseUnavailable
-        By each method, when the database is locked for longer, or gone. A batch is then booked as a whole or not at all, and
-        who reads on from `positions` need not know which.
+        From each method, if the database stays locked for longer, or is gone. A batch is then booked as a whole or not
+        at all. A consumer that continues from `positions` doesn't need to know which.
     """
 
     def __init__(self, where: Path | str, *, patience: float = 5.0) -> None:
@@ -74,24 +75,24 @@ class Book:
         Parameters
         ----------
         records
-            Stock prices, those of a partition in its order.
+            Stock prices, in partition order.
         """
         with self._database.transaction():
             self._insert(records)
             self._before_commit()
 
     def add_with_positions(self, records: Sequence[Message], *, left_out: Sequence[Message] = ()) -> None:
-        """Book these records and where to go on after them, all or nothing; what was booked before is left out.
+        """Book these records and the offsets after them, all or nothing. Records that are already booked are left out.
 
-        A consumer that reads on from `positions` books each record exactly once: the database can't hold one without the
-        other. If another consumer has booked the same partition meanwhile, `positions` tells.
+        A consumer that continues from `positions` books each record exactly once, because the database can't hold a
+        record without its position. If another consumer has booked the same partition meanwhile, `positions` shows it.
 
         Parameters
         ----------
         records
-            Stock prices, those of a partition in its order.
+            Stock prices, in partition order.
         left_out
-            Records of which nothing is booked. Reading goes on after them, too.
+            Records that aren't booked. The positions move past them, too.
         """
         with self._database.transaction():
             done = self._positions()
@@ -107,27 +108,27 @@ class Book:
             self._before_commit()
 
     def positions(self, partitions: Sequence[TopicPartition]) -> list[TopicPartition]:
-        """Where to go on.
+        """Return the offsets to continue from.
 
         Parameters
         ----------
         partitions
-            Those that are asked for.
+            The partitions to look up.
 
         Returns
         -------
         list of TopicPartition
-            The same ones with their offsets: the beginning, where nothing is booked.
+            The same partitions with their offsets. Where nothing is booked, that's the beginning.
         """
         known = self._positions()
         return [TopicPartition(p.topic, p.partition, known.get((p.topic, p.partition), OFFSET_BEGINNING)) for p in partitions]
 
     def bookings(self) -> list[tuple[int, int]]:
-        """Partition and offset of each booking, in this order."""
+        """Return partition and offset of each booking, in this order."""
         return self._database.query("SELECT part, place FROM bookings ORDER BY part, place")
 
     def latest(self) -> dict[str, StockPrice]:
-        """The price of each stock that was booked last, by symbol."""
+        """Return the last booked price of each stock, by symbol."""
         rows = self._database.query("SELECT name, cents FROM latest ORDER BY name")
         return {name: StockPrice(name, *divmod(cents, 100)) for name, cents in rows}
 
@@ -143,8 +144,8 @@ class Book:
         prices = [(record, deserialize(record.value())) for record in records]
         rows = [(*place(record), price.name, 100 * price.dollars + price.cents) for record, price in prices]
         self._database.run("INSERT INTO bookings VALUES (?, ?, ?, ?, ?)", rows)
-        latest = {name: (name, *where, cents) for *where, name, cents in rows}  # a stock's last price replaces those before
+        latest = {name: (name, *where, cents) for *where, name, cents in rows}  # a stock's last price replaces earlier ones
         self._database.run(_LATEST, list(latest.values()))
 
     def _before_commit(self) -> None:
-        """Called when all is written and nothing is final."""
+        """Run when everything is written but not committed yet."""

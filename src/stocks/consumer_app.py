@@ -1,6 +1,7 @@
-"""``python -m stocks.consumer_app --bootstrap-servers … --book prices.db`` books each price exactly once, until it's ended.
+"""``python -m stocks.consumer_app --bootstrap-servers … --book prices.db``: book each price exactly once.
 
-The book is a file, or the URL of a PostgreSQL database. What is no price goes to a dead-letter topic.
+It runs until a signal ends it. The book is a file, or the URL of a PostgreSQL database. Malformed prices go to a
+dead-letter topic.
 """
 
 from __future__ import annotations
@@ -29,19 +30,19 @@ _CONNECT_SECONDS = 10
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the application.
 
-    A batch that is being handled is finished first. SIGKILL leaves no time for that, and does no harm either: the book
-    holds a batch and the position after it, or neither. Only a dead letter may be there twice then.
+    It finishes the current batch before it ends. SIGKILL leaves no time for that, but does no harm: the book holds a
+    batch and the position after it, or neither. Only a dead letter may then be duplicated.
 
     Parameters
     ----------
     arguments
-        Those of the command line, if not given.
+        The command line's arguments, if None.
 
     Returns
     -------
     int
-        Its exit status: 130 after SIGINT, 143 after SIGTERM, and 1 if it could not begin or go on. The next start goes on
-        where its book ends.
+        The exit status: 130 after SIGINT, 143 after SIGTERM, and 1 if it couldn't start or continue. The next start
+        continues where the book ends.
     """
     options = _parse(arguments)
     ended_by: list[int] = []
@@ -52,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGINT, on_signal)
     signal.signal(signal.SIGTERM, on_signal)
 
-    # With a name of its own it gets its partitions back at once when it was killed.
+    # With a name of its own, it gets its partitions back at once after it was killed.
     static = {"group.instance.id": options.instance} if options.instance else {}
     common = {
         "bootstrap.servers": options.bootstrap_servers,
@@ -65,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             **static,
             "client.id": "StockPriceKafkaConsumer",
             "group.id": options.group,
-            "enable.auto.commit": False,  # the book says where to go on
+            "enable.auto.commit": False,  # the book holds the positions
             "auto.offset.reset": "earliest",
         }
     )
@@ -85,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 except MalformedStockPrice as error:
                     dead_letters.add(record, str(error))
                     malformed.append(record)
-            dead_letters.flush()  # only what is safe there is passed over here
+            dead_letters.flush()  # the book may only pass a record by once its dead letter is safe
             book.add_with_positions(prices, left_out=malformed)
             print(f"{len(prices)} prices, {len(malformed)} set aside", flush=True)
 

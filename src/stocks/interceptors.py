@@ -24,7 +24,7 @@ Report = Callable[[KafkaError | None, Message], None]
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What is about to be sent."""
+    """A record before it's sent."""
 
     topic: str
     value: bytes | str | None = None
@@ -35,30 +35,30 @@ class Record:
 
 
 class Interceptor(Protocol):
-    """The two hooks. Both may be called from many threads at once: whatever they count needs a lock."""
+    """The two hooks. Many threads may call both at once, so a counter in them needs a lock."""
 
     def on_send(self, record: Record) -> Record:
-        """Called before the partition is chosen.
+        """Change or replace a record. Called before the partition is chosen.
 
         Parameters
         ----------
         record
-            As it was given to the producer, or as the interceptor before returned it.
+            The record that the producer got, or that the interceptor before returned.
 
         Returns
         -------
         Record
-            What is to be sent: the same one, or another.
+            The record to send: the same one, or another.
         """
         ...
 
     def on_acknowledgement(self, error: KafkaError | None, message: Message) -> None:
-        """Called when a record was acknowledged or given up, before the delivery report of whoever sent it. Be quick.
+        """Note an acknowledgement or a failure. Called before the sender's delivery report, so be quick.
 
         Parameters
         ----------
         error
-            Why it was given up; None if it was acknowledged.
+            Why the record failed, or None if it was acknowledged.
         message
             The record, with its partition and offset if it was acknowledged.
         """

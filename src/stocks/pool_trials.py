@@ -36,7 +36,7 @@ _processes.set_forkserver_preload(["confluent_kafka", "json", "random"])
 
 
 class Highest:
-    """What one might write at first: commits after the highest offset that is finished."""
+    """A first attempt: commit after the highest finished offset."""
 
     def __init__(self) -> None:
         self.under_way = 0
@@ -46,16 +46,16 @@ class Highest:
         return self.under_way
 
     def taken(self, offset: int) -> None:
-        """One more."""
+        """Count one more record."""
         self.under_way += 1
 
     def finished(self, offset: int) -> None:
-        """One less."""
+        """Count one less, and keep the highest offset."""
         self.under_way -= 1
         self.highest = offset if self.highest is None else max(self.highest, offset)
 
     def committable(self) -> int | None:
-        """After the highest one."""
+        """Return the offset after the highest one."""
         return None if self.highest is None else self.highest + 1
 
 

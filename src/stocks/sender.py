@@ -1,4 +1,4 @@
-"""A thread that sends one stock's prices."""
+"""Send one stock's prices from a thread."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ _FULL = 0.1  # seconds to poll for room in a full queue
 
 
 class StockSender(threading.Thread):
-    """Sends a price every few milliseconds, until it is told to stop.
+    """Send a price every few milliseconds, until you call `stop`.
 
-    Any number of senders share one producer: it is safe to use from many threads, and batches better with more to send.
-    Delivery reports are served by whoever calls the producer's ``poll`` or ``flush``, so each sender polls after each send.
+    All senders share one producer: many threads may use it at once, and it batches better with more to send. The thread
+    that calls the producer's ``poll`` or ``flush`` serves delivery reports, so each sender polls after each send.
 
     Parameters
     ----------
     producer
         The producer that all senders share.
     topic
-        Where to send.
+        The topic to send to.
     stock
-        What to send; its name is the key, so that one stock's prices stay in order.
+        What to send. Its name is the key, so that one stock's prices stay in order.
     delay
         Least and most seconds between two prices.
     count
-        End after so many prices; without it, go on until `stop`.
+        Stop after this many prices. Without it, continue until `stop`.
     on_delivery
-        Also told of each delivery report.
+        Called with each delivery report, too.
     seed
-        For the same prices again.
+        Use the same seed for the same prices.
 
     Attributes
     ----------
     sent, delivered, failed
-        How many prices were handed to the producer, acknowledged, and given up.
+        How many prices were handed to the producer, acknowledged, and failed.
     """
 
     def __init__(
@@ -64,17 +64,17 @@ class StockSender(threading.Thread):
         self._count = count
         self._on_delivery = on_delivery
         self._chance = random.Random(seed)
-        self._counting = threading.Lock()  # delivery reports come on any thread that polls
+        self._counting = threading.Lock()  # delivery reports arrive on any thread that polls
         self._stopping = threading.Event()
 
     def run(self) -> None:
-        """Send; called by `start`."""
+        """Send prices. `start` calls this."""
         while not self._stopping.is_set() and self.sent != self._count:
             self._send(serialize(self.stock.price(self._chance)))
             self._stopping.wait(self._chance.uniform(*self._delay))
 
     def stop(self) -> None:
-        """Have it send no more. On return its last price is with the producer, but perhaps not yet with Kafka: flush."""
+        """Stop sending. The producer then has the last price, but perhaps not Kafka yet, so flush afterwards."""
         self._stopping.set()
         self.join()
 
@@ -82,7 +82,7 @@ class StockSender(threading.Thread):
         while not self._stopping.is_set():
             try:
                 self._producer.produce(self._topic, key=self.stock.name, value=value, on_delivery=self._delivered)
-            except BufferError:  # more is waiting than the producer's queue holds: let some go, then try again
+            except BufferError:  # the producer's queue is full: serve some reports, then try again
                 self._producer.poll(_FULL)
             else:
                 self.sent += 1

@@ -1,4 +1,4 @@
-"""One consumer and a pool of workers: many records at once, and no commit that passes an unfinished one."""
+"""One consumer and a pool of workers: many records at once, and no commit passes an unfinished record."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ __all__ = ["Progress", "WorkerPool"]
 _LOG = logging.getLogger(__name__)
 _POLL_SECONDS = 0.05  # how long finished work may wait to be noticed
 
-# A partition's end is no error, and who polled too late joins again by itself.
+# The end of a partition isn't an error, and a consumer that polled too late joins again by itself.
 _NO_ERRORS = (KafkaError._PARTITION_EOF, KafkaError._MAX_POLL_EXCEEDED)
 
-# A commit may fail like this: the next one makes up for it, or the partition is somebody else's, who reads it again.
+# A commit may fail with these. The next commit makes up for it, or another consumer now has the partition and reads it
+# again.
 _MAY_FAIL = (
     KafkaError.REBALANCE_IN_PROGRESS,
     KafkaError.ILLEGAL_GENERATION,
@@ -44,41 +45,41 @@ Place = tuple[str, int]
 
 
 class Progress(Protocol):
-    """Keeps account of one partition, from its assignment until it is taken away. Used by one thread only."""
+    """Tracks one partition, from its assignment until it's revoked. Only one thread uses it."""
 
     def __len__(self) -> int:
-        """How many records were taken and may not be committed yet."""
+        """Return how many records were taken and can't be committed yet."""
         ...
 
     def taken(self, offset: int) -> None:
-        """A record is about to be processed. Called in the order in which the partition is read.
+        """Note that processing of a record begins. Called in the order in which the partition is read.
 
         Parameters
         ----------
         offset
-            The record's.
+            The record's offset.
         """
         ...
 
     def finished(self, offset: int) -> None:
-        """A record was processed. Called in any order.
+        """Note that a record was processed. Called in any order.
 
         Parameters
         ----------
         offset
-            The record's.
+            The record's offset.
         """
         ...
 
     def committable(self) -> int | None:
-        """The offset to commit, None as long as there is none."""
+        """Return the offset to commit, or None if there is none yet."""
         ...
 
 
 class _Share:
-    """A partition, from its assignment until it is taken away.
+    """A partition, from its assignment until it's revoked.
 
-    If it is assigned again, that is another share. So what a worker still reports for the old one changes nothing.
+    If it's assigned again, that's another share. So a worker's late report for the old one changes nothing.
     """
 
     def __init__(self, place: Place, progress: Progress) -> None:
@@ -86,35 +87,36 @@ class _Share:
         self.progress = progress
         self.committed: int | None = None
         self.paused = False
-        # The following two belong to the workers, too.
+        # The workers use the following two as well.
         self.gone = False
         self.working = 0
 
 
 class WorkerPool:
-    """Processes the records of a topic with several threads, at least once each.
+    """Process the records of a topic with several threads, each at least once.
 
-    The thread that calls `run` is the only one that uses the consumer. It hands each record to the workers, and takes back from
-    a queue what they have finished. The records of a key are processed one after the other, in order.
+    Only the thread that calls `run` uses the consumer. It hands each record to the workers, and takes finished ones
+    back from a queue. Records with the same key are processed one after the other, in order.
 
     Parameters
     ----------
     consumer
-        A consumer that commits nothing by itself (``enable.auto.commit=false``). Pausing a partition throws away what was
-        fetched of it in advance, so a small ``queued.min.messages`` saves work.
+        A consumer that commits nothing by itself (``enable.auto.commit=false``). Pausing a partition discards its
+        prefetched records, so a small ``queued.min.messages`` saves work.
     handle
-        Called with each record, by several threads at once. What it raises ends the pool.
+        Called with each record, by several threads at once. An exception from it ends the pool.
     progress
-        Makes an account of a partition's progress: ``Contiguous``.
+        Creates the object that tracks a partition's progress: ``Contiguous``.
     workers
-        How many threads.
+        The number of threads.
     limit
-        How many records of a partition may be taken and not committable: then it is paused, until half of them are left.
+        How many records of a partition may be taken but not committable. Then the partition is paused until half of
+        them are left.
     commit_every
         Seconds between two commits.
     patience
-        Seconds to wait for records that are just being processed when their partition is taken away, or when all ends. What
-        takes longer is not committed, and so is processed again by the partition's next owner.
+        Seconds to wait for records in progress when their partition is revoked, or at the end. Records that take longer
+        aren't committed, so the partition's next owner processes them again.
     """
 
     def __init__(
@@ -136,32 +138,32 @@ class WorkerPool:
         self._patience = patience
         self._workers = [threading.Thread(target=self._work, name=f"worker-{n}", daemon=True) for n in range(workers)]
 
-        # Of the thread that runs: what is assigned.
+        # Used by the thread that runs: what is assigned.
         self._shares: dict[Place, _Share] = {}
-        # Of all threads, guarded by `_changed`: a line for each key, of records in work or waiting; and what went wrong.
+        # Used by all threads, guarded by `_changed`: a line per key of records in progress or waiting; and what failed.
         self._changed = threading.Condition()
         self._lines: dict[Hashable, deque[tuple[_Share, Message]]] = {}
         self._failure: BaseException | None = None
-        # From one to the others: lines whose first record may be processed; and back: what is finished.
+        # From that thread to the workers: lines whose first record is ready. And back: what is finished.
         self._ready: SimpleQueue[Hashable] = SimpleQueue()
         self._finished: SimpleQueue[tuple[_Share, int]] = SimpleQueue()
 
     def run(self, topic: str, stopping: Callable[[], bool]) -> None:
-        """Process a topic until told to stop, then end in order: finish what is begun, commit, and leave the group.
+        """Process a topic until `stopping` says True. Then finish the records in progress, commit, and leave the group.
 
         Parameters
         ----------
         topic
             What to read.
         stopping
-            Asked after each poll, so several times a second. A signal handler can have it say True.
+            Called after each poll, so several times a second. A signal handler can make it return True.
 
         Raises
         ------
         KafkaException
-            For an error that the client cannot mend by itself.
+            If the client can't recover from an error by itself.
         BaseException
-            What `handle` raised. That record is not committed, nor is any after it.
+            What `handle` raised. That record isn't committed, nor any record after it.
         """
         for worker in self._workers:
             worker.start()
@@ -182,14 +184,14 @@ class WorkerPool:
                 for _ in self._workers:
                     self._ready.put(None)
                 for worker in self._workers:
-                    worker.join(1)  # one that hangs is left behind; it does not keep the process from ending
+                    worker.join(1)  # a worker that hangs is left behind, and doesn't keep the process from ending
         if self._failure is not None:
             raise self._failure
 
     # -- what the thread that runs does: all that has to do with the consumer ------------------------------------------
 
     def _take(self, message: Message | None) -> None:
-        """Hand a record to the workers. One at a time, so that none is in our hands while its partition is taken away."""
+        """Hand a record to the workers. One at a time, so that no record is in hand while its partition is revoked."""
         if message is None:
             return
         error = message.error()
@@ -203,7 +205,7 @@ class WorkerPool:
         if len(share.progress) >= self._limit:
             self._consumer.pause([share.partition])
             share.paused = True
-        # One line for each key, in which a record waits for those before it. Without a key there is no order to keep.
+        # One line for each key, where a record waits for those before it. Without a key there is no order to keep.
         name = (topic, partition, offset if message.key() is None else message.key())
         with self._changed:
             line = self._lines.setdefault(name, deque())
@@ -212,7 +214,7 @@ class WorkerPool:
                 self._ready.put(name)
 
     def _note_finished(self) -> None:
-        while not self._finished.empty():  # nobody else takes anything out
+        while not self._finished.empty():  # no other thread takes anything out
             share, offset = self._finished.get()
             share.progress.finished(offset)
             if share.paused and len(share.progress) <= self._limit // 2:
@@ -244,7 +246,7 @@ class WorkerPool:
                 raise KafkaException(answer.error)
 
     def _release(self, places: Iterable[Place], *, commit: bool) -> None:
-        """Give partitions up: drop what waits, let what is begun be finished, and commit that."""
+        """Give partitions up: drop waiting records, let the workers finish those in progress, and commit them."""
         shares = {place: self._shares.pop(place) for place in places if place in self._shares}
         with self._changed:
             for share in shares.values():
@@ -253,12 +255,12 @@ class WorkerPool:
                 _LOG.warning("given up: records that are processed for more than %g s", self._patience)
         self._note_finished()
         for share in shares.values():
-            if share.paused:  # else it would be paused still when it comes back
+            if share.paused:  # otherwise it would still be paused when it comes back
                 self._resume(share)
         if commit:
             self._commit(shares)
 
-    # These three are called inside `poll` and `leave`, so never while a record is handed over.
+    # `poll` and `leave` call these three, so never while a record is handed over.
 
     def _on_assign(self, _: Consumer, partitions: list[TopicPartition]) -> None:
         for p in partitions:
@@ -268,7 +270,7 @@ class WorkerPool:
         self._release([(p.topic, p.partition) for p in partitions], commit=True)
 
     def _on_lost(self, _: Consumer, partitions: list[TopicPartition]) -> None:
-        self._release([(p.topic, p.partition) for p in partitions], commit=False)  # they may have another owner by now
+        self._release([(p.topic, p.partition) for p in partitions], commit=False)  # they may already have another owner
 
     # -- what the workers do -------------------------------------------------------------------------------------------
 
@@ -282,7 +284,7 @@ class WorkerPool:
             if begun:
                 try:
                     self._handle(record)
-                    self._finished.put((share, place(record)[2]))  # before `working` falls, for whoever waits for that
+                    self._finished.put((share, place(record)[2]))  # before `working` falls, for the thread that waits for that
                 except BaseException as error:
                     failure = error
             with self._changed:
