@@ -77,7 +77,7 @@ def test_nothing_was_done(clean: Cluster, verdict: Verdict) -> None:
     ("wrong", "said"),
     [
         ({"last": max}, "That's its highest price. By what should you choose"),
-        ({"last": lambda amounts: amounts[2 * ROUNDS - 1]}, "the price with the newest timestamp. What orders"),
+        ({"last": lambda amounts: amounts[2 * ROUNDS - 1]}, "a price with the newest timestamp. What orders"),
         ({"last": lambda amounts: amounts[ROUNDS - 1]}, "More prices came after that one. When did the batch run?"),
         ({"last": lambda amounts: Decimal(1)}, "Which offset has that price"),
         ({"average": lambda _: mean(sum(AMOUNTS.values(), []))}, "the average of all stocks. Which prices belong together?"),

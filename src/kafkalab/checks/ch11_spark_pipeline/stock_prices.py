@@ -116,18 +116,21 @@ def batch_answers(ctx: CheckContext) -> None:
 @lab.requires("Each latest price is the one in the stock's last record", after=batch_answers)
 def latest_is_right(ctx: CheckContext) -> None:
     trades = _trades(ctx)
-    for name, found in _table(ctx, BATCH).items():
-        prices, latest = trades[name].prices, found.latest
-        if latest == prices[-1]:
-            continue
-        say = f"{BATCH} has {latest} as the latest price of {name}."
-        if latest == max(prices):
-            raise Unmet(f"{say} That's its highest price. By what should you choose the record?")
-        if latest in trades[name].newest:
-            raise Unmet(f"{say} That's the price with the newest timestamp. What orders the records of a partition?")
-        if latest == prices[ROUNDS - 1]:
-            raise Unmet(f"{say} More prices came after that one. When did the batch run?")
-        raise Unmet(f"{say} Which offset has that price, and which offset does the stock's last record have?")
+    wrong = [
+        (found.latest, trades[name], name)
+        for name, found in _table(ctx, BATCH).items()
+        if found.latest != trades[name].prices[-1]
+    ]
+    if not wrong:
+        return
+    say = f"{BATCH} has {wrong[0][0]} as the latest price of {wrong[0][2]}."
+    if all(latest == max(of.prices) for latest, of, _ in wrong):
+        raise Unmet(f"{say} That's its highest price. By what should you choose the record?")
+    if all(latest in of.newest for latest, of, _ in wrong):
+        raise Unmet(f"{say} That's a price with the newest timestamp. What orders the records of a partition?")
+    if all(latest == of.prices[ROUNDS - 1] for latest, of, _ in wrong):
+        raise Unmet(f"{say} More prices came after that one. When did the batch run?")
+    raise Unmet(f"{say} Which offset has that price, and which offset does the stock's last record have?")
 
 
 @lab.requires("Each average is over all prices of the stock, and of no other", after=batch_answers)
