@@ -126,9 +126,10 @@ def counts_are_right(ctx: CheckContext) -> None:
     for key in sorted(right.keys() | found.keys()):
         if found.get(key) != right.get(key):
             driver, _, minute = key.partition("@")
+            has = f"{found[key]} alarms" if key in found else "no count"
             raise Unmet(
-                f"{COUNTS} has {counted(found[key], 'alarm') if key in found else 'no count'} for driver {driver} at {minute}. "
-                "Did the stream process everything, with the same checkpoint all the time?"
+                f"{COUNTS} has {has} for driver {driver} at {minute}. Did the stream process everything, with the same "
+                "checkpoint all the time?"
             )
 
 
