@@ -134,6 +134,33 @@ def test_an_mqtt_message_is_acknowledged_when_kafka_has_it(cluster: Cluster, con
     ask(connect, "DELETE", "/connectors/mqtt")
 
 
+def test_an_mqtt_broker_with_tls_and_passwords_lets_in_a_connector_that_has_both(
+    cluster: Cluster, connect: ConnectCluster
+) -> None:
+    with MqttBroker(users={"truck": "no one's"}, tls=True) as broker:
+        read = {"connector.class": "MqttSourceConnector", "mqtt.topics": "#", "mqtt.client.id": "login", "topic": "encrypted"}
+        read |= broker.connector_config("truck") | {"value.converter": BYTES, "mqtt.timeout.ms": 1}
+        put(connect, "login", **read | {"mqtt.password": "guessed"})
+        wait_until(lambda: connect.states().get("login task 0") == "FAILED", 60, "the task to fail", last_seen=connect.states)
+        with pytest.raises(ConnectFailed, match=r"no MQTT broker lets us in at ssl://127.0.0.1:\d+: Not authorized"):
+            connect.wait_until_running("login")
+        put(connect, "login", **read)
+        wait_until(
+            lambda: any(f"connected to {broker.url}" in worker.log for worker in connect.workers), 60, "the connector to log in"
+        )
+        client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2)
+        client.tls_set(broker.authority)
+        client.username_pw_set("truck", "no one's")
+        client.connect(broker.host, broker.port)
+        client.loop_start()
+        client.publish("truck/10/position", "on the way", qos=1).wait_for_publish(30)
+        wait_for(cluster, "encrypted", {"on the way"})
+        client.disconnect()
+        client.loop_stop()
+        assert not any("no one's" in worker.log or "guessed" in worker.log for worker in connect.workers)
+    ask(connect, "DELETE", "/connectors/login")
+
+
 def test_settings_of_the_mqtt_source_are_checked_field_by_field(connect: ConnectCluster) -> None:
     wrong = {"mqtt.url": "http://x:1", "mqtt.topics": "truck/#/position", "mqtt.qos": 2, "topic": "", "mqtt.timeout.ms": "many"}
     config = wrong | {"connector.class": "MqttSourceConnector", "name": "mqtt"}

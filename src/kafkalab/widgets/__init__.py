@@ -15,6 +15,7 @@ _EXPORTS = {
     "SpaceTime": "kafkalab.widgets.space_time",
     "Terminals": "kafkalab.widgets.terminals",
     "Timeline": "kafkalab.widgets.timeline",
+    "TopologyMap": "kafkalab.widgets.topology_map",
 }
 
 __all__ = sorted(_EXPORTS)
