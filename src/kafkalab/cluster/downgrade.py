@@ -28,9 +28,9 @@ def require_readable(node: str, version: str, told: dict[int, Features]) -> None
     highest = highest_metadata_version(version)
     if highest is not None and finalized > highest:
         raise DowngradeRefused(
-            f"{node.capitalize()} can't go back to Kafka {version}. The cluster has finalized {_FEATURE} at level {finalized}, and "
-            f"{version} reads the metadata log only up to level {highest}. Starting older nodes doesn't lower a finalized "
-            f"level. The {node} is as it was. Use a version that supports level {finalized}."
+            f"{node.capitalize()} can't go back to Kafka {version}. The cluster has finalized level {finalized} of {_FEATURE}, "
+            f"and {version} reads the metadata log only up to level {highest}. Starting older nodes doesn't lower a finalized "
+            f"level. Nothing was stopped. Use a version that supports level {finalized}."
         )
 
 
