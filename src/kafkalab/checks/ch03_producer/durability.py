@@ -22,7 +22,7 @@ lab = notebook.check(
     "03_durability",
     "What an acknowledgement is worth",
     hints=(
-        "cluster.wait_for(lambda view: all(view.topics[name][0].leader not in (0, None) for name in ledgers), 'leaders') "
+        "cluster.wait_for(lambda view: view.moved_from(ledgers, 0), 'leaders') "
         "waits for the new leaders.",
         "ledger.wait_for(ledger.acknowledged + 200, timeout=30) waits for 200 more. With acks=all none will come before "
         "broker 0 is healed.",
