@@ -28,6 +28,7 @@ _EXPORTS = {
     "StreamsApp": "kafkalab.streams",
     "Terminals": "kafkalab.widgets",
     "Timeline": "kafkalab.widgets",
+    "TopologyMap": "kafkalab.widgets",
     "check": "kafkalab.checks",
     "hint": "kafkalab.checks",
     "judge": "kafkalab.history",

@@ -16,6 +16,7 @@ _EXPORTS = {
     "SparkMap": "kafkalab.widgets.spark_map",
     "Terminals": "kafkalab.widgets.terminals",
     "Timeline": "kafkalab.widgets.timeline",
+    "TopologyMap": "kafkalab.widgets.topology_map",
 }
 
 __all__ = sorted(_EXPORTS)
