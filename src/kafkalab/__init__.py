@@ -24,6 +24,7 @@ _EXPORTS = {
     "SchemaRegistry": "kafkalab.services",
     "SpaceTime": "kafkalab.widgets",
     "SparkCluster": "kafkalab.spark",
+    "SparkMap": "kafkalab.widgets",
     "StreamsApp": "kafkalab.streams",
     "Terminals": "kafkalab.widgets",
     "Timeline": "kafkalab.widgets",
