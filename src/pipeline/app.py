@@ -60,9 +60,8 @@ class Pipeline:
         options = {**self.settings.source(self.settings.positions), "maxOffsetsPerTrigger": self.settings.most}
         decoded = self._decoded(self._spark.readStream.format("kafka").options(**options).load())
         once = transform.once(transform.events(decoded), self.settings.patience)
-        self._query("dead_letters", transform.dead_letters(decoded).writeStream.format("kafka").options(
-            **self.settings.kafka, topic=self.settings.dead_letters
-        ))  # fmt: skip
+        dead = transform.dead_letters(decoded).writeStream.format("kafka")
+        self._query("dead_letters", dead.options(**self.settings.sink(self.settings.dead_letters)))
         self._query("dangerous", self._dangerous(once).writeStream.foreachBatch(_each(self._store_dangerous)))
         counts = transform.per_window(once, self.settings.window)
         self._query("counts", counts.writeStream.outputMode("update").foreachBatch(_each(self._store_counts)))
@@ -121,7 +120,7 @@ class Pipeline:
     def _store_dangerous(self, alarms: DataFrame) -> None:
         alarms = alarms.persist()
         values = alarms.selectExpr("correlationId AS key", "to_json(struct(*)) AS value")
-        values.write.format("kafka").options(**self.settings.kafka, topic=self.settings.dangerous).save()
+        values.write.format("kafka").options(**self.settings.sink(self.settings.dangerous)).save()
         self.tables.put_dangerous(alarms.select(*_ALARMS).toLocalIterator())
         alarms.unpersist()
 

@@ -11,6 +11,10 @@ __all__ = ["Settings"]
 # over, 60 s by default; then Spark asks anew.
 _IMPATIENT = {"kafka.request.timeout.ms": "5000", "kafka.default.api.timeout.ms": "6000", "fetchOffset.numRetries": "10"}
 
+# Spark's sink sends each row by itself otherwise, and three brokers have a request's work with every one. At the end of a task
+# it sends what is left without waiting.
+_IN_BATCHES = {"kafka.linger.ms": "20"}
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -60,3 +64,7 @@ class Settings:
     def source(self, topic: str) -> dict[str, Any]:
         """Options that read a topic from its beginning, by a batch or, without a checkpoint, by a stream."""
         return {**_IMPATIENT, **self.kafka, "subscribe": topic, "startingOffsets": "earliest"}
+
+    def sink(self, topic: str) -> dict[str, str]:
+        """Options that write to a topic."""
+        return {**_IN_BATCHES, **self.kafka, "topic": topic}
