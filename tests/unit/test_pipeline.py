@@ -78,6 +78,12 @@ def test_settings_do_not_show_the_password() -> None:
     assert "secret" not in repr(settings)
 
 
+def test_the_sink_sends_in_batches_unless_told_otherwise() -> None:
+    given = {"kafka.bootstrap.servers": "here:1"}
+    assert Settings(given, "", "", "").sink("alarms") == {**given, "topic": "alarms", "kafka.linger.ms": "20"}
+    assert Settings({**given, "kafka.linger.ms": "0"}, "", "", "").sink("alarms")["kafka.linger.ms"] == "0"
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
