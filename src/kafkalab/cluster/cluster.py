@@ -187,7 +187,7 @@ class Cluster:
                 self._discard()
                 raise
             atexit.register(self._stop_quietly)
-        running.announce(self)
+        running.clusters.announce(self)
         return self
 
     def _open(self, backend: Backend) -> None:
