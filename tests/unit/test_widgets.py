@@ -709,7 +709,7 @@ def test_every_question_has_a_sound_answer(name):
         ("06_schema_registry", 5),
         ("07_security", 8),
         ("08_mirrormaker", 10),
-        ("09_connect", 11),
+        ("09_connect", 12),
         ("10_streams", 6),
         ("11_spark_pipeline", 3),
         ("12_kafka_4", 7),
