@@ -32,7 +32,7 @@ lab = notebook.check(
         "max_by(x, y) is the x of the row with the highest y. What grows from each record of a stock to its next one?",
         "groupBy comes before agg, and agg takes as many aggregates as you like: avg is another one.",
         "read(spark.readStream) gives a stream, and it ends with writeStream and start(). The functions between are the same.",
-        "A batch starts with read(spark.read) and ends with write and save(). It knows only what is there when it runs.",
+        "A batch starts with read(spark.read), and ends with write and then save. It knows only what is there when it runs.",
     ),
 )
 
