@@ -24,8 +24,9 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 from connect_support import SMT, TEXT, ask
 from kafkalab import Cluster, wait_until
 from kafkalab.checks import CheckContext
+from kafkalab.cluster import resources
 from kafkalab.cluster.ports import HOST, reserve_port
-from kafkalab.errors import ConnectFailed, JavaError, PortInUse
+from kafkalab.errors import ConnectFailed, JavaError, NotEnoughResources, PortInUse
 from kafkalab.services import ConnectCluster, MqttBroker, PostgreSQL, SchemaRegistry
 from kafkalab.services.connect import ConnectWorker
 from kafkalab.services.own_plugins import SOURCE_CONNECTOR
@@ -562,6 +563,16 @@ def test_a_worker_that_cannot_start_says_why_and_leaves_nothing(cluster: Cluster
     assert own_runs() == before
     with pytest.raises(ConnectFailed, match="no Connect worker runs"):
         connect.url  # noqa: B018
+
+
+def test_too_little_memory_for_workers_is_said_before_one_starts(
+    cluster: Cluster, connect: ConnectCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resources, "available_memory", lambda: 200 << 20)
+    with pytest.raises(NotEnoughResources, match="Connect with 2 workers needs about 440 MB of memory, but only 200 MB"):
+        ConnectCluster(cluster, workers=2).start()
+    with pytest.raises(NotEnoughResources, match="one more Connect worker needs about 220 MB"):
+        connect.add_worker()
 
 
 def test_a_forked_child_leaves_it_alone(connect: ConnectCluster) -> None:
