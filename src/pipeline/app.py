@@ -59,7 +59,7 @@ class Pipeline:
         self._spark = spark
         self._writers = Writers(settings)
         self._lock = threading.Lock()
-        self._stopped = False
+        self._stopped = True
         self._problems: dict[str, Exception] = {}
         self._ended: queue.SimpleQueue[Exception | None] = queue.SimpleQueue()
 
@@ -82,7 +82,9 @@ class Pipeline:
         self.tables.create()
         if not goes_on and not topic.whole and self.tables.filled():
             raise CheckpointRefused(_LOST.format(self.settings))
-        checkpoint.note(topic.id, {})
+        if not goes_on:
+            checkpoint.note(topic.id, {})
+        self._stopped = False
         for name in _NAMES:
             self._begin(name)
             threading.Thread(target=self._watch, args=(name,), name=f"watch {name}", daemon=True).start()
@@ -92,9 +94,11 @@ class Pipeline:
     def _streams(self) -> dict[str, DataStreamWriter]:
         options = {**self.settings.source(self.settings.positions), "maxOffsetsPerTrigger": self.settings.most}
         decoded = self._decoded(self._spark.readStream.format("kafka").options(**options).load())
-        once = transform.once(transform.events(decoded), self.settings.patience)
+        events = transform.events(decoded)
+        once = transform.once(events, self.settings.patience)
         dead = transform.dead_letters(decoded).writeStream.format("kafka")
-        counts = transform.per_window(once, self.settings.window).writeStream.outputMode("update")
+        noted = transform.once(transform.noted(events), self.settings.patience)
+        counts = transform.per_window(noted, self.settings.window).writeStream.outputMode("update")
         return {
             "dead_letters": dead.options(**self.settings.sink(self.settings.dead_letters)),
             "dangerous": self._dangerous(once).writeStream.foreachBatch(_each(self._store_dangerous)),

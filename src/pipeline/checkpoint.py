@@ -100,7 +100,7 @@ class Checkpoint:
         for stream in self._streams:
             if stream in ids or stream in found:
                 self._look_at(stream, ids)
-        return bool(ids)
+        return bool(ids or found.intersection(self._streams))
 
     def _look_at(self, stream: str, ids: Mapping[str, str]) -> None:
         """Spark writes the offsets of a batch before it begins, and a commit when it is done: one batch may lack its commit."""

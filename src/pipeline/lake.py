@@ -14,7 +14,7 @@ from pyspark.sql import functions as f
 
 from pipeline import transform
 from pipeline.brokers import require_topic
-from pipeline.checkpoint import Checkpoint
+from pipeline.checkpoint import Checkpoint, CheckpointRefused
 from pipeline.events import written_schemas
 from pipeline.settings import Settings
 
@@ -35,6 +35,12 @@ _TABLES: Mapping[str, str] = {
 
 _VERSION = 1  # of what the streams keep in their state
 _STREAMS = ("bronze", "silver")
+
+
+_LOST = (
+    "the checkpoint in {0} doesn't know how far {1} is, but that table in {2} isn't empty: it would get every row again. "
+    "Nothing was changed; put the checkpoint back, or give an empty folder for the tables"
+)
 
 
 class LakeGone(Exception):
@@ -85,7 +91,7 @@ class Lake:
         LookupError
             When the topic isn't there.
         CheckpointRefused
-            When the tables can't be filled from where the checkpoint is.
+            When the tables can't be filled from where the checkpoint is, or it is empty and they aren't.
         StreamingQueryException
             When anything else fails.
         """
@@ -93,7 +99,11 @@ class Lake:
             self.read(table)
         settings = self._settings
         topic = require_topic(self._spark, settings.kafka, settings.positions)
-        if not self._checkpoint.require(topic.id):
+        goes_on = self._checkpoint.require(topic.id)
+        for table in _STREAMS:
+            if not self._checkpoint.began(table) and not self.read(table).isEmpty():
+                raise CheckpointRefused(_LOST.format(settings.checkpoint, table, self.folder))
+        if not goes_on:
             self._checkpoint.note(topic.id, {})
         options = {**settings.source(settings.positions), "maxOffsetsPerTrigger": settings.most}
         bronze = self._append("bronze", self._spark.readStream.format("kafka").options(**options).load().drop("timestampType"))

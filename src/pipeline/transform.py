@@ -11,10 +11,13 @@ from pyspark.sql.avro.functions import from_avro
 from pipeline.events import SCHEMA
 from pipeline.trucks import NORMAL
 
-__all__ = ["UNKNOWN", "dangerous", "dead_letters", "decoded", "events", "latest_drivers", "once", "per_window"]
+__all__ = ["SENT", "UNKNOWN", "dangerous", "dead_letters", "decoded", "events", "latest_drivers", "noted", "once", "per_window"]
 
 UNKNOWN = "a value was written by a schema that is new, number"
 """With this and the schema's id a query ends that meets one."""
+
+SENT = "sent"
+"""The metric of `noted`."""
 
 _HEADER = 5  # bytes: a zero, and the schema's id
 _HIGHEST = 1 << 24  # registries count their schemas; a higher number is no schema's
@@ -75,6 +78,12 @@ def events(decoded: DataFrame) -> DataFrame:
     """The events, with the `time` when each happened and the time `sent` of its record."""
     good = decoded.where("problem IS NULL").select("event.*", f.col("timestamp").alias("sent"))
     return good.withColumn("time", f.timestamp_millis("timestamp")).drop("timestamp")
+
+
+def noted(events: DataFrame) -> DataFrame:
+    """The events. With each micro-batch the stream tells when half of them had been sent, and when the first hundredth."""
+    when = f.percentile_approx(f.unix_millis("sent"), [0.5, 0.01])
+    return events.observe(SENT, when.alias("when"), f.count("*").alias("events"))
 
 
 def dead_letters(decoded: DataFrame) -> DataFrame:

@@ -39,6 +39,7 @@ from pipeline.__main__ import main
 from pipeline.checkpoint import CheckpointRefused
 from pipeline.events import SCHEMA
 from pipeline.lake import LakeGone
+from pipeline.reading import Reader
 from pipeline.tables import Tables
 from pipeline_support import SmallRegistry
 from support import create, delete, empty, put
@@ -171,6 +172,9 @@ def test_streams_a_batch_and_the_ledger_agree(
         pipeline.catch_up()
         so_far = answers(report.event for report in reports[:300] if report.event)
         assert pipeline.tables.answers() == so_far
+        reading = Reader(cluster.client_config()).read(pipeline)
+        assert (reading.running, reading.events, reading.lag) == (3, so_far.events, 0)
+        assert reading.latency and 0 < reading.latency[0] <= reading.latency[1] < 600
         pipeline.stop()
 
         send(cluster, settings, reports[300:])
@@ -215,8 +219,9 @@ def what_a_start_refuses(spark: SparkSession, cluster: Cluster, settings: Settin
     refused(CheckpointRefused, "belongs to another query: it holds commits, ", checkpoint=str(point / "counts"))
     refused(ConnectionError, "the registry at http://127.0.0.1:1 hasn't answered for 0 s", registry="http://127.0.0.1:1")
     refused(LookupError, "there is no topic nowhere at", positions="nowhere")
-    [deleted] = AdminClient(cluster.client_config()).delete_records([TopicPartition(settings.positions, 0, 5)]).values()
-    deleted.result()
+    admin = AdminClient(cluster.client_config())
+    [deleted] = admin.delete_records([TopicPartition(settings.positions, 0, 5)]).values()
+    deleted.result(30)
     refused(CheckpointRefused, "is empty, but the tables of streams aren't", checkpoint=f"{point}-lost")
     database.kill()
     refused(ConnectionError, "PostgreSQL hasn't answered for 0 s")
@@ -256,6 +261,8 @@ def test_the_lake_survives_the_loss_of_its_folder(
     assert counts == wanted.counts
     assert lake.read("bronze").count() == len(reports) and lake.read("silver").count() == wanted.events
     assert 0 < lake.read("silver", version=1).count() < wanted.events  # as it was after the first call
+    with pytest.raises(CheckpointRefused, match="doesn't know how far bronze is, but that table in .* isn't empty"):
+        Lake(spark, replace(settings, checkpoint=str(tmp_path / "lost")), str(folder)).fill()
     delete(cluster, settings.positions)
     create(cluster, settings.positions, 2)
     with pytest.raises(CheckpointRefused, match="belongs to a topic that was deleted"):

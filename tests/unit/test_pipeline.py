@@ -21,7 +21,8 @@ from pipeline.checkpoint import Checkpoint, CheckpointRefused
 from pipeline.dashboard_drawing import draw_dashboard, in_words
 from pipeline.events import SCHEMA, written_schemas
 from pipeline.ledger import Answers
-from pipeline.reading import Place, Rate, Reading
+from pipeline.outage import patiently
+from pipeline.reading import Place, Rate, Reading, _delay, _latency
 from pipeline.settings import Settings
 from pipeline.tables import Tables
 from pipeline.transform import UNKNOWN
@@ -119,6 +120,17 @@ def test_the_dashboard_draws_what_was_read() -> None:
     assert "11 s · 129 s" in slow
     nothing = Reading()
     assert "stopped" in document(draw_dashboard(nothing), in_words(nothing)) and "no stream runs" in in_words(nothing)
+
+
+def test_latency_of_all_events() -> None:
+    def batch(took: float, told: dict[str, object]) -> dict[str, object]:
+        return {"timestamp": "1970-01-01T00:00:10.000Z", "durationMs": {"triggerExecution": took}, "observedMetrics": told}
+
+    quick = _delay(batch(1000, {"sent": {"events": 98, "when": [9_500, 9_000]}}))
+    slow = _delay(batch(9000, {"sent": {"events": 2, "when": [9_000, 8_000]}}))
+    assert quick == (98, 1.5, 2.0) and slow == (2, 10.0, 11.0)
+    assert _latency([slow, quick]) == (1.5, 11.0) and _latency([quick]) == (1.5, 2.0)
+    assert _delay(batch(5, {})) is None and _delay(batch(5, {"sent": {"events": 0, "when": None}})) is None
 
 
 class LocalFiles:
@@ -222,3 +234,18 @@ def test_servers_that_are_away(caplog: pytest.LogCaptureFixture) -> None:
     with pytest.raises(ConnectionError, match=r"PostgreSQL hasn't answered for 0 s: .*refused"):
         Tables("postgresql://127.0.0.1:1/db", "live", wait=0).create()
     assert "trying again for up to 0 s" in caplog.text and caplog.records[0].levelno == logging.WARNING
+
+
+def test_a_server_that_comes_back(caplog: pytest.LogCaptureFixture) -> None:
+    answers_so_far: list[int] = []
+
+    def ask() -> int:
+        answers_so_far.append(0)
+        if len(answers_so_far) == 1:
+            raise OSError("gone\nor so")
+        return 0
+
+    assert patiently(ask, "the server", 10, (OSError,)) == 0 and len(answers_so_far) == 2
+    assert caplog.messages == ["the server doesn't answer (gone); trying again for up to 10 s"]
+    with pytest.raises(ValueError, match="wrong"):
+        patiently(lambda: int("wrong"), "the server", 10, (OSError,))
