@@ -71,6 +71,15 @@ GROUPS: dict[str, dict[str, list[str]]] = {
     "jdbc": {
         "org.postgresql:postgresql:42.7.8": ["org.checkerframework:checker-qual"],
     },
+    # Avro for a converter. What else it names workers have, or it's for files of Avro's own.
+    "avro": {
+        "org.apache.avro:avro:1.12.1": [
+            "com.fasterxml.jackson.core:jackson-core",
+            "com.fasterxml.jackson.core:jackson-databind",
+            "org.apache.commons:commons-compress",
+            "org.slf4j:slf4j-api",
+        ],
+    },
     "kdc": {
         "org.apache.hadoop:hadoop-minikdc:3.5.0": [],
     },

@@ -10,6 +10,7 @@ __all__ = [
     "BrokerFailed",
     "BrokerNotRunning",
     "ClusterNotRunning",
+    "DowngradeRefused",
     "DownloadError",
     "FaultsUnsupported",
     "HashMismatch",
@@ -58,6 +59,10 @@ class BrokerNotRunning(KafkaLabError):
 
 class BrokerFailed(KafkaLabError):
     """A broker ended by itself. The message holds Kafka's own reason and the last lines of its log."""
+
+
+class DowngradeRefused(KafkaLabError):
+    """A node can't start with a Kafka version that is too old for the cluster's finalized feature levels."""
 
 
 class PortInUse(KafkaLabError):

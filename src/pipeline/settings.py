@@ -45,6 +45,8 @@ class Settings:
         How often a micro-batch starts.
     most
         How many records a micro-batch reads at most.
+    wait
+        How many seconds PostgreSQL or the registry may be away. After that the streams end; another start loses nothing.
     """
 
     kafka: dict[str, str]
@@ -60,6 +62,7 @@ class Settings:
     window: str = "1 minute"
     trigger: str = "1 second"
     most: int = 50_000
+    wait: float = 60
 
     def source(self, topic: str) -> dict[str, Any]:
         """Options that read a topic from its beginning, by a batch or, without a checkpoint, by a stream."""

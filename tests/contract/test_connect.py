@@ -13,13 +13,16 @@ import psutil
 import psycopg
 import pytest
 from confluent_kafka import Producer
+from confluent_kafka.schema_registry import SchemaRegistryClient
+from confluent_kafka.schema_registry.avro import AvroDeserializer
+from confluent_kafka.serialization import MessageField, SerializationContext
 
-from connect_support import TEXT, ask
+from connect_support import SMT, TEXT, ask
 from kafkalab import Cluster, wait_until
 from kafkalab.checks import CheckContext
 from kafkalab.cluster.ports import HOST, reserve_port
 from kafkalab.errors import ConnectFailed, JavaError, PortInUse
-from kafkalab.services import ConnectCluster, MqttBroker, PostgreSQL
+from kafkalab.services import ConnectCluster, MqttBroker, PostgreSQL, SchemaRegistry
 from kafkalab.services.connect import ConnectWorker
 from support import create, in_a_fork, own_runs
 
@@ -48,9 +51,8 @@ def cluster(backend: str) -> Iterator[Cluster]:
 @pytest.fixture(scope="module")
 def connect(cluster: Cluster) -> Iterator[ConnectCluster]:
     connect = ConnectCluster(cluster, workers=2)
-    connect.add_plugin("debezium-postgres")
-    connect.add_plugin("mqtt-source")
-    connect.add_plugin("jdbc")
+    for plugin in ("avro-converter", "debezium-postgres", "jdbc", "mqtt-source"):
+        connect.add_plugin(plugin)  # type: ignore[arg-type]
     connect.compile_plugin(SAME)
     with connect:
         yield connect
@@ -132,6 +134,33 @@ def test_an_mqtt_message_is_acknowledged_when_kafka_has_it(cluster: Cluster, con
         client.loop_stop()
     busy.start()
     ask(connect, "DELETE", "/connectors/mqtt")
+
+
+def test_an_mqtt_broker_with_tls_and_passwords_lets_in_a_connector_that_has_both(
+    cluster: Cluster, connect: ConnectCluster
+) -> None:
+    with MqttBroker(users={"truck": "no one's"}, tls=True) as broker:
+        read = {"connector.class": "MqttSourceConnector", "mqtt.topics": "#", "mqtt.client.id": "login", "topic": "encrypted"}
+        read |= broker.connector_config("truck") | {"value.converter": BYTES, "mqtt.timeout.ms": 1}
+        put(connect, "login", **read | {"mqtt.password": "guessed"})
+        wait_until(lambda: connect.states().get("login task 0") == "FAILED", 60, "the task to fail", last_seen=connect.states)
+        with pytest.raises(ConnectFailed, match=r"no MQTT broker lets us in at ssl://127.0.0.1:\d+: Not authorized"):
+            connect.wait_until_running("login")
+        put(connect, "login", **read)
+        wait_until(
+            lambda: any(f"connected to {broker.url}" in worker.log for worker in connect.workers), 60, "the connector to log in"
+        )
+        client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2)
+        client.tls_set(broker.authority)
+        client.username_pw_set("truck", "no one's")
+        client.connect(broker.host, broker.port)
+        client.loop_start()
+        client.publish("truck/10/position", "on the way", qos=1).wait_for_publish(30)
+        wait_for(cluster, "encrypted", {"on the way"})
+        client.disconnect()
+        client.loop_stop()
+        assert not any("no one's" in worker.log or "guessed" in worker.log for worker in connect.workers)
+    ask(connect, "DELETE", "/connectors/login")
 
 
 def test_settings_of_the_mqtt_source_are_checked_field_by_field(connect: ConnectCluster) -> None:
@@ -252,6 +281,88 @@ def test_the_jdbc_sink_leaves_the_table_right(cluster: Cluster, connect: Connect
     ask(connect, "DELETE", "/connectors/rows")
 
 
+@pytest.fixture(scope="module")
+def registry(cluster: Cluster) -> Iterator[SchemaRegistry]:
+    with SchemaRegistry(cluster) as registry:
+        yield registry
+
+
+def avro(registry: SchemaRegistry) -> dict[str, object]:
+    """Settings of a connector whose values are Avro."""
+    return {"value_converter": "kafkalab.AvroConverter", "value_converter_schema_registry_url": registry.url}
+
+
+def wait_for_avro(cluster: Cluster, registry: SchemaRegistry, topic: str, count: int) -> list[dict[str, object]]:
+    """The values of a topic as Confluent's deserializer reads them, when there are so many."""
+    read = AvroDeserializer(SchemaRegistryClient({"url": registry.url}))
+    where = SerializationContext(topic, MessageField.VALUE)
+
+    def values() -> list[dict[str, object]]:
+        if topic not in cluster.describe(groups=False).topics:
+            return []
+        return [read(record.value(), where) for record in CheckContext(cluster).records(topic)]
+
+    wait_until(lambda: len(values()) == count, 60, f"{count} values in {topic}", last_seen=values, interval=0.3)
+    return values()
+
+
+def test_a_source_registers_its_schema_and_a_sink_reads_by_it(
+    cluster: Cluster, connect: ConnectCluster, database: PostgreSQL, registry: SchemaRegistry
+) -> None:
+    tell(database, "DROP TABLE IF EXISTS lorry", "CREATE TABLE lorry (id INT PRIMARY KEY, at TIMESTAMPTZ, name TEXT)",
+         "CREATE TABLE \"avro-lorry\" (LIKE lorry INCLUDING ALL)", "INSERT INTO lorry VALUES (1, '2026-01-01', 'one')")  # fmt: skip
+    keys = {"transforms": "make,take", "transforms_make_type": f"{SMT}.ValueToKey", "transforms_make_fields": "id",
+            "transforms_take_type": f"{SMT}.ExtractField$Key", "transforms_take_field": "id"}  # fmt: skip
+    source = {"connector_class": "JdbcSourceConnector", "table": "lorry", "topic_prefix": "avro-", "poll_interval_ms": 200,
+              "timestamp_column_name": "at", "incrementing_column_name": "id", **keys, **on(database), **avro(registry)}  # fmt: skip
+    put(connect, "lorries", **source)
+    put(connect, "lorry-rows", connector_class="JdbcSinkConnector", topics="avro-lorry", **(on(database) | avro(registry)))
+    one = {"id": 1, "at": "2026-01-01T00:00:00Z", "name": "one"}
+    assert wait_for_avro(cluster, registry, "avro-lorry", 1) == [one]
+    wait_until(lambda: tell(database, 'SELECT name FROM "avro-lorry"') == [("one",)], 60, "the row", ignore=(psycopg.Error,))
+
+    tell(database, 'ALTER TABLE "avro-lorry" ADD COLUMN tons REAL', "ALTER TABLE lorry ADD COLUMN tons REAL",
+         "INSERT INTO lorry VALUES (2, '2026-01-02', 'two', 7.5)")  # fmt: skip
+    assert wait_for_avro(cluster, registry, "avro-lorry", 2) == [
+        one,
+        {"id": 2, "at": "2026-01-02T00:00:00Z", "name": "two", "tons": 7.5},
+    ]
+    wait_until(lambda: tell(database, 'SELECT tons FROM "avro-lorry"') == [(None,), (7.5,)], 60, "the other row")
+    client = SchemaRegistryClient({"url": registry.url})
+    assert client.get_versions("avro-lorry-value") == [1, 2]
+
+    tell(database, "ALTER TABLE lorry ALTER COLUMN name TYPE INT USING 0", "INSERT INTO lorry VALUES (3, '2026-01-03', 3)")
+    wait_for_failure(connect, "lorries", r"DataException: the schema registry refused \(409\)")
+    assert client.get_versions("avro-lorry-value") == [1, 2]
+    for name in ("lorries", "lorry-rows"):
+        ask(connect, "DELETE", f"/connectors/{name}")
+
+
+def test_bytes_that_are_no_avro_are_dead_letters_and_an_absent_registry_is_waited_for(
+    cluster: Cluster, connect: ConnectCluster, registry: SchemaRegistry, tmp_path: Path
+) -> None:
+    create(cluster, "mixed", 1, 1)
+    with Producer(cluster.client_config()) as producer:
+        producer.produce("mixed", "oops")
+    put(connect, "mixed", connector_class=SINK, topics="mixed", file=str(tmp_path / "mixed.txt"), **avro(registry),
+        errors_tolerance="all", errors_deadletterqueue_topic_name="mixed-dead",
+        errors_deadletterqueue_topic_replication_factor=1)  # fmt: skip
+    wait_for(cluster, "mixed-dead", {"oops"})
+    ask(connect, "DELETE", "/connectors/mixed")
+
+    lines = tmp_path / "lines.txt"
+    lines.write_text("one\n")
+    registry.kill()
+    put(connect, "patient", connector_class=SOURCE, topic="patient", file=str(lines), **avro(registry), errors_retry_timeout=-1,
+        errors_retry_delay_max_ms=300)  # fmt: skip
+    put(connect, "hasty", connector_class=SOURCE, topic="hasty", file=str(lines), **avro(registry))
+    wait_for_failure(connect, "hasty", "RetriableException: no schema registry answers at http")
+    registry.restart()
+    assert wait_for_avro(cluster, registry, "patient", 1) == ["one"]
+    for name in ("patient", "hasty"):
+        ask(connect, "DELETE", f"/connectors/{name}")
+
+
 def test_settings_of_the_jdbc_connectors_are_checked_field_by_field(connect: ConnectCluster) -> None:
     for kind, wrong, missing in (
         ("Source", {"connection.url": "jdbc:mysql://x", "poll.interval.ms": 0, "table": ""}, "topic.prefix"),
@@ -295,7 +406,7 @@ def test_it_knows_the_connectors_in_its_folder(connect: ConnectCluster) -> None:
 
 def test_a_plugin_that_is_not_to_be_had_is_named(connect: ConnectCluster) -> None:
     before = set(connect.plugins.iterdir())
-    with pytest.raises(ValueError, match="there is no plug-in 'debezium' here; there are debezium-postgres, jdbc, mqtt-source"):
+    with pytest.raises(ValueError, match="there is no plug-in 'debezium' here; there are avro-converter, debezium-postgres, "):
         connect.add_plugin("debezium")  # type: ignore[arg-type]
     with pytest.raises(JavaError, match=r"Same doesn't compile:\n-+\n1\. ERROR in Same\.java"):
         connect.compile_plugin(SAME.replace("return record", "return records"))

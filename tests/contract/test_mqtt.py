@@ -14,8 +14,9 @@ import psutil
 import pytest
 
 from kafkalab import wait_until
+from kafkalab.cluster import resources
 from kafkalab.cluster.ports import HOST, reserve_port
-from kafkalab.errors import MqttFailed, PortInUse
+from kafkalab.errors import MqttFailed, NotEnoughResources, PortInUse, UnknownUser
 from kafkalab.services import MqttBroker
 from support import own_runs
 
@@ -83,6 +84,7 @@ def test_what_was_acknowledged_survives_kills_until_it_is_delivered(broker: Mqtt
     subscriber = Client(broker, "subscriber")
     subscriber.wait_for(*sent)
     assert sorted(subscriber.got, key=int) == sent
+    subscriber.subscribe_now(TOPICS)  # answered after the acknowledgements before it
     subscriber.leave()
     again = Client(broker, "subscriber")
     publisher = Client(broker, "publisher")
@@ -98,8 +100,58 @@ def test_it_listens_on_loopback_only(broker: MqttBroker) -> None:
     assert listening and set(listening) <= {HOST, f"::ffff:{HOST}"}
 
 
-def test_one_that_cannot_start_says_why_and_leaves_nothing() -> None:
+def welcome(broker: MqttBroker, user: str, password: str, *, tls: bool) -> str:
+    """What the broker says to a client: whether it may come in, or why not."""
+    client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, reconnect_on_failure=False)
+    if tls:
+        client.tls_set(broker.authority)
+    client.username_pw_set(user, password)
+    said: list[str] = []
+    client.on_connect = lambda _client, _data, _flags, reason, _properties: said.append(str(reason))
+    client.on_disconnect = lambda *_: said.append("cut off")
+    client.connect(broker.host, broker.port)
+    client.loop_start()
+    try:
+        return wait_until(lambda: said, 30, "the broker to answer")[0]
+    finally:
+        client.disconnect()
+        client.loop_stop()
+
+
+def test_with_tls_and_users_it_lets_in_who_has_the_right_password_and_encrypts() -> None:
+    strange = "ENC(\"ü\\ '#:"
+    with MqttBroker(users={"truck": strange, "office": "secret"}, tls=True) as broker:
+        assert broker.url == f"ssl://{broker.host}:{broker.port}"
+        assert welcome(broker, "office", strange, tls=True) == welcome(broker, "nobody", "", tls=True) == "Not authorized"
+        assert welcome(broker, "office", "secret", tls=False) == "cut off"
+        assert welcome(broker, "truck", strange, tls=True) == "Success"
+        broker.kill()
+        broker.start()
+        assert welcome(broker, "office", "secret", tls=True) == "Success"
+        config = broker.connector_config("office")
+        assert config["mqtt.user"] == "office" and config["mqtt.password"] == "secret" and config["mqtt.url"] == broker.url
+        with pytest.raises(UnknownUser, match="no user 'guest'; it has truck, office"):
+            broker.connector_config("guest")
+        folder = broker._run.directory  # type: ignore[union-attr]
+        assert folder.stat().st_mode & 0o077 == 0
+        held = b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file() and "keys" not in path.parts)
+        assert b"secret" not in held and "secret" not in repr(broker)  # its hash alone is there
+
+
+def test_without_tls_there_is_no_certificate_and_names_of_users_are_checked(broker: MqttBroker) -> None:
+    assert broker.connector_config() == {"mqtt.url": broker.url}
+    with pytest.raises(MqttFailed, match="without tls=True"):
+        broker.authority  # noqa: B018
+    with pytest.raises(ValueError, match="the password of 'truck' is text"):
+        MqttBroker(users={"truck": ""})
+
+
+def test_one_that_cannot_start_says_why_and_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     before = own_runs()
+    with monkeypatch.context() as short:
+        short.setattr(resources, "available_memory", lambda: 60 << 20)
+        with pytest.raises(NotEnoughResources, match="an MQTT broker needs about 110 MB of memory, but only 60 MB"):
+            MqttBroker().start()
     with reserve_port() as held, pytest.raises(PortInUse, match=str(held.port)):
         MqttBroker(port=held.port).start()
     assert own_runs() == before

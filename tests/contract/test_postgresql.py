@@ -13,8 +13,9 @@ import psycopg
 import pytest
 
 from kafkalab import wait_until
+from kafkalab.cluster import resources
 from kafkalab.cluster.ports import HOST, reserve_port
-from kafkalab.errors import DatabaseFailed, PortInUse
+from kafkalab.errors import DatabaseFailed, NotEnoughResources, PortInUse
 from kafkalab.services import PostgreSQL
 from support import own_runs
 
@@ -70,8 +71,12 @@ def test_a_setting_of_ones_own_wins() -> None:
         assert ask(server, "SHOW wal_level") == [("replica",)] and ask(server, "SHOW work_mem") == [("1MB",)]
 
 
-def test_one_that_cannot_start_says_why_and_leaves_nothing() -> None:
+def test_one_that_cannot_start_says_why_and_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     before = own_runs()
+    with monkeypatch.context() as short:
+        short.setattr(resources, "available_memory", lambda: 40 << 20)
+        with pytest.raises(NotEnoughResources, match="PostgreSQL needs about 60 MB of memory, but only 40 MB"):
+            PostgreSQL().start()
     server = PostgreSQL({"not_there": 1})
     with pytest.raises(DatabaseFailed, match='unrecognized configuration parameter "not_there"'):
         server.start()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import subprocess
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -15,8 +16,8 @@ from kafkalab import Cluster, wait_until
 from kafkalab.cluster import Listener
 from kafkalab.cluster.ports import HOST, reserve_port
 from kafkalab.cluster.wire import BrokerConnection
-from kafkalab.distribution import KAFKA_VERSION
-from kafkalab.errors import BrokerFailed, ClusterNotRunning, PortInUse
+from kafkalab.distribution import KAFKA_VERSION, install_tools
+from kafkalab.errors import BrokerFailed, ClusterNotRunning, DowngradeRefused, PortInUse
 
 RACK = "räck 🙂\nprocess.roles=nonsense\\"
 
@@ -188,6 +189,14 @@ def test_another_version_has_the_same_data_and_stays() -> None:
         assert count_records(cluster, topic) == 20
         cluster.restart(0)
         assert cluster.logs(0).rstrip().count("Kafka version: 4.2.1") == 1
+
+        tool = [str(install_tools() / "kafka-features.sh"), "--bootstrap-server", cluster.bootstrap_servers]
+        subprocess.run([*tool, "upgrade", "--release-version", "4.3"], check=True)
+        wait_until(lambda: cluster.features()[0].finalized["metadata.version"] == 30, 30, "the broker to know the new level")
+        faults = list(cluster.faults)
+        with pytest.raises(DowngradeRefused, match=r"Broker 0 can't go back to Kafka 4\.2\.1.*level 30.*only up to level 29"):
+            cluster.restart(0, version="4.2.1")
+        assert cluster.faults == faults and count_records(cluster, topic) == 20  # it wasn't touched
 
 
 @pytest.mark.docker

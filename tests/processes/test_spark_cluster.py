@@ -42,10 +42,16 @@ def test_two_executors_compute_and_one_may_be_killed(workers: SparkCluster) -> N
     session = spark_session(master=workers)
     assert session is spark_session() and session.sparkContext.master == workers.url
     assert len(executors()) == 2 and total() == SUM
+    view = workers.describe()
+    assert (view.master, view.registered, view.driver, view.queries) == (True, 2, "kafkalab", ())
+    assert sorted(one.number for worker in view.workers for one in worker.executors) == [0, 1]
+    assert all(one.tasks for worker in view.workers for one in worker.executors)
     left = workers.workers[:]
     workers.kill_worker(0)
     assert total() == SUM
     wait_until(lambda: len(workers.workers) == 1, 30, "the master to miss the worker")
+    view = workers.describe()
+    assert view.registered == 1 and not view.workers[0].alive and view.workers[1].executors
     with pytest.raises(SparkFailed, match="worker 0 can't be killed"):
         workers.kill_worker(0)
     with pytest.raises(SparkFailed, match="no executor runs on worker 0"):
@@ -61,6 +67,17 @@ def test_two_executors_compute_and_one_may_be_killed(workers: SparkCluster) -> N
     done = [("kill_worker", 0), ("restart_worker", 0), ("kill_executor", 1)]
     assert [(fault.verb, fault.worker) for fault in workers.faults] == done
     assert workers.applications == ["kafkalab"]
+
+
+def test_the_map_knows_the_streams_that_run(workers: SparkCluster) -> None:
+    ticks = spark_session().readStream.format("rate").load().writeStream.format("noop")
+    query = ticks.queryName("ticks").start()
+    try:
+        seen = wait_until(lambda: [q for q in workers.describe().queries if q.batch], 60, "a batch to be seen")
+        assert seen[0].name == "ticks"
+    finally:
+        query.stop()
+    assert workers.describe().queries == ()
 
 
 def test_it_listens_on_loopback_only(workers: SparkCluster) -> None:

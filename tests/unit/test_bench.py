@@ -55,3 +55,19 @@ def test_figures_are_saved_for_other_tools(bench: ModuleType, tmp_path: Path, mo
     assert bench.main(["--save", str(saved), "slow"]) == 1
     [figure] = json.loads(saved.read_text())["figures"]
     assert figure == {"what": "how long", "bound": 1.0, "unit": "s", "values": [2.0, 3.0, 4.0], "at_least": False}
+
+
+@pytest.mark.parametrize(
+    ("notebook", "bound"),
+    [
+        ("notebooks/05_log_and_replication.ipynb", 100),
+        ("notebooks/10_streams.ipynb", 110),
+        ("notebooks/03_producer.ipynb", 120),
+        ("solutions/05_log_and_replication/05_quotas.ipynb", 30),
+        ("solutions/11_spark_pipeline/11_once.ipynb", 35),
+        ("solutions/12_kafka_4/12_rolling_upgrade.ipynb", 75),
+        ("solutions/02_cluster_failover/02_atu.ipynb", 120),
+    ],
+)
+def test_each_notebook_has_its_bound(bench: ModuleType, notebook: str, bound: int) -> None:
+    assert bench.seconds_allowed(Path(notebook)) == bound

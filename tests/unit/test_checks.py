@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import Future
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -71,6 +73,9 @@ def test_a_requirement_comes_after_registered_ones_only(lab: Lab) -> None:
         (["a", 1], tuple[str, int], ("a", 1)),
         ({np.int64(0): (1, 2)}, dict[int, list[int]], {0: [1, 2]}),
         ((n for n in "ab"), list[str], ["a", "b"]),
+        ("here", Path, Path("here")),
+        ({"a": None, "b": np.int64(3)}, dict[str, int | None], {"a": None, "b": 3}),
+        ([b"a", "b"], list[str | bytes], [b"a", "b"]),
     ],
 )
 def test_an_answer_is_right_in_any_shape_that_means_the_same(value: object, kind: type, wanted: object) -> None:
@@ -90,6 +95,10 @@ def test_an_answer_is_right_in_any_shape_that_means_the_same(value: object, kind
         ({0: "x"}, dict[int, int], r"a whole number, not text \(the value of 0 is 'x'\)"),
         ((1, 2, 3), tuple[int, int], "a tuple of 2, not of 3"),
         (1, bool, "True or False, not a whole number"),
+        (["here"], Path, "a path, not a list"),
+        ({0: "x"}, dict[int, int | None], r"a whole number or None, not text \(the value of 0 is 'x'\)"),
+        ({0: None}, dict[int, int], r"a whole number, not None"),
+        (["x"], list[Callable[..., object]], r"a function, not text \(item 0 is 'x'\)"),
     ],
 )
 def test_an_answer_of_another_type_is_named(value: object, kind: type, sentence: str) -> None:

@@ -10,7 +10,7 @@ import kafkalab.services.own_plugins as plugins_module
 import kafkalab.widgets.live as live_module
 from kafkalab import ConnectStatus, wait_until
 from kafkalab.services.connect_view import ConnectView, WorkerView, connectors_in
-from kafkalab.services.own_plugins import JDBC, MQTT_SOURCE
+from kafkalab.services.own_plugins import AVRO_CONVERTER, JDBC, MQTT_SOURCE
 from kafkalab.services.traces import innermost_cause, reason
 from kafkalab.widgets.connect_drawing import connect_html, connect_text
 
@@ -124,7 +124,7 @@ def test_it_follows_until_connect_stops_and_stays_as_it_was(shown: list[dict[str
     assert len(shown) == 2
 
 
-@pytest.mark.parametrize("plugin", [JDBC, MQTT_SOURCE])
+@pytest.mark.parametrize("plugin", [AVRO_CONVERTER, JDBC, MQTT_SOURCE])
 def test_a_plugin_is_compiled_once_for_its_sources(plugin, tmp_path, monkeypatch) -> None:
     compiled = []
 

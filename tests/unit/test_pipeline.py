@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import logging
 import random
+import shutil
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -12,11 +17,17 @@ import pytest
 from kafkalab.widgets.svg import document
 from pipeline import DRIVERS, Trucks, answers
 from pipeline.__main__ import main
+from pipeline.checkpoint import Checkpoint, CheckpointRefused
 from pipeline.dashboard_drawing import draw_dashboard, in_words
+from pipeline.events import SCHEMA, written_schemas
 from pipeline.ledger import Answers
 from pipeline.reading import Place, Rate, Reading
 from pipeline.settings import Settings
+from pipeline.tables import Tables
+from pipeline.transform import UNKNOWN
 from pipeline.trucks import Event
+from pipeline.writers import Writers
+from pipeline_support import SmallRegistry
 
 EVENTS = 4000
 
@@ -108,3 +119,106 @@ def test_the_dashboard_draws_what_was_read() -> None:
     assert "11 s · 129 s" in slow
     nothing = Reading()
     assert "stopped" in document(draw_dashboard(nothing), in_words(nothing)) and "no stream runs" in in_words(nothing)
+
+
+class LocalFiles:
+    """What a checkpoint does with files, without Spark."""
+
+    def __init__(self, _: object, folder: str) -> None:
+        self._folder = Path(folder)
+
+    def names(self, folder: str = "") -> list[str]:
+        path = self._folder / folder
+        return [found.name for found in path.iterdir()] if path.exists() else []
+
+    def read(self, name: str) -> str:
+        path = self._folder / name
+        if not path.exists():
+            raise ValueError(f"{name} doesn't exist")
+        return path.read_text()
+
+    def write(self, name: str, text: str) -> None:
+        path = self._folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+@pytest.fixture
+def point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A checkpoint of two streams, as Spark leaves it in the middle of the third batch of one of them."""
+    monkeypatch.setattr("pipeline.checkpoint._Files", LocalFiles)
+    files = LocalFiles(None, str(tmp_path / "point"))
+    for stream, batches in (("one", 3), ("two", 2)):
+        files.write(f"{stream}/metadata", json.dumps({"id": stream * 2}))
+        for batch in range(batches):
+            files.write(f"{stream}/offsets/{batch}", 'v1\n{"batchWatermarkMs":0}\n{"t":{"0":5}}')
+        for batch in range(2):
+            files.write(f"{stream}/commits/{batch}", 'v1\n{"nextBatchWatermarkMs":0}')
+    checkpoint("1 minute", tmp_path).note("topic-a", {"one": "oneone", "two": "twotwo"})
+    return tmp_path / "point"
+
+
+def checkpoint(window: str, folder: Path) -> Checkpoint:
+    return Checkpoint(None, str(folder / "point"), "pipeline", {"window": window}, ["one", "two"])  # type: ignore[arg-type]
+
+
+def test_a_checkpoint_that_streams_go_on_from(point: Path, tmp_path: Path) -> None:
+    assert checkpoint("1 minute", tmp_path).require("topic-a")
+    shutil.rmtree(point)
+    assert not checkpoint("1 minute", tmp_path).require("topic-a")
+    assert not point.exists()
+    checkpoint("1 minute", tmp_path).note("topic-a", {})  # streams ended before they began
+    assert not checkpoint("1 minute", tmp_path).require("topic-a")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda point: (point / "pipeline.json").unlink(), "belongs to another query: it holds one, two"),
+        (lambda point: (point / "pipeline.json").write_text("{"), "is damaged"),
+        (
+            lambda point: (point / "one/metadata").write_text('{"id": "other"}'),
+            "belongs to another query: one isn't the one that was there",
+        ),
+        (lambda point: shutil.rmtree(point / "one"), "is damaged .*metadata"),
+        (lambda point: (point / "one/offsets/2").write_text("v1\n{"), "is damaged"),
+        (lambda point: (point / "two/offsets/1").write_text(""), "is damaged"),
+        (lambda point: (point / "two/commits/1").write_text("v1\n"), "is damaged"),
+        (lambda point: (point / "one/commits/1").unlink(), "is damaged .one has no commits that fit its offsets"),
+        (lambda point: (point / "two/offsets/1").unlink(), "is damaged .two has no commits that fit its offsets"),
+        (lambda point: shutil.rmtree(point / "two/offsets"), "is damaged .two has no commits that fit its offsets"),
+    ],
+)
+def test_a_checkpoint_that_is_damaged(point: Path, tmp_path: Path, change: Callable[[Path], object], said: str) -> None:
+    change(point)
+    with pytest.raises(CheckpointRefused, match=f"the checkpoint in {point} {said}.*Nothing was changed; "):
+        checkpoint("1 minute", tmp_path).require("topic-a")
+
+
+def test_a_checkpoint_of_something_else(point: Path, tmp_path: Path) -> None:
+    with pytest.raises(CheckpointRefused, match="its window is 1 minute, not 2 minutes.*; give this one an empty folder"):
+        checkpoint("2 minutes", tmp_path).require("topic-a")
+    with pytest.raises(CheckpointRefused, match="a topic that was deleted. Another one has its name now"):
+        checkpoint("1 minute", tmp_path).require("topic-b")
+
+
+def test_schemas_that_come_while_streams_run() -> None:
+    with SmallRegistry() as registry:
+        writers = Writers(Settings({}, registry.url, "", ""))
+        writers.ask()
+        assert writers.schemas == {}  # nobody has registered one
+        registry.schemas = {7: SCHEMA}
+        assert not writers.learn(ValueError("something else"))
+        assert writers.schemas == {}
+        assert writers.learn(ValueError(f"[USER_RAISED_EXCEPTION] {UNKNOWN} 7 SQLSTATE: P0001"))
+        assert writers.schemas == {7: SCHEMA} and not writers.foreign
+        assert writers.learn(ValueError(f"{UNKNOWN} 8"))
+        assert writers.schemas == {7: SCHEMA} and writers.foreign == {8}
+
+
+def test_servers_that_are_away(caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(ConnectionError, match=r"the registry at http://127.0.0.1:1 hasn't answered for 0 s: .*refused"):
+        written_schemas("http://127.0.0.1:1", "trucks", wait=0)
+    with pytest.raises(ConnectionError, match=r"PostgreSQL hasn't answered for 0 s: .*refused"):
+        Tables("postgresql://127.0.0.1:1/db", "live", wait=0).create()
+    assert "trying again for up to 0 s" in caplog.text and caplog.records[0].levelno == logging.WARNING

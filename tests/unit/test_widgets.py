@@ -461,7 +461,7 @@ def panel(monkeypatch):
 
 def test_the_panel_is_empty_until_a_cluster_starts_and_says_when_it_has_stopped(panel, cluster):
     assert panel._body.children == ()
-    panel.follow(cluster)
+    panel.follow(cluster, ClusterMap)
     (shown_map,) = panel._body.children
     wait_until(lambda: "3 of 3 nodes up" in shown_map.children[0].value, 2, "the map to be drawn")
     cluster.stop()
@@ -470,7 +470,7 @@ def test_the_panel_is_empty_until_a_cluster_starts_and_says_when_it_has_stopped(
 
 
 def test_a_map_that_a_cell_shows_takes_the_place_of_the_panels_own(panel, cluster, shown):
-    panel.follow(cluster)
+    panel.follow(cluster, ClusterMap)
     (own,) = panel._body.children
     cell_map = ClusterMap(cluster, topics=TOPIC)
     cell_map._ipython_display_()
@@ -486,22 +486,21 @@ def test_a_map_that_a_cell_shows_takes_the_place_of_the_panels_own(panel, cluste
 def test_two_clusters_stand_one_below_the_other_under_their_names(panel):
     clusters = [FakeCluster("<home>"), FakeCluster("backup")]
     for one in clusters:
-        panel.follow(one)
+        panel.follow(one, ClusterMap)
     assert [child.value for child in panel._body.children[::2]] == ["<b>&lt;home&gt;</b>", "<b>backup</b>"]
     clusters[0].stop()
     assert len(panel._body.children) == 1
     clusters[1].stop()
 
 
-def test_who_wants_to_hear_of_clusters_hears_of_those_that_run_and_of_those_that_start(monkeypatch):
-    monkeypatch.setattr(running, "_running", [])
-    monkeypatch.setattr(running, "_callbacks", [])
+def test_who_wants_to_hear_of_clusters_hears_of_those_that_run_and_of_those_that_start():
+    register = running.Register()
     clusters, heard = [FakeCluster(str(number)) for number in range(3)], []
     for one in clusters[:2]:
-        running.announce(one)
+        register.announce(one)
     clusters[0].stop()
-    running.for_each(heard.append)
-    running.announce(clusters[2])
+    register.for_each(heard.append)
+    register.announce(clusters[2])
     assert heard == clusters[1:]
 
 
@@ -1000,7 +999,7 @@ def test_a_stored_card_is_text_that_does_not_depend_on_progress(lab_notebook, cl
 
 
 def test_the_panel_shows_the_card_above_the_maps(lab_notebook, panel, cluster, shown):
-    panel.follow(cluster)
+    panel.follow(cluster, ClusterMap)
     card = LabCard("09_games")
     card._ipython_display_()
     assert panel._card.children == (card.widget,)

@@ -1,14 +1,17 @@
 """Convert what a learner passes to `check` into the type that a probe needs.
 
-A right answer is right in any form with the same meaning: a NumPy integer for an ``int``, or a tuple for a list. A
-string only counts as text, not as bytes or a list.
+A right answer is right in any form with the same meaning: a NumPy integer for an ``int``, a tuple for a list, or text
+for a ``Path``. A string doesn't count as bytes or as a list.
 """
 
 from __future__ import annotations
 
 import numbers
 import operator
+import os
 from collections.abc import Callable, Collection, Iterable, Mapping
+from pathlib import Path
+from types import NoneType, UnionType
 from typing import Any, TypeVar, cast, get_args, get_origin
 
 __all__ = ["WrongType", "convert", "describe"]
@@ -25,6 +28,9 @@ _NAMES = {
     list: "a list",
     set: "a set",
     tuple: "a tuple",
+    Path: "a path",
+    Callable: "a function",
+    NoneType: "None",
 }
 
 
@@ -33,7 +39,9 @@ class WrongType(Exception):
 
 
 def describe(kind: Any) -> str:
-    """Return a type's name in a sentence: "a dictionary", "a whole number"."""
+    """Return a type's name in a sentence: "a dictionary", "a whole number", "text or None"."""
+    if isinstance(kind, UnionType):
+        return " or ".join(describe(member) for member in get_args(kind))
     origin = get_origin(kind) or kind
     return _NAMES.get(origin, f"a {getattr(origin, '__name__', origin)}")
 
@@ -46,7 +54,7 @@ def convert(value: object, kind: type[T]) -> T:
     value
         What the learner passed.
     kind
-        A class, or a built-in generic with its arguments: ``dict[int, list[str]]``, ``tuple[str, int]``.
+        A class, or a built-in generic with its arguments: ``dict[int, list[str]]``, ``tuple[str, int | None]``.
 
     Raises
     ------
@@ -77,6 +85,12 @@ def _number(value: object, kind: Any, _: Any) -> float:
     return float(value)
 
 
+def _path(value: object, kind: Any, _: Any) -> Path:
+    if not isinstance(value, str | os.PathLike):
+        raise _wrong(value, kind)
+    return Path(value)
+
+
 def _truth(value: object, kind: Any, _: Any) -> bool:
     # NumPy's truth values aren't bool, but they equal one.
     if not any(value is truth or (type(value).__name__ in ("bool", "bool_") and value == truth) for truth in (True, False)):
@@ -97,6 +111,15 @@ def _mapping(value: object, kind: Any, arguments: tuple[Any, ...]) -> dict[Any, 
         return dict(value)
     key_type, value_type = arguments
     return {_part("a key", k, key_type): _part(f"the value of {k!r}", v, value_type) for k, v in value.items()}
+
+
+def _either(value: object, kind: Any, arguments: tuple[Any, ...]) -> Any:
+    for member in arguments:
+        try:
+            return convert(value, member)
+        except WrongType:
+            continue
+    raise _wrong(value, kind)
 
 
 def _collection(make: Callable[[Iterable[Any]], Collection[Any]]) -> Callable[[object, Any, tuple[Any, ...]], Collection[Any]]:
@@ -127,6 +150,8 @@ _CONVERTERS: Mapping[Any, Callable[[object, Any, tuple[Any, ...]], Any]] = {
     float: _number,
     bool: _truth,
     bytes: _bytes,
+    Path: _path,
+    UnionType: _either,
     dict: _mapping,
     list: _collection(list),
     tuple: _collection(tuple),

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, cast
 
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.topics import existing
-from kafkalab.checks.wording import counted
+from kafkalab.checks.wording import counted, quoted
+from kafkalab.history import judge
+from kafkalab.history.verdict import TERMS, Kind
 
-__all__ = ["Entry", "Ledger", "is_complete", "ledger_of", "wrote_throughout"]
+__all__ = ["Entry", "Ledger", "is_complete", "ledger_of", "require_none_lost", "wrote_throughout"]
 
 
 class Entry(Protocol):
@@ -81,22 +82,30 @@ def wrote_throughout(topic: str, *verbs: str) -> Callable[[CheckContext], None]:
 
 
 def is_complete(topic: str) -> Callable[[CheckContext], None]:
-    """Return a probe: a topic must hold each record of its ledger once, and its producer must have no failed records."""
+    """Return a probe: a topic must have no lost write and no duplicate, and its ledger no failed record."""
 
     def probe(ctx: CheckContext) -> None:
         existing(ctx, topic)
-        ledger, there = ledger_of(ctx, topic), Counter(ctx.values(topic))
-        if missing := sum(entry.value not in there for entry in ledger.entries):
-            raise Unmet(
-                f"{counted(missing, 'acknowledged record')} can't be found in {topic}. Did the producer ask for acks='all'?"
-            )
-        if twice := sum(number > 1 for number in there.values()):
-            raise Unmet(
-                f"{counted(twice, 'record')} can be found more than once. Which setting prevents that when a producer retries?"
-            )
+        ledger = ledger_of(ctx, topic)
+        require_none_lost(ctx, ledger, topic, "Did the producer ask for acks='all'?")
+        _require_no(ctx, "duplicate", ledger, topic, "Which setting prevents that when a producer retries?")
         if ledger.failed:
             raise Unmet(
                 f"The producer gave {counted(ledger.failed, 'record')} up. How many replicas were in sync at that time?"
             )
 
     return probe
+
+
+def require_none_lost(ctx: CheckContext, ledger: Ledger, topic: str, question: str) -> None:
+    """Raise `Unmet` with this question if the topic lacks an acknowledged record: a *lost write*."""
+    _require_no(ctx, "lost write", ledger, topic, question)
+
+
+def _require_no(ctx: CheckContext, kind: Kind, ledger: Ledger, topic: str, question: str) -> None:
+    values = list(dict.fromkeys(entry.value for entry in ledger.entries))
+    verdict = judge(sent=values, log=ctx.values(topic), topic=topic)
+    if found := verdict[kind]:
+        raise Unmet(
+            f"{topic} has {counted(len(found), kind)}, such as {quoted(str(found[0].record.value))}. {TERMS[kind]} {question}"
+        )

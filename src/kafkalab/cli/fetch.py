@@ -121,6 +121,7 @@ def more_steps() -> list[Step]:
         _jars("an MQTT broker", "mqtt-broker"),
         _jars("an MQTT client in Java", "mqtt-client"),
         _jars("PostgreSQL's JDBC driver", "jdbc"),
+        _jars("Avro for Connect", "avro"),
         _jars("Kafka Streams", "streams"),
         *(_older_kafka(version) for version in KAFKA_VERSIONS if version != KAFKA_VERSION),
         _jars("a remote tier in a folder", "tiered"),

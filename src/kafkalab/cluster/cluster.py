@@ -14,6 +14,8 @@ from typing import TypeVar
 from kafkalab.cluster import running, standby
 from kafkalab.cluster.backends import BackendChoice, choose
 from kafkalab.cluster.backends.base import Backend
+from kafkalab.cluster.backends.failure import node_name
+from kafkalab.cluster.downgrade import is_older, require_readable
 from kafkalab.cluster.log_reader import LogReader
 from kafkalab.cluster.observer import RUNNING, Observer
 from kafkalab.cluster.remote_tier import RemoteTier
@@ -185,7 +187,7 @@ class Cluster:
                 self._discard()
                 raise
             atexit.register(self._stop_quietly)
-        running.announce(self)
+        running.clusters.announce(self)
         return self
 
     def _open(self, backend: Backend) -> None:
@@ -327,6 +329,8 @@ class Cluster:
             If the node ends before it's ready.
         BrokerNotRunning
             If a fault verb in another thread ends it before it's ready.
+        DowngradeRefused
+            If the version is too old for the cluster's finalized feature levels. The node is left as it is.
         ValueError, DownloadError, BackendUnavailable
             If the version isn't available. The node is left as it is.
         """
@@ -335,6 +339,8 @@ class Cluster:
             require_version(version)
             self._running()[0].fetch(version)
         with self._fault("restart", broker, (*RUNNING, "paused", "stopped", "dead")) as (backend, observer):
+            if version is not None and is_older(version, backend.version(broker)):
+                require_readable(node_name(backend.nodes()[broker]), version, observer.features())
             if backend.state(broker) == "paused":
                 backend.resume(broker)
             if broker in backend.isolated:

@@ -4,30 +4,47 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from kafkalab.cluster.cluster import Cluster
+    from kafkalab.spark.standalone import SparkCluster
 
-__all__ = ["announce", "for_each"]
-
-_running: list[Cluster] = []
-_callbacks: list[Callable[[Cluster], object]] = []
-_lock = threading.RLock()
+__all__ = ["Register", "clusters", "spark_clusters"]
 
 
-def announce(cluster: Cluster) -> None:
-    """Note that a cluster has started, until it stops."""
-    with _lock:
-        _running.append(cluster)
-        cluster.on_stop(lambda: _running.remove(cluster))
-        for callback in _callbacks:
-            callback(cluster)
+class Stopping(Protocol):
+    """What runs until it's stopped, and says so before."""
+
+    def on_stop(self, callback: Callable[[], None]) -> None: ...
 
 
-def for_each(callback: Callable[[Cluster], object]) -> None:
-    """Call a function for each running cluster, and for each one that starts from now on."""
-    with _lock:
-        _callbacks.append(callback)
-        for cluster in _running:
-            callback(cluster)
+T = TypeVar("T", bound=Stopping)
+
+
+class Register(Generic[T]):
+    """What runs of a kind."""
+
+    def __init__(self) -> None:
+        self._running: list[T] = []
+        self._callbacks: list[Callable[[T], object]] = []
+        self._lock = threading.RLock()
+
+    def announce(self, started: T) -> None:
+        """Note that one has started, until it stops."""
+        with self._lock:
+            self._running.append(started)
+            started.on_stop(lambda: self._running.remove(started))
+            for callback in self._callbacks:
+                callback(started)
+
+    def for_each(self, callback: Callable[[T], object]) -> None:
+        """Call a function for each that runs, and for each one that starts from now on."""
+        with self._lock:
+            self._callbacks.append(callback)
+            for one in self._running:
+                callback(one)
+
+
+clusters: Register[Cluster] = Register()
+spark_clusters: Register[SparkCluster] = Register()

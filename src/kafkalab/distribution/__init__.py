@@ -13,6 +13,7 @@ from kafkalab.distribution.archive import (
     kafka_archive,
 )
 from kafkalab.distribution.commands import keep_all_output
+from kafkalab.distribution.features import highest_metadata_version
 from kafkalab.distribution.gssapi import gssapi_support
 from kafkalab.distribution.jars import (
     KAFKA_VERSION,
@@ -50,6 +51,7 @@ __all__ = [
     "faulty_jars",
     "format_log_dir",
     "gssapi_support",
+    "highest_metadata_version",
     "install_tools",
     "jars_dir",
     "java_command",

@@ -20,7 +20,7 @@ from kafkalab.security.files import write_private
 from kafkalab.services.answers import direct
 from kafkalab.services.connect_view import ConnectView, WorkerView, connectors_in
 from kafkalab.services.java_process import JavaProcess
-from kafkalab.services.own_plugins import JDBC, MQTT_SOURCE
+from kafkalab.services.own_plugins import AVRO_CONVERTER, JDBC, MQTT_SOURCE
 from kafkalab.services.traces import reason
 from kafkalab.settings import as_text, format_properties
 from kafkalab.tar import unpack
@@ -28,9 +28,9 @@ from kafkalab.waiting import wait_until
 
 __all__ = ["ConnectCluster", "ConnectWorker"]
 
-Plugin = Literal["debezium-postgres", "jdbc", "mqtt-source"]
+Plugin = Literal["avro-converter", "debezium-postgres", "jdbc", "mqtt-source"]
 
-_OWN_PLUGINS = {plugin.name: plugin for plugin in (JDBC, MQTT_SOURCE)}
+_OWN_PLUGINS = {plugin.name: plugin for plugin in (AVRO_CONVERTER, JDBC, MQTT_SOURCE)}
 _TRANSFORMATION = "org.apache.kafka.connect.transforms.Transformation"
 _MAIN = "org.apache.kafka.connect.cli.ConnectDistributed"
 _START_TIMEOUT = 180.0
@@ -303,7 +303,7 @@ class ConnectCluster:
         return f"<ConnectCluster: {sum(worker.alive for worker in self._workers)} of {self._count} workers running>"
 
     def add_plugin(self, name: Plugin) -> None:
-        """Put a connector into the plug-in folder. What others made for it is verified, and downloaded on first use.
+        """Put a plug-in into the plug-in folder. What others made for it is verified, and downloaded on first use.
 
         Workers that start after that know it.
 
@@ -311,12 +311,13 @@ class ConnectCluster:
         ----------
         name
             ``debezium-postgres``: Debezium's change data capture for PostgreSQL (25 MB). Of the course's own: ``jdbc``, a
-            source that polls a table of PostgreSQL and a sink; ``mqtt-source``, a source for MQTT.
+            source that polls a table of PostgreSQL and a sink; ``mqtt-source``, a source for MQTT; ``avro-converter``, whose
+            class is ``kafkalab.AvroConverter``.
 
         Raises
         ------
         ValueError
-            When there's no such connector here.
+            When there's no such plug-in here.
         DownloadError, HashMismatch
             When it isn't in the cache and cannot be downloaded, or is not what was locked.
         """

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import secrets
 import socket
+import ssl
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Self
 
 from kafkalab.cluster.ports import HOST, Reservation, reserve_port
 from kafkalab.cluster.resources import require_memory
 from kafkalab.cluster.spec import require_port
 from kafkalab.distribution import announce, ensure_jars
-from kafkalab.errors import MqttFailed
+from kafkalab.errors import MqttFailed, UnknownUser
 from kafkalab.lifeline import Owner, Run, reap
+from kafkalab.security.authority import CertificateAuthority, Identity
+from kafkalab.security.config import Security
 from kafkalab.security.files import write_private
 from kafkalab.services.java_process import JavaProcess
 from kafkalab.settings import as_text, format_properties
@@ -28,7 +34,6 @@ _ANSWER_SECONDS = 10.0
 
 _SETTINGS: Mapping[str, object] = {
     "name": "mqtt",
-    "securityEnabled": False,
     # What is acknowledged is in a file before. A killed process loses nothing of it, also without waiting for the disk.
     "journalType": "NIO",
     "journalDatasync": False,
@@ -54,9 +59,15 @@ _LOG_SETTINGS: Mapping[str, str] = {
     "org.slf4j.simpleLogger.log.org.apache.activemq.audit": "warn",  # else each step of each client
 }
 
-# A client without a name or a session says that it speaks MQTT 3.1.1; the broker says that it may.
+_ACCEPTOR = "acceptorConfigurations.mqtt.params"
+_LOGIN = 'jaasConfigs."users".modules.file'
+_QUEUES = [f"{verb}{kind}Queue" for verb in ("create", "delete") for kind in ("Durable", "NonDurable")]
+_RIGHTS = ("send", "consume", "createAddress", "deleteAddress", *_QUEUES)
+_ROUNDS, _BYTES = 1024, 64
+
+# A client without a name or a session says that it speaks MQTT 3.1.1; the broker says that it may, or that it needs a password.
 _CONNECT = b"\x10\x0c\x00\x04MQTT\x04\x02\x00\x0a\x00\x00"
-_ACCEPTED = b"\x20\x02\x00\x00"
+_ANSWER, _REST = b"\x20\x02", 2
 
 
 class MqttBroker:
@@ -68,18 +79,22 @@ class MqttBroker:
 
     Parameters
     ----------
+    users
+        Password by name. Without users it asks nobody for a password.
+    tls
+        Whether it encrypts: it shows a certificate of an authority of its own, and takes no other connections.
     port
         Its port; with 0 any free one.
 
     Raises
     ------
     ValueError
-        When that can't be a port.
+        When that can't be a port, or users can't have such names or passwords.
 
     Attributes
     ----------
     host
-        Where it listens, with `port`. It asks for no password.
+        Where it listens, with `port`.
 
     Examples
     --------
@@ -90,8 +105,11 @@ class MqttBroker:
 
     host = HOST
 
-    def __init__(self, *, port: int = 0) -> None:
+    def __init__(self, *, users: Mapping[str, str] | None = None, tls: bool = False, port: int = 0) -> None:
         require_port(port, 0, "the port of the MQTT broker")
+        self._users = Security(users or {}).users
+        self._tls = tls
+        self._identity: Identity | None = None
         self._wanted = port
         self._run: Run | None = None
         self._owner = Owner()
@@ -123,6 +141,9 @@ class MqttBroker:
         self._held = reserve_port(self._wanted)  # held as long as its data: after a crash it listens there again
         try:
             self._run, self._owner = Run.create("mqtt"), Owner()
+            if self._tls:
+                authority = CertificateAuthority(self._run.directory / "keys", "MQTT")
+                self._identity = authority.issue("mqtt", [self.host, "localhost"])
             self._process = JavaProcess(self._run, "mqtt")
             self._spawn(self._process)
         except BaseException:
@@ -198,8 +219,42 @@ class MqttBroker:
 
     @property
     def url(self) -> str:
-        """Its address as Java's clients and connectors want it: ``tcp://127.0.0.1:…``."""
-        return f"tcp://{self.host}:{self.port}"
+        """Its address as Java's clients and connectors want it: ``tcp://127.0.0.1:…``, or ``ssl://…``."""
+        return f"{'ssl' if self._tls else 'tcp'}://{self.host}:{self.port}"
+
+    @property
+    def authority(self) -> Path:
+        """The certificate that clients must trust, as PEM: ``client.tls_set(broker.authority)``.
+
+        Raises
+        ------
+        MqttFailed
+            When it was not started, or started without TLS.
+        """
+        self._started()
+        if self._identity is None:
+            raise MqttFailed("the MQTT broker shows no certificate: it was made without tls=True")
+        return self._identity.authority
+
+    def connector_config(self, user: str | None = None) -> dict[str, str]:
+        """Settings with which the course's MQTT source finds it, trusts it, and logs in as a user. They may hold secrets.
+
+        Raises
+        ------
+        MqttFailed
+            When it was not started.
+        UnknownUser
+            When there's no such user.
+        """
+        config = {"mqtt.url": self.url}
+        if self._identity is not None:
+            trusted, password = self._identity.truststore, self._identity.password
+            config |= {"mqtt.truststore.location": str(trusted), "mqtt.truststore.password": password}
+        if user is not None:
+            if user not in self._users:
+                raise UnknownUser(f"the MQTT broker has no user {user!r}; it has {', '.join(self._users) or 'none'}")
+            config |= {"mqtt.user": user, "mqtt.password": self._users[user]}
+        return config
 
     @property
     def pid(self) -> int | None:
@@ -222,7 +277,7 @@ class MqttBroker:
         assert self._run is not None
         folder = self._run.directory
         folders = {f"{what}Directory": folder / "data" / what for what in ("journal", "bindings", "largeMessages", "paging")}
-        settings = as_text({**_SETTINGS, **folders, "acceptorConfigurations.mqtt.params.port": self.port})
+        settings = as_text({**_SETTINGS, **folders, **self._security(folder), f"{_ACCEPTOR}.port": self.port})
         file = write_private(folder / "broker.properties", format_properties(settings))
         write_private(folder / "simplelogger.properties", format_properties(_LOG_SETTINGS))  # found on the class path
         classes = os.pathsep.join(map(str, [folder, *ensure_jars("mqtt-broker", announce)]))
@@ -231,8 +286,47 @@ class MqttBroker:
         def answers() -> bool:
             if not process.alive:
                 raise MqttFailed(process.last_words("the MQTT broker ended by itself"))
-            with socket.create_connection((self.host, self.port), _ANSWER_SECONDS) as client:
+            with self._connected() as client:
                 client.sendall(_CONNECT)
-                return client.recv(len(_ACCEPTED)) == _ACCEPTED
+                return client.recv(len(_ANSWER) + _REST).startswith(_ANSWER)
 
         wait_until(answers, _START_SECONDS, "the MQTT broker to answer", last_seen=process.last_words, ignore=(OSError,))
+
+    def _connected(self) -> socket.socket:
+        client = socket.create_connection((self.host, self.port), _ANSWER_SECONDS)
+        if self._identity is None:
+            return client
+        trusting = ssl.create_default_context(cafile=self._identity.authority)
+        return trusting.wrap_socket(client, server_hostname=self.host)
+
+    def _security(self, folder: Path) -> dict[str, object]:
+        """What it is told about TLS and passwords."""
+        settings: dict[str, object] = {"securityEnabled": bool(self._users)}
+        if self._identity is not None:
+            settings |= {
+                f"{_ACCEPTOR}.sslEnabled": True,
+                f"{_ACCEPTOR}.keyStoreType": "PKCS12",
+                f"{_ACCEPTOR}.keyStorePath": self._identity.keystore,
+                f"{_ACCEPTOR}.keyStorePassword": self._identity.password,
+            }
+        if self._users:
+            hashed = {name: _hashed(password) for name, password in self._users.items()}
+            write_private(folder / "users.properties", format_properties(hashed))
+            write_private(folder / "roles.properties", format_properties({"client": ",".join(self._users)}))
+            settings |= {
+                f"{_ACCEPTOR}.securityDomain": "users",
+                f"{_LOGIN}.loginModuleClass": "org.apache.activemq.artemis.spi.core.security.jaas.PropertiesLoginModule",
+                f"{_LOGIN}.controlFlag": "required",
+                f"{_LOGIN}.params.baseDir": folder,
+                f'{_LOGIN}.params."org.apache.activemq.jaas.properties.user"': "users.properties",
+                f'{_LOGIN}.params."org.apache.activemq.jaas.properties.role"': "roles.properties",
+                **{f'securityRoles."#".client.{right}': True for right in _RIGHTS},
+            }
+        return settings
+
+
+def _hashed(password: str) -> str:
+    """A password as Artemis compares it; the password itself is in no file."""
+    salt = secrets.token_bytes(32)
+    digest = hashlib.pbkdf2_hmac("sha1", password.encode(), salt, _ROUNDS, _BYTES)
+    return f"ENC({_ROUNDS}:{salt.hex().upper()}:{digest.hex().upper()})"

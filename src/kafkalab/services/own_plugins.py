@@ -1,4 +1,4 @@
-"""Connectors of the course's own: Java sources that a learner can read, compiled on first use."""
+"""Connectors and a converter of the course's own: Java sources that a learner can read, compiled on first use."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from kafkalab.distribution.javac import compile_jar
 from kafkalab.distribution.shared import cache_folder, mark_used
 from kafkalab.paths import cache_dir
 
-__all__ = ["JDBC", "MQTT_SOURCE", "SOURCE_CONNECTOR", "OwnPlugin"]
+__all__ = ["AVRO_CONVERTER", "JDBC", "MQTT_SOURCE", "SOURCE_CONNECTOR", "OwnPlugin"]
 
 SOURCE_CONNECTOR = "org.apache.kafka.connect.source.SourceConnector"
+_CONVERTER = "org.apache.kafka.connect.storage.Converter"
 _SINK_CONNECTOR = "org.apache.kafka.connect.sink.SinkConnector"
 _FOLDER = Path(__file__).with_name("plugins")
 
@@ -30,20 +31,20 @@ class OwnPlugin:
         Of its folder among a worker's plug-ins.
     group
         Locked jars that it works with.
-    connectors
-        What each connector implements, by its class.
+    services
+        What each class that Connect looks for implements: a connector or a converter.
     helpers
         Classes that they use.
     """
 
     name: str
     group: str
-    connectors: Mapping[str, str]
+    services: Mapping[str, str]
     helpers: tuple[str, ...] = ()
 
     def sources(self) -> dict[str, str]:
         """Its Java sources by class."""
-        return {name: (_FOLDER / f"{name}.java").read_text(encoding="utf-8") for name in (*self.helpers, *self.connectors)}
+        return {name: (_FOLDER / f"{name}.java").read_text(encoding="utf-8") for name in (*self.helpers, *self.services)}
 
     def jars(self, report: Report | None = None) -> list[Path]:
         """All that it consists of. It's compiled once for these sources, and then in the cache.
@@ -66,7 +67,7 @@ class OwnPlugin:
             with made_by_one(entry, f"the plug-in {self.name}", report):
                 if not jar.exists():
                     cache_folder("plugins", entry.name)
-                    services = {f"kafkalab.{name}": service for name, service in self.connectors.items()}
+                    services = {f"kafkalab.{name}": service for name, service in self.services.items()}
                     classes = os.pathsep.join((connect_classpath(report), *map(str, needed)))
                     compile_jar(sources, services, classes, jar, report)
         return [*needed, jar]
@@ -77,3 +78,6 @@ MQTT_SOURCE = OwnPlugin("mqtt-source", "mqtt-client", {"MqttSourceConnector": SO
 
 JDBC = OwnPlugin("jdbc", "jdbc", {"JdbcSourceConnector": SOURCE_CONNECTOR, "JdbcSinkConnector": _SINK_CONNECTOR}, ("Database",))
 """A source that polls a table of PostgreSQL, and a sink that writes rows."""
+
+AVRO_CONVERTER = OwnPlugin("avro-converter", "avro", {"AvroConverter": _CONVERTER}, ("AvroData", "Registry"))
+"""A converter to Avro and back, which keeps its schemas in a registry."""

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from kafkalab.spark.session import kafka_options, kill_spark, spark_session
-from kafkalab.spark.standalone import SparkCluster
-from kafkalab.spark.streaming import show_progress
+from kafkalab.lazy import on_first_use
 
-__all__ = ["SparkCluster", "kafka_options", "kill_spark", "show_progress", "spark_session"]
+_EXPORTS = {
+    "SparkCluster": "kafkalab.spark.standalone",
+    "kafka_options": "kafkalab.spark.session",
+    "kill_spark": "kafkalab.spark.session",
+    "show_progress": "kafkalab.spark.streaming",
+    "spark_session": "kafkalab.spark.session",
+}
+
+__all__ = sorted(_EXPORTS)
+__getattr__, __dir__ = on_first_use(__name__, _EXPORTS)

@@ -8,12 +8,14 @@ import secrets
 import subprocess
 import time
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import psutil
 import pyspark
 
+from kafkalab.cluster import running
 from kafkalab.cluster.backends.failure import log_tail
 from kafkalab.cluster.ports import HOST, reserve_port
 from kafkalab.cluster.resources import require_memory
@@ -23,13 +25,16 @@ from kafkalab.errors import SparkFailed
 from kafkalab.lifeline import Owner, Run, reap
 from kafkalab.security.files import write_private
 from kafkalab.spark.archive import classpath
+from kafkalab.spark.driver import driver_on
 from kafkalab.spark.jvm import jvm_options
+from kafkalab.spark.view import ExecutorView, SparkView, SparkWorkerView
 from kafkalab.waiting import wait_until
 
 __all__ = ["EXECUTOR_MB", "SparkCluster", "WorkerFault"]
 
 _START_SECONDS = 120.0
 _DEPLOY = "org.apache.spark.deploy"
+_EXECUTOR_NUMBER = "--executor-id"
 _HEAP = "128m"  # of the master and of a worker; their executors have their own
 EXECUTOR_MB = 512  # the least that Spark allows
 # What each takes, measured: a master or worker, and an executor. With the class-data archive a master would take 250 MB.
@@ -65,6 +70,8 @@ class SparkCluster:
 
     Attributes
     ----------
+    name
+        What the panel calls it.
     faults
         What was done to its workers, in that order.
 
@@ -82,6 +89,7 @@ class SparkCluster:
     def __init__(self, workers: int = 2) -> None:
         if workers < 1:
             raise ValueError(f"a Spark cluster has at least one worker, not {workers}")
+        self.name = "spark"
         self.faults: list[WorkerFault] = []
         self._number = workers
         self._run: Run | None = None
@@ -89,6 +97,7 @@ class SparkCluster:
         self._secret = secrets.token_urlsafe(24)
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._port = self._page = 0
+        self._on_stop: list[Callable[[], None]] = []
 
     # -- life ---------------------------------------------------------------------------------------------------
 
@@ -121,6 +130,7 @@ class SparkCluster:
         except BaseException:
             self.stop()
             raise
+        running.spark_clusters.announce(self)
         return self
 
     def stop(self) -> None:
@@ -130,12 +140,19 @@ class SparkCluster:
         """
         if not self._owner.is_me:
             return
+        callbacks, self._on_stop = self._on_stop, []
+        for callback in callbacks:
+            callback()
         run, self._run = self._run, None
         if run is not None:
             reap(run)
         for process in self._processes.values():
             process.wait()
         self._processes = {}
+
+    def on_stop(self, callback: Callable[[], None]) -> None:
+        """Call a function when it's stopped, before it is."""
+        self._on_stop.append(callback)
 
     def __enter__(self) -> Self:
         return self.start()
@@ -210,14 +227,28 @@ class SparkCluster:
     @property
     def workers(self) -> list[str]:
         """Ids of the workers that the master takes for alive. It misses one that was killed at once, as its connection ends."""
-        status = self._status()
-        return [worker["id"] for worker in status["workers"] if worker["state"] == "ALIVE"] if status else []
+        return self._alive(self._status())
 
     @property
     def applications(self) -> list[str]:
         """Names of the applications that have used it so far."""
         status = self._status()
         return [one["name"] for one in (*status["completedapps"], *status["activeapps"])] if status else []
+
+    def describe(self) -> SparkView:
+        """What there is at this moment: master, workers and executors, and the streams that this process runs on them."""
+        self._started()
+        status, driver = self._status(), driver_on(self.url)
+        tasks = driver.tasks if driver else {}
+        workers = []
+        for number in range(self._number):
+            process = self._processes[f"worker-{number}"]
+            alive = process.poll() is None
+            executors = (ExecutorView(one, tasks.get(one)) for one in _executors_of(process.pid)) if alive else ()
+            workers.append(SparkWorkerView(number, alive, tuple(executors)))
+        registered = len(self._alive(status))
+        name, queries = (driver.name, driver.queries) if driver else (None, ())
+        return SparkView(status is not None, registered, tuple(workers), name, queries)
 
     def logs(self, who: str) -> str:
         """The log so far of the ``master``, or of ``worker-0`` and so on."""
@@ -287,6 +318,10 @@ class SparkCluster:
 
         wait_until(look, _START_SECONDS, what, last_seen=lambda: log_tail(self.logs("master")))
 
+    @staticmethod
+    def _alive(status: dict[str, Any] | None) -> list[str]:
+        return [worker["id"] for worker in status["workers"] if worker["state"] == "ALIVE"] if status else []
+
     def _status(self) -> dict[str, Any] | None:
         """What the master's page says, as JSON; None while it doesn't answer."""
         try:
@@ -295,3 +330,15 @@ class SparkCluster:
                 return status
         except (OSError, ValueError):
             return None
+
+
+def _executors_of(worker: int) -> list[int]:
+    """Numbers of the executors on a worker, by its process: it starts them with their numbers."""
+    numbers = []
+    with contextlib.suppress(psutil.NoSuchProcess):
+        for process in psutil.Process(worker).children():
+            with contextlib.suppress(psutil.NoSuchProcess):
+                words = process.cmdline()
+                if _EXECUTOR_NUMBER in words:
+                    numbers.append(int(words[words.index(_EXECUTOR_NUMBER) + 1]))
+    return sorted(numbers)

@@ -13,8 +13,10 @@ _EXPORTS = {
     "Progress": "kafkalab.widgets.progress_table",
     "Quiz": "kafkalab.widgets.quiz",
     "SpaceTime": "kafkalab.widgets.space_time",
+    "SparkMap": "kafkalab.widgets.spark_map",
     "Terminals": "kafkalab.widgets.terminals",
     "Timeline": "kafkalab.widgets.timeline",
+    "TopologyMap": "kafkalab.widgets.topology_map",
 }
 
 __all__ = sorted(_EXPORTS)

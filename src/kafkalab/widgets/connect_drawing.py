@@ -5,6 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from kafkalab.services.connect_view import ConnectorView, ConnectView, PartView
+from kafkalab.widgets.card import CELL, card, heading, process
 from kafkalab.widgets.palette import LAG, STATE_COLOURS, THEMED
 from kafkalab.widgets.scrub import scrub
 
@@ -19,26 +20,14 @@ _HEADINGS = ("connector", "", "state", "tasks", "lag")
 
 def connect_html(view: ConnectView) -> str:
     """All of it as one card."""
-    workers = " ".join(_worker_html(f"worker {worker.number}", worker.alive) for worker in view.workers)
+    workers = " ".join(process(f"worker {worker.number}", worker.alive) for worker in view.workers)
     if view.connectors:
-        head = "".join(f'<th style="{_cell()};color:{THEMED.muted};font-weight:400">{heading}</th>' for heading in _HEADINGS)
         rows = "".join(_rows_html(connector) for connector in view.connectors)
-        body = f'<table style="border-collapse:collapse;margin:4px 0 0;font-size:13px"><tr>{head}</tr>{rows}</table>'
+        head = heading(*_HEADINGS)
+        body = f'<table style="border-collapse:collapse;margin:4px 0 0;font-size:13px">{head}{rows}</table>'
     else:
         body = f'<div style="color:{THEMED.muted};margin-top:4px">{_NOTHING if view.connectors is not None else _SILENT}</div>'
-    card = (
-        f"background:{THEMED.background};color:{THEMED.text};border:1px solid {THEMED.border};border-radius:6px;"
-        "padding:8px 12px;font:13px/20px system-ui,sans-serif;overflow-x:auto"
-    )
-    return f'<div style="{card}">{workers}{body}</div>'
-
-
-def _worker_html(name: str, alive: bool) -> str:
-    colour = STATE_COLOURS["up" if alive else "dead"]
-    return (
-        f'<span style="background:{THEMED.panel};border:1px solid {THEMED.border};border-radius:10px;padding:1px 8px">'
-        f'<span style="color:{colour}">{"●" if alive else "✖"}</span> {name}{"" if alive else ", not running"}</span>'
-    )
+    return card(workers + body)
 
 
 def _rows_html(connector: ConnectorView) -> str:
@@ -50,15 +39,10 @@ def _rows_html(connector: ConnectorView) -> str:
         "<br>".join(f"{number} {_state_html(task.state)}{_place(task)}" for number, task in connector.tasks.items()) or "none",
         f'<span style="color:{LAG}">{lag}</span>' if connector.lag else lag,
     )
-    rows = "<tr>" + "".join(f'<td style="{_cell()}">{cell}</td>' for cell in cells) + "</tr>"
+    rows = "<tr>" + "".join(f'<td style="{CELL}">{cell}</td>' for cell in cells) + "</tr>"
     for error in connector.errors:
-        rows += f'<tr><td colspan="{len(cells)}" style="{_cell()};color:{_COLOURS["FAILED"]}">{escape(_said(error))}</td></tr>'
+        rows += f'<tr><td colspan="{len(cells)}" style="{CELL};color:{_COLOURS["FAILED"]}">{escape(_said(error))}</td></tr>'
     return rows
-
-
-def _cell() -> str:
-    # Also against the stripes and the alignment that a notebook gives its tables.
-    return f"text-align:left;vertical-align:top;padding:2px 14px 2px 0;background:{THEMED.background}"
 
 
 def _state_html(state: str) -> str:

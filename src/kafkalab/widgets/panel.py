@@ -1,4 +1,4 @@
-"""The cluster panel beside the notebook: the lab's card and the maps of its clusters.
+"""The cluster panel beside the notebook: the lab's card and the maps of its clusters, of Kafka's and of Spark's.
 
 The course's JupyterLab extension (``cli/jupyter/labextensions``) imports this module in the notebook's kernel and shows
 the widget with the model id it returns. Nothing else imports the module.
@@ -7,8 +7,9 @@ the widget with the model id it returns. Nothing else imports the module.
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from html import escape
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import ipywidgets
 from IPython.core.getipython import get_ipython
@@ -17,7 +18,7 @@ from kafkalab.cluster import running
 from kafkalab.widgets.cluster_map import ClusterMap
 from kafkalab.widgets.folded_errors import fold_errors
 from kafkalab.widgets.live import Live
-from kafkalab.widgets.watcher import Watchable
+from kafkalab.widgets.spark_map import SparkMap
 
 __all__ = ["ClusterPanel", "model_id"]
 
@@ -25,10 +26,15 @@ _WIDE = ipywidgets.Layout(width="100%")
 _STOPPED = "The cluster has stopped."
 
 
-class Followed(Watchable, Protocol):
-    """The parts of a cluster that the panel needs."""
+class Followed(Protocol):
+    """The parts of a cluster that the panel needs itself."""
 
     name: str
+
+    def on_stop(self, callback: Callable[[], None]) -> None: ...
+
+
+F = TypeVar("F", bound=Followed)
 
 
 class ClusterPanel:
@@ -46,26 +52,26 @@ class ClusterPanel:
         self._body.add_class("kafkalab-maps")  # the extension checks whether it's empty
         self.widget = ipywidgets.VBox([self._card, self._body], layout=_WIDE)
         self._clusters: list[Followed] = []
-        self._maps: dict[int, ClusterMap] = {}  # by identity of the cluster
-        self._ours: dict[int, ClusterMap] = {}  # the maps that no cell made
+        self._maps: dict[int, ClusterMap | SparkMap] = {}  # by identity of the cluster
+        self._ours: dict[int, ClusterMap | SparkMap] = {}  # the maps that no cell made
 
-    def follow(self, cluster: Followed) -> None:
-        """Show a cluster until it stops."""
+    def follow(self, cluster: F, map_of: Callable[[F], ClusterMap | SparkMap]) -> None:
+        """Show a cluster, by a map of it, until it stops."""
         self._clusters.append(cluster)
         # Register before the map does: its widgets are closed at the end, and must be removed from here first.
         cluster.on_stop(lambda: self._forget(cluster))
-        own = ClusterMap(cluster)
+        own = map_of(cluster)
         self.show(own)
         self._ours[id(cluster)] = own
 
     def show(self, display: Live) -> None:
         """Show a map in place of the same cluster's previous one, or the card of the notebook's lab."""
-        if isinstance(display, ClusterMap):
+        if isinstance(display, ClusterMap | SparkMap):
             self._show_map(display)
         else:
             self._card.children = [display.widget]
 
-    def _show_map(self, cluster_map: ClusterMap) -> None:
+    def _show_map(self, cluster_map: ClusterMap | SparkMap) -> None:
         key = id(cluster_map.cluster)
         self._maps[key] = cluster_map
         self._draw()
@@ -91,7 +97,8 @@ class ClusterPanel:
 def _panel() -> ClusterPanel:
     panel = ClusterPanel()
     Live.beside = panel
-    running.for_each(panel.follow)
+    running.clusters.for_each(lambda cluster: panel.follow(cluster, ClusterMap))
+    running.spark_clusters.for_each(lambda cluster: panel.follow(cluster, SparkMap))
     if (shell := get_ipython()) is not None:
         fold_errors(shell)
     return panel

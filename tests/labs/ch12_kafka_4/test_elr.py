@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -71,3 +72,5 @@ def test_elr(governed: Cluster, verdict: Verdict) -> None:
     verdict.passes(LEDGER, cluster, ledgers={"safe": safe, "plain": plain})
     verdict.says("Give check() your answer as ledgers=", LEDGER, cluster)
     verdict.says("`ledgers` has no 'plain'", LEDGER, cluster, ledgers={"safe": safe})
+    lost = SimpleNamespace(entries=[*safe.entries, replace(safe.entries[0], value="never sent")])
+    verdict.says("safe has 1 lost write, such as 'never sent'", LEDGER, cluster, ledgers={"safe": lost, "plain": plain})

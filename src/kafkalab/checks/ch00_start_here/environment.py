@@ -31,7 +31,7 @@ lab = notebook.check(
 
 @lab.requires("Kafka runs on Java 17 or newer, and you know on which")
 def java_is_known(ctx: CheckContext) -> None:
-    given = str(ctx.answer("java", object, "the major version of the Java that runs Kafka"))
+    given = str(ctx.answer("java", object, "the major version of the Java that runs Kafka"))  # a number, or it as text
     if given != str(java_version(java_command())):
         raise Unmet(f"It isn't {given}. Look at the number before the first dot in what `java -version` prints.")
     if int(given) < OLDEST_JAVA:
@@ -61,8 +61,6 @@ def node_is_both(ctx: CheckContext) -> None:
 
 @lab.requires("Its cluster has the id with which you formatted its folder", after=one_node_answers)
 def cluster_id_is_known(ctx: CheckContext) -> None:
-    given = ctx.answer("cluster_id", object, "the id with which you formatted the folder")
-    if not isinstance(given, str):
-        raise Unmet(f"`cluster_id` is a {type(given).__name__}, not text. (`!command` returns a list of lines.)")
+    given = ctx.answer("cluster_id", str, "the id with which you formatted the folder. (`!command` returns a list of lines.)")
     if given.strip() != ctx.view().cluster_id:
         raise Unmet("The node belongs to a cluster with another id. Which id did you format its data folder with?")

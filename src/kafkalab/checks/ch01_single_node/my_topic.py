@@ -51,7 +51,7 @@ def places_are_right(ctx: CheckContext) -> None:
     what = "message → (partition, offset)"
     given = {
         key.decode(errors="replace") if isinstance(key, bytes) else key: place
-        for key, place in ctx.answer("where", dict[object, tuple[int, int]], what).items()
+        for key, place in ctx.answer("where", dict[str | bytes, tuple[int, int]], what).items()
     }
     true = {text_of(m): (m.partition(), m.offset()) for m in ctx.records(TOPIC)}
     if missing := [value for value in SEVEN if value not in given]:

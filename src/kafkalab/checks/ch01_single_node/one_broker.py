@@ -85,7 +85,7 @@ def sent_before(ctx: CheckContext) -> None:
 def lost_was_given_up(ctx: CheckContext) -> None:
     if found(ctx, "lost"):
         raise Unmet(f"'lost' is in {TOPIC}: a broker was there before the producer gave up.")
-    error = str(ctx.answer("error", object, "the name of the error in the delivery report of 'lost'"))
+    error = ctx.answer("error", str, "the name of the error in the delivery report of 'lost'")
     if error != "_MSG_TIMED_OUT":
         raise Unmet(f"The error isn't {error!r}. What does name() of the error in the delivery report return?")
 

@@ -64,7 +64,7 @@ three_brokers = notebook.check(
 
 def folder(ctx: CheckContext) -> Path:
     """Return the folder with the learner's files."""
-    return Path(str(ctx.answer("folder", object, "the folder with your files")))
+    return ctx.answer("folder", Path, "the folder with your files")
 
 
 def configurations(ctx: CheckContext) -> dict[int, dict[str, str]]:

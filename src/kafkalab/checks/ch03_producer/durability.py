@@ -22,8 +22,7 @@ lab = notebook.check(
     "03_durability",
     "What an acknowledgement is worth",
     hints=(
-        "cluster.wait_for(lambda view: all(view.topics[name][0].leader not in (0, None) for name in ledgers), 'leaders') "
-        "waits for the new leaders.",
+        "cluster.wait_for(lambda view: view.moved_from(ledgers, 0), 'leaders') waits for the new leaders.",
         "ledger.wait_for(ledger.acknowledged + 200, timeout=30) waits for 200 more. With acks=all none will come before "
         "broker 0 is healed.",
         "Counter(values(name)) says how often each value is in the topic.",
@@ -104,7 +103,7 @@ all_in_sync.requires("Broker 2 was down and came back")(came_back)
 
 @all_in_sync.requires("You know what a producer hears with each setting of acks", after=(all_three_are_needed, came_back))
 def outcomes_are_known(ctx: CheckContext) -> None:
-    outcomes = ctx.answer("outcomes", dict[object, object], "{'all': …, 1: …, 0: …}")
+    outcomes = ctx.answer("outcomes", dict[str | int, str | None], "{'all': …, 1: …, 0: …}")
     if missing := [acks for acks in ("all", 1, 0) if outcomes.get(acks) is None]:
         raise Unmet(f"`outcomes[{missing[0]!r}]` is missing. It should be the name of the error, or 'acknowledged'.")
     match outcomes["all"]:

@@ -22,8 +22,8 @@ lab = notebook.check(
     "03_ledger",
     "What a dead leader costs",
     hints=(
-        "cluster.wait_for(lambda view: all(view.topics[name][0].leader not in (0, None) for name in topics), 'leaders') "
-        "waits for new leaders; more(…) waits for the producers.",
+        "cluster.wait_for(lambda view: view.moved_from(topics, 0), 'leaders') waits for new leaders; more(…) waits for the "
+        "producers.",
         "In the second story: cluster.pause(1), copied('worst-acks-all', 2), cluster.pause(2), more('worst-acks-1'), "
         "cluster.kill(0), then resume 2 and 1 without delay.",
         "Count the copies first: written.groupBy('topic', 'value').count(). Then join with acknowledged on topic and "

@@ -74,9 +74,9 @@ shutdown = notebook.check(
 STATUS = {"SIGINT": (130,), "SIGTERM": (143,), "SIGKILL": (-9, 137)}  # for a killed process, a shell reports 137
 
 
-def _ending(ctx: CheckContext, name: str) -> tuple[object, object]:
+def _ending(ctx: CheckContext, name: str) -> tuple[int | None, int | None]:
     """Return exit status and number of sent records, as the learner noted them for this signal."""
-    endings = ctx.answer("endings", dict[str, tuple[object, object]], "{signal: (exit status, sent)}")
+    endings = ctx.answer("endings", dict[str, tuple[int | None, int | None]], "{signal: (exit status, sent)}")
     if name not in endings:
         raise Unmet(f"`endings` has no {name!r}.")
     return endings[name]

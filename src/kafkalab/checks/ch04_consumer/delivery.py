@@ -37,7 +37,7 @@ def _rows(book: Path, sql: str) -> list[tuple[Any, ...]]:
 
 def _outcomes(ctx: CheckContext, way: str, moments: Iterable[str]) -> dict[str, tuple[int, int]]:
     """Return, for each trial of a function, how many records its book lacks, and how many duplicates it holds."""
-    folder = Path(str(ctx.answer("folder", object, "the folder with the books of the trials")))
+    folder = ctx.answer("folder", Path, "the folder with the books of the trials")
     sent = places(ctx, PRICES)
     outcomes = {}
     for moment in moments:
@@ -143,8 +143,9 @@ application = notebook.check(
 STATUS = {"SIGINT": 130, "SIGTERM": 143, "SIGKILL": -9}
 
 
-def _endings(ctx: CheckContext) -> dict[str, tuple[object, dict[int, int]]]:
-    return ctx.answer("endings", dict[str, tuple[object, dict[int, int]]], "signal → (exit status, where to go on by the book)")
+def _endings(ctx: CheckContext) -> dict[str, tuple[int | None, dict[int, int]]]:
+    what = "signal → (exit status, where to go on by the book)"
+    return ctx.answer("endings", dict[str, tuple[int | None, dict[int, int]]], what)
 
 
 @application.requires("Each of the three signals ends it with the right exit status")
@@ -179,7 +180,7 @@ def starts_continue(ctx: CheckContext) -> None:
 
 
 def _asked(ctx: CheckContext, sql: str) -> list[tuple[Any, ...]]:
-    book = Path(str(ctx.answer("book", object, "the file of the application's book")))
+    book = ctx.answer("book", Path, "the file of the application's book")
     if not book.is_file():
         raise Unmet("The application has no book yet. Did you start it?")
     return _rows(book, sql)

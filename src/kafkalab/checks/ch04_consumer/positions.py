@@ -48,7 +48,7 @@ def _price(value: bytes | None) -> StockPrice | None:
 
 @dead_letters.requires("The latest price of each stock is known")
 def latest_prices_are_right(ctx: CheckContext) -> None:
-    given = ctx.answer("prices", dict[str, object], "the latest price of each stock as text: {'IBM': 'IBM 90.05', …}")
+    given = ctx.answer("prices", dict[str, str | StockPrice], "the latest price of each stock as text: {'IBM': 'IBM 90.05', …}")
     wanted = {price.name: str(price) for m in filled(ctx, PRICES) if (price := _price(m.value()))}
     if missing := sorted(wanted.keys() - given.keys()):
         raise Unmet(f"There is no price of {missing[0]}. Does something stop your loop?")
@@ -250,13 +250,11 @@ class _Rebalanced(Consumer):
 
 @positions.requires("A callback acts only the first time that a partition is assigned")
 def callbacks_act_once(ctx: CheckContext) -> None:
-    given = ctx.answer("callbacks", dict[str, object], "new callbacks of yours, each with a name")
+    given = ctx.answer("callbacks", dict[str, Callable[..., object]], "new callbacks of yours, each with a name")
     if len(existing(ctx, PRICES)) < 2:
         raise Unmet(f"{PRICES} has one partition. Two are needed to try a rebalance.")
     settings = ctx.cluster.client_config(group_id=f"check-{uuid.uuid4().hex[:6]}", enable_auto_commit=False)
     for name, callback in given.items():
-        if not callable(callback):
-            raise Unmet(f"{name}: this is a {type(callback).__name__}, not a callback.")
         consumer = _Rebalanced(settings)
         try:
             first, again, more = (consumer.rebalance(callback, *partitions) for partitions in ((0,), (0,), (0, 1)))

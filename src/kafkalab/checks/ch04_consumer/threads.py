@@ -167,7 +167,7 @@ def bounded(ctx: CheckContext) -> None:
 
 
 def _left_by_the_trial(ctx: CheckContext, file: str) -> str:
-    path = Path(str(ctx.answer("folder", object, "the folder with the journals of the trials"))) / file
+    path = ctx.answer("folder", Path, "the folder with the journals of the trials") / file
     if not path.is_file():
         raise Unmet(f"There was no trial of the group {POOL!r} yet.")
     return path.read_text()

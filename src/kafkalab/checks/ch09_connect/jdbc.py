@@ -24,8 +24,8 @@ jdbc = notebook.check(
     hints=(
         "The connector lists its settings in the cell above. Its topic's name is made of the prefix and the table's name.",
         "`transforms` names two links. ValueToKey takes a list of `fields`, and ExtractField$Key takes one `field`.",
-        "A sink's `topics` may be several, parted by commas. Which mode takes a record whose row is there already?",
-        "Does the sink's key converter understand what the sources' key converters wrote?",
+        "A sink's `topics` may be several, parted by commas. Which mode takes a record whose row is there already? And does "
+        "the sink's key converter understand what the sources' key converters wrote?",
         "To begin the polling afresh: stop driver-poll, DELETE its offsets, delete the topic, PUT the new settings, resume.",
     ),
 )

@@ -1,10 +1,14 @@
-"""A stream on a Spark cluster of two workers, of which one dies at work: the counts are right."""
+"""The pipeline's functions on a Spark cluster of two workers, of which one dies at work: the counts are right."""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Sequence
-from typing import Protocol, cast
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Protocol, cast
+
+from confluent_kafka import Message
 
 from kafkalab.checks.context import CheckContext, Unmet, text_of
 from kafkalab.checks.lab import Notebook
@@ -14,8 +18,8 @@ from kafkalab.checks.wording import counted, quoted
 
 __all__ = ["notebook"]
 
-SOURCE, COUNTS = "truck_position", "counts"
-EVENTS = 1500
+SOURCE, DRIVERS, COUNTS = "truck_position", "driver", "counts"
+REPORTS = 1520  # 1500 events, some of them twice
 
 notebook = Notebook("11_spark_cluster", difficulty="medium", minutes=40, needs="chapter 11, sections 3 to 5")
 
@@ -67,13 +71,13 @@ def session_ran_there(ctx: CheckContext) -> None:
         raise Unmet("The master of `spark_cluster` has seen no application so far. Where do the tasks of your session run?")
 
 
-@lab.requires("Trucks sent all their events, once")
-def events_were_sent(ctx: CheckContext) -> None:
+@lab.requires("Trucks sent all their reports, once")
+def reports_were_sent(ctx: CheckContext) -> None:
     existing(ctx, SOURCE)
     found = sum(ctx.end_offsets(SOURCE).values())
-    if found != EVENTS:
+    if found != REPORTS:
         raise Unmet(
-            f"{SOURCE} was given {counted(found, 'event')}, not {EVENTS}. Run the cell that sends them once. {BEGIN_AGAIN}"
+            f"{SOURCE} was given {counted(found, 'report')}, not {REPORTS}. Run the cell that sends them once. {BEGIN_AGAIN}"
         )
 
 
@@ -95,13 +99,44 @@ def worker_was_killed(ctx: CheckContext) -> None:
     )
 
 
-@lab.requires("Each event counts once", after=(events_were_sent, worker_was_killed))
+def _object(record: Message) -> Mapping[str, Any]:
+    try:
+        value = json.loads(text_of(record))
+    except ValueError:
+        value = None
+    if not isinstance(value, dict):
+        raise Unmet(f"{record.topic()} has the value {quoted(text_of(record))}, which isn't a JSON object. {BEGIN_AGAIN}")
+    return value
+
+
+def _right(ctx: CheckContext) -> Counter[str]:
+    """Work out the alarms of each driver and minute from what trucks sent, each event once."""
+    events = {event["correlationId"]: event for event in map(_object, ctx.records(SOURCE))}
+    return Counter(
+        f"{event['driverId']}@{datetime.fromtimestamp(event['timestamp'] // 1000, UTC):%H:%M}"
+        for event in events.values()
+        if event["eventType"] != "Normal"
+    )
+
+
+@lab.requires("Each alarm counts once", after=(reports_were_sent, worker_was_killed))
 def counts_are_right(ctx: CheckContext) -> None:
-    right = Counter(key_of(record) for record in ctx.records(SOURCE))
-    found = {key_of(record): text_of(record) for record in filled(ctx, COUNTS)}
-    for driver, number in sorted(right.items()):
-        if found.get(driver) != str(number):
+    found = {key_of(record): _object(record).get("alarms") for record in filled(ctx, COUNTS)}
+    right = _right(ctx)
+    for key in sorted(right.keys() | found.keys()):
+        if found.get(key) != right.get(key):
+            driver, _, minute = key.partition("@")
+            has = f"{found[key]} alarms" if key in found else "no count"
             raise Unmet(
-                f"{COUNTS} has {quoted(found[driver]) if driver in found else 'no count'} for driver {driver}. Did the stream "
-                "process everything, with the same checkpoint all the time?"
+                f"{COUNTS} has {has} for driver {driver} at {minute}. Did the stream process everything, with the same "
+                "checkpoint all the time?"
             )
+
+
+@lab.requires("Each alarm has its driver's name", after=counts_are_right)
+def names_are_there(ctx: CheckContext) -> None:
+    names = {key_of(record): _object(record).get("last_name") for record in filled(ctx, DRIVERS)}
+    for record in ctx.records(COUNTS):
+        driver, name = key_of(record).partition("@")[0], _object(record).get("last_name")
+        if name != names.get(driver):
+            raise Unmet(f"{COUNTS} has the name {quoted(str(name))} for driver {driver}. What does the topic {DRIVERS} say?")

@@ -132,4 +132,4 @@ def one_is_active(ctx: CheckContext) -> None:
 went_on = majority.requires("The producer wrote before the first change, and after the last", after=one_is_active)(
     wrote_throughout(TOPIC, "add", "kill", "restart")
 )
-majority.requires("No acknowledged record is missing, none is there twice, and none failed", after=went_on)(is_complete(TOPIC))
+majority.requires("No lost write, no duplicate, and no record that failed", after=went_on)(is_complete(TOPIC))

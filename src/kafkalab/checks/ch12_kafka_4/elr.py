@@ -5,7 +5,7 @@ from __future__ import annotations
 from kafkalab.checks.brokers import all_up, faulted, has_level, is_down
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.lab import Notebook
-from kafkalab.checks.ledgers import ledger_of
+from kafkalab.checks.ledgers import ledger_of, require_none_lost
 from kafkalab.checks.topics import existing, in_sync
 from kafkalab.checks.wording import counted
 
@@ -90,13 +90,11 @@ ledger = notebook.check(
 everybody = ledger.requires("All nodes are up")(all_up)
 
 
-@ledger.requires("Both topics are in sync, and hold each acknowledged record", after=everybody)
+@ledger.requires("Both topics are in sync, without a lost write", after=everybody)
 def nothing_is_lost(ctx: CheckContext) -> None:
     for topic in (SAFE, PLAIN):
         in_sync(topic)(ctx)
-        there = set(ctx.values(topic))
-        entries = ledger_of(ctx, topic).entries
-        if len(entries) < 50:
-            raise Unmet(f"The ledger of {topic} has {counted(len(entries), 'record')}, not 50. Did you fill it?")
-        if missing := sum(entry.value not in there for entry in entries):
-            raise Unmet(f"{counted(missing, 'acknowledged record')} can't be found in {topic}. Who was elected, and from what?")
+        written = ledger_of(ctx, topic)
+        if len(written.entries) < 50:
+            raise Unmet(f"The ledger of {topic} has {counted(len(written.entries), 'record')}, not 50. Did you fill it?")
+        require_none_lost(ctx, written, topic, "Who was elected, and from what?")

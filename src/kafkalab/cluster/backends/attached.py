@@ -99,4 +99,4 @@ class AttachedBackend(Backend):
     def _refuse(self, *_: object) -> NoReturn:
         raise FaultsUnsupported("this cluster was attached to, not started by kafkalab: it is not ours to break")
 
-    kill = terminate = pause = resume = fetch = revive = add = isolate = heal = lose_log = point_tier_at = _refuse  # type: ignore[assignment]
+    kill = terminate = pause = resume = version = fetch = revive = add = isolate = heal = lose_log = point_tier_at = _refuse  # type: ignore[assignment]

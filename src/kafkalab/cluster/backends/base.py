@@ -93,6 +93,10 @@ class Backend(ABC):
         """Continue a paused process."""
 
     @abstractmethod
+    def version(self, node_id: int) -> str:
+        """Return the Kafka version that a node runs, or ran last."""
+
+    @abstractmethod
     def fetch(self, version: str) -> None:
         """Download a version of Kafka, so that a node isn't down meanwhile.
 

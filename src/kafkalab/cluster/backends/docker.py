@@ -193,6 +193,9 @@ class DockerBackend(Backend):
     def resume(self, node_id: int) -> None:
         _unless_gone(self._container(node_id).unpause)
 
+    def version(self, node_id: int) -> str:
+        return self._members[node_id].version
+
     def fetch(self, version: str) -> None:
         ensure_image(self._client, version)
 

@@ -183,6 +183,9 @@ class LocalBackend(Backend):
         name = node_name(self._processes[node_id].node)
         wait_until(lambda: seen(self.state(node_id)), _SIGNAL_SECONDS, f"{name} to {what}", interval=0.005)
 
+    def version(self, node_id: int) -> str:
+        return self._processes[node_id].version
+
     def fetch(self, version: str) -> None:
         classpath(version)
 

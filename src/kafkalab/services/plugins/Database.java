@@ -31,6 +31,7 @@ class Database implements AutoCloseable {
         login.setProperty("password", config.getPassword("connection.password").value());
         login.setProperty("connectTimeout", "10");
         login.setProperty("socketTimeout", "30");
+        login.setProperty("prepareThreshold", "0"); // a plan that the server keeps fails when the table's columns change
         patience = config.getLong("connection.timeout.ms");
         postpone();
     }

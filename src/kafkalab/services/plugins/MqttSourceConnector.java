@@ -3,6 +3,7 @@ package kafkalab;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Properties;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
@@ -47,6 +48,10 @@ public class MqttSourceConnector extends SourceConnector {
             Importance.HIGH, "With 0 a message may be lost. With 1 it's sent again until it is in Kafka.")
         .define("mqtt.client.id", Type.STRING, ConfigDef.NO_DEFAULT_VALUE, new ConfigDef.NonEmptyString(),
             Importance.HIGH, "The name under which the MQTT broker keeps filter and messages while the connector is away (QoS 1).")
+        .define("mqtt.user", Type.STRING, null, Importance.MEDIUM, "As whom to log in, with mqtt.password.")
+        .define("mqtt.password", Type.PASSWORD, "", Importance.MEDIUM, "The password of mqtt.user.")
+        .define("mqtt.truststore.location", Type.STRING, null, Importance.MEDIUM, "Whom to trust with ssl://; Java's own by default.")
+        .define("mqtt.truststore.password", Type.PASSWORD, "", Importance.MEDIUM, "The password of that file.")
         .define("mqtt.timeout.ms", Type.LONG, 60_000L, ConfigDef.Range.atLeast(1),
             Importance.LOW, "How long to try to reach the MQTT broker before the task fails.")
         .define("topic", Type.STRING, ConfigDef.NO_DEFAULT_VALUE, new ConfigDef.NonEmptyString(),
@@ -126,17 +131,10 @@ public class MqttSourceConnector extends SourceConnector {
         }
 
         /** Kafka has acknowledged a record (or a transform left it out). Not before that, the message is acknowledged. */
-        @Override public void commitRecord(SourceRecord record, RecordMetadata metadata) {
-            ((Arrived) record).acknowledge();
-        }
+        @Override public void commitRecord(SourceRecord record, RecordMetadata metadata) { ((Arrived) record).acknowledge(); }
+        @Override public void stop() { disconnect(); }
 
-        @Override public void stop() {
-            disconnect();
-        }
-
-        private void postpone() {
-            deadline = System.currentTimeMillis() + config.getLong("mqtt.timeout.ms");
-        }
+        private void postpone() { deadline = System.currentTimeMillis() + config.getLong("mqtt.timeout.ms"); }
 
         private void tryToConnect() {
             disconnect();
@@ -169,6 +167,16 @@ public class MqttSourceConnector extends SourceConnector {
             });
             MqttConnectOptions options = new MqttConnectOptions();
             options.setConnectionTimeout(10);
+            if (config.getString("mqtt.user") != null) {
+                options.setUserName(config.getString("mqtt.user"));
+                options.setPassword(config.getPassword("mqtt.password").value().toCharArray());
+            }
+            if (config.getString("mqtt.truststore.location") != null) {
+                Properties trusted = new Properties();
+                trusted.put("com.ibm.ssl.trustStore", config.getString("mqtt.truststore.location"));
+                trusted.put("com.ibm.ssl.trustStorePassword", config.getPassword("mqtt.truststore.password").value());
+                options.setSSLProperties(trusted);
+            }
             options.setCleanSession(qos == 0); // else the broker keeps messages for this client while it is away
             client.connect(options).waitForCompletion();
             client.subscribe(config.getString("mqtt.topics"), qos).waitForCompletion();

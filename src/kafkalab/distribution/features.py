@@ -1,0 +1,30 @@
+"""Feature levels that come with a Kafka version."""
+
+from __future__ import annotations
+
+import functools
+import re
+import subprocess
+
+from kafkalab.distribution.archive import archive_options, classpath
+from kafkalab.distribution.java import java_command
+from kafkalab.distribution.tools import JVM_OPTIONS, TOOLS
+
+__all__ = ["highest_metadata_version"]
+
+_LEVEL = re.compile(r"^metadata\.version=(\d+)", re.MULTILINE)
+
+
+@functools.lru_cache(maxsize=8)
+def highest_metadata_version(version: str) -> int | None:
+    """Return the highest level of ``metadata.version`` that a Kafka version supports.
+
+    ``kafka-features version-mapping`` of the course's Kafka knows it. None if that doesn't know the version.
+    """
+    done = subprocess.run(
+        [java_command(), *JVM_OPTIONS, *archive_options(), "-cp", classpath(), TOOLS["kafka-features"],
+         "version-mapping", "--release-version", version],
+        check=False, capture_output=True, text=True,
+    )  # fmt: skip
+    found = _LEVEL.search(done.stdout)
+    return int(found[1]) if found else None

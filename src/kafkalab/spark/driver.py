@@ -1,0 +1,42 @@
+"""What this process's session, the driver, knows of its executors and streams."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from py4j.protocol import Py4JError
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+
+from kafkalab.spark.view import QueryView, query_in
+
+__all__ = ["Driver", "driver_on"]
+
+
+class Driver(NamedTuple):
+    """What a session does: its application's name, the tasks that each executor has finished, and its streams."""
+
+    name: str
+    tasks: dict[int, int]
+    queries: tuple[QueryView, ...]
+
+
+def driver_on(master: str) -> Driver | None:
+    """The session of this process, if its tasks run on that master. None also if it's gone, or just stopping."""
+    context, session = SparkContext._active_spark_context, SparkSession._instantiatedSession
+    if context is None or session is None or context.master != master:
+        return None
+    try:
+        return Driver(str(context.appName), _tasks(context), _queries(session))
+    except (Py4JError, OSError):
+        return None
+
+
+def _tasks(context: Any) -> dict[int, int]:
+    executors = context._jsc.sc().statusStore().executorList(True)
+    listed = (executors.apply(place) for place in range(executors.size()))
+    return {int(one.id()): one.completedTasks() for one in listed if one.id() != "driver"}
+
+
+def _queries(session: SparkSession) -> tuple[QueryView, ...]:
+    return tuple(query_in(query.name or str(query.id)[:8], query.lastProgress) for query in session.streams.active)

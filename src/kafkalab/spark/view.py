@@ -1,0 +1,119 @@
+"""What a Spark cluster and the streams on it do, in one piece."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["ExecutorView", "QueryView", "SparkView", "SparkWorkerView", "query_in"]
+
+
+@dataclass(frozen=True)
+class ExecutorView:
+    """An executor.
+
+    Attributes
+    ----------
+    number
+        Spark's id of it: one that replaces another gets the next number.
+    tasks
+        How many tasks it has finished; None while the driver doesn't know it, as at its start.
+    """
+
+    number: int
+    tasks: int | None
+
+
+@dataclass(frozen=True)
+class SparkWorkerView:
+    """A worker.
+
+    Attributes
+    ----------
+    number
+        Counted from 0.
+    alive
+        Whether its process runs.
+    executors
+        Those that run on it.
+    """
+
+    number: int
+    alive: bool
+    executors: tuple[ExecutorView, ...] = ()
+
+
+@dataclass(frozen=True)
+class QueryView:
+    """A stream that runs.
+
+    Attributes
+    ----------
+    name
+        The name that it was given, or the first part of its id.
+    batch
+        The latest batch that it has finished; None before the first one.
+    records, rate
+        How many records that batch had, and how many were processed per second.
+    lag
+        How many records it had yet to read after that batch; None where its sources don't say.
+    """
+
+    name: str
+    batch: int | None = None
+    records: int = 0
+    rate: float = 0.0
+    lag: int | None = None
+
+
+@dataclass(frozen=True)
+class SparkView:
+    """A Spark cluster, and what this process's session does there.
+
+    Attributes
+    ----------
+    master
+        Whether the master answers.
+    registered
+        How many workers it takes for alive.
+    workers
+        All of them.
+    driver
+        Name of the application that this process runs there; None without one.
+    queries
+        Its streams.
+    """
+
+    master: bool
+    registered: int
+    workers: tuple[SparkWorkerView, ...]
+    driver: str | None = None
+    queries: tuple[QueryView, ...] = ()
+
+
+def query_in(name: str, progress: Mapping[str, Any] | None) -> QueryView:
+    """The stream in what Spark says about its latest batch: ``query.lastProgress``."""
+    if progress is None:
+        return QueryView(name)
+    rate = float(progress["processedRowsPerSecond"] or 0)
+    ends = [(_offsets(source["latestOffset"]), _offsets(source["endOffset"])) for source in progress["sources"]]
+    lag = sum(latest - end for latest, end in ends if latest is not None and end is not None)
+    told = all(None not in pair for pair in ends)
+    # Spark gives NaN for a batch that took no time.
+    return QueryView(
+        name, progress["batchId"], progress["numInputRows"], rate if rate == rate else 0.0, max(0, lag) if told else None
+    )
+
+
+def _offsets(told: object) -> int | None:
+    """The sum of a Kafka source's offsets, which are JSON of topics, partitions and offsets; None for another source."""
+    if isinstance(told, str):
+        try:
+            told = json.loads(told)
+        except ValueError:
+            return None
+    if not isinstance(told, Mapping) or not all(isinstance(topic, Mapping) for topic in told.values()):
+        return None
+    return sum(int(offset) for topic in told.values() for offset in topic.values())
