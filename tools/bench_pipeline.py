@@ -228,7 +228,7 @@ def bench_executors() -> list[Figure]:
     machine = [Figure(f"processors of the machine busy, {number} executors", None, "of them") for number in (1, 2)]
     own = [Figure(f"executor's processor busy, {number} executors", None, "of it") for number in (1, 2)]
     with opened() as site:
-        settings = site.fill("for-executors", FLEET, EXECUTOR_EVENTS)
+        settings = replace(site.fill("for-executors", FLEET, EXECUTOR_EVENTS), most=50_000)  # an executor has 512 MB
         for _ in range(ROUNDS):
             speeds = []
             for number in (1, 2):
