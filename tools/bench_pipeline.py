@@ -8,9 +8,8 @@ import statistics
 import subprocess
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -29,6 +28,7 @@ from pipeline import Pipeline, Settings, Trucks, TruckSender, send_drivers
 from pipeline.dashboard import Dashboard
 from pipeline.events import encoder
 
+WARM_UPS, ROUNDS = 2, 3  # Java's second compiler takes its time
 PARTITIONS = 8
 FLEET = Trucks(1000, interval=5)  # 200 events a second by the trucks' clocks: the streams remember 60,000 ids
 
@@ -68,7 +68,7 @@ class Site:
         pipeline = self.anew(spark, settings).start()
         pipeline.catch_up()
         pipeline.stop()
-        counted = pipeline.tables.answers().events
+        [(counted,)] = pipeline.tables.ask("SELECT sum(events) FROM {schema}.driving")
         assert counted == events, f"{counted} of {events} events were counted"
         return pipeline
 
@@ -131,13 +131,13 @@ def bench_rate() -> list[Figure]:
     with opened() as site, local_session() as spark:
         settings = site.fill("backlog", FLEET, RATE_EVENTS)
         disk.values.append(site.bytes_on_disk("backlog") / 3 / RATE_EVENTS)
-        for number in range(5):
+        for number in range(WARM_UPS + ROUNDS):
             plain = RATE_EVENTS / timed(partial(site.count, spark, settings))
             before = processor_time(spark)
             whole = RATE_EVENTS / timed(partial(site.run, spark, settings, RATE_EVENTS))
             spent = {part: seconds - before[part] for part, seconds in processor_time(spark).items()}
-            if number < 2:
-                continue  # warm-up: the second compiler takes its time
+            if number < WARM_UPS:
+                continue
             counting.values.append(plain)
             rate.values.append(whole)
             ratio.values.append(whole / plain)
@@ -151,25 +151,17 @@ PARTS = ("Spark", "brokers", "PostgreSQL", "Python")
 
 def processor_time(spark: SparkSession) -> dict[str, float]:
     """Seconds of processor time so far, by part of the pipeline. Other programs on the machine don't add to it."""
-    spark_id, seconds = jvm_process(spark).pid, Counter(dict.fromkeys(PARTS, 0.0))
+    spark_id, seconds = jvm_process(spark).pid, dict.fromkeys(PARTS, 0.0)
     for process in (me := psutil.Process(), *me.children(recursive=True)):
-        try:
-            times, name = process.cpu_times(), process.name()
-        except psutil.NoSuchProcess:
-            continue
-        java = "Spark" if process.pid == spark_id or is_executor(process) else "brokers"
-        part = {"java": java, "postgres": "PostgreSQL"}.get(name, "Python")
-        # The server of PostgreSQL starts a process for each connection: what has ended counts with it.
-        seconds[part] += times.user + times.system + times.children_user + times.children_system
-    return dict(seconds)
+        with suppress(psutil.NoSuchProcess):
+            times, java = process.cpu_times(), "Spark" if process.pid == spark_id else "brokers"
+            part = {"java": java, "postgres": "PostgreSQL"}.get(process.name(), "Python")
+            # The server of PostgreSQL starts a process for each connection: what has ended counts with it.
+            seconds[part] += times.user + times.system + times.children_user + times.children_system
+    return seconds
 
 
-def is_executor(process: psutil.Process) -> bool:
-    """Whether it's an executor of a Spark cluster."""
-    return any("CoarseGrainedExecutorBackend" in argument for argument in process.cmdline())
-
-
-LATENCY_RATE, LATENCY_SECONDS = 1000, 20
+LATENCY_RATE, LATENCY_SECONDS, WARM_UP_EVENTS = 1000, 20, 100_000
 
 
 class Watched(Dashboard):
@@ -204,8 +196,8 @@ def bench_latency() -> list[Figure]:
     figures = [Figure(f"{what}, median", 3, "s"), Figure(f"{what}, p99", 6, "s")]
     batch = Figure(f"a micro-batch, at {LATENCY_RATE:,} events/s", None, "s")
     with opened() as site, local_session() as spark:
-        site.run(spark, site.fill("warm-up", FLEET, 100_000), 100_000)
-        for number in range(3):
+        site.run(spark, site.fill("warm-up", FLEET, WARM_UP_EVENTS), WARM_UP_EVENTS)
+        for number in range(ROUNDS):
             topic = f"live-{number}"
             site.create(topic)
             settings = replace(site.settings, positions=topic)
@@ -236,8 +228,8 @@ def bench_executors() -> list[Figure]:
     machine = [Figure(f"processors of the machine busy, {number} executors", None, "of them") for number in (1, 2)]
     own = [Figure(f"executor's processor busy, {number} executors", None, "of it") for number in (1, 2)]
     with opened() as site:
-        settings = site.fill("backlog", FLEET, EXECUTOR_EVENTS)
-        for _ in range(3):
+        settings = replace(site.fill("for-executors", FLEET, EXECUTOR_EVENTS), most=50_000)  # an executor has 512 MB
+        for _ in range(ROUNDS):
             speeds = []
             for number in (1, 2):
                 with SparkCluster(number) as workers:
@@ -257,8 +249,13 @@ def bench_executors() -> list[Figure]:
 
 def executors_time() -> float:
     """Seconds of processor time of all executors so far."""
-    times = [process.cpu_times() for process in psutil.Process().children(recursive=True) if is_executor(process)]
-    return sum(time.user + time.system for time in times)
+    seconds = 0.0
+    for process in psutil.Process().children(recursive=True):
+        with suppress(psutil.NoSuchProcess):
+            if any("CoarseGrainedExecutorBackend" in argument for argument in process.cmdline()):
+                times = process.cpu_times()
+                seconds += times.user + times.system
+    return seconds
 
 
 GROWTH = (3_000, 30_000, 300_000)
@@ -271,7 +268,7 @@ def bench_growth() -> list[Figure]:
     with opened() as site, local_session() as spark:
         backlogs = {events: site.fill(f"backlog-{events}", FLEET, events) for events in GROWTH}
         site.run(spark, backlogs[GROWTH[-1]], GROWTH[-1])  # warm-up
-        for _, (events, settings) in itertools.product(range(3), backlogs.items()):
+        for _, (events, settings) in itertools.product(range(ROUNDS), backlogs.items()):
             seconds[events].values.append(timed(partial(site.run, spark, settings, events)))
             memory[events].values.append(memory_of(spark))
     return [*seconds.values(), *memory.values()]
@@ -290,7 +287,7 @@ def bench_state() -> list[Figure]:
         # All within the pipeline's patience: every id and every window is remembered.
         backlogs = {trucks: site.fill(f"fleet-{trucks}", Trucks(trucks, interval=1), FLEET_EVENTS) for trucks in FLEETS}
         site.run(spark, backlogs[FLEETS[0]], FLEET_EVENTS)  # warm-up
-        for _, (trucks, settings) in itertools.product(range(3), backlogs.items()):
+        for _, (trucks, settings) in itertools.product(range(ROUNDS), backlogs.items()):
             began = time.perf_counter()
             pipeline = site.run(spark, settings, FLEET_EVENTS)
             seconds[trucks].values.append(time.perf_counter() - began)
