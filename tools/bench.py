@@ -6,11 +6,11 @@ measured in the same run, by turns. ``python tools/bench.py ROW …`` measures o
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import re
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -18,7 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -31,14 +31,16 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.table import Table
 
+import bench_pipeline
+from bench_figures import LONG_RUNNING, Figure, long_running_session, timed
 from kafkalab import Cluster, ConnectCluster, ConsoleConsumer, LogMicroscope, SchemaRegistry, StreamsApp, wait_until
 from kafkalab.cluster import Listener
 from kafkalab.distribution import TOOLS, classpath, java_command, tools_dir
 from kafkalab.errors import BackendUnavailable, StreamsFailed
 from kafkalab.lifeline import marked_processes
+from kafkalab.rates import transaction_rate
 from kafkalab.security import Security
 from kafkalab.spark import kafka_options
-from kafkalab.spark.session import start_session
 from kafkalab.workers import wait_until_shared
 from memory_watch import MemoryWatch
 
@@ -48,42 +50,6 @@ T = TypeVar("T")
 TOPIC = "bench"
 # A JVM as it comes, for comparison.
 PLAIN = ("-Xmx256m", "-Xss1m", "-XX:-UseSerialGC", "-XX:+UseG1GC", "-XX:TieredStopAtLevel=4", "-XX:+UsePerfData", "-Xshare:off")
-
-
-@dataclass
-class Figure:
-    """One row of the table: what was measured, the bound that must be kept, and the measured values.
-
-    With `at_least`, the bound is the least that the median may be; else it is the most. A bound of None is kept by anything.
-    """
-
-    what: str
-    bound: float | None
-    unit: str
-    values: list[float] = field(default_factory=list)
-    at_least: bool = False
-
-    @property
-    def kept(self) -> bool:
-        """Whether the median keeps the bound."""
-        middle = statistics.median(self.values)
-        return self.bound is None or (middle >= self.bound if self.at_least else middle <= self.bound)
-
-    def cells(self) -> tuple[str, ...]:
-        """The row's text."""
-        digits = 0 if min(self.values) >= 1000 else 2
-        values = (statistics.median(self.values), min(self.values), max(self.values))
-        middle, *ends = (f"{value:,.{digits}f}" for value in values)
-        bound = "" if self.bound is None else f"{'≥' if self.at_least else '≤'} {self.bound:g} {self.unit}"
-        verdict = "" if self.bound is None else "[green]yes" if self.kept else "[red]NO"
-        return (self.what, f"{middle} {self.unit}", " – ".join(ends), str(len(self.values)), bound, verdict)
-
-
-def timed(action: Callable[[], object]) -> float:
-    """Seconds that something takes."""
-    began = time.perf_counter()
-    action()
-    return time.perf_counter() - began
 
 
 def make_topic(cluster: Cluster) -> None:
@@ -197,9 +163,7 @@ def bench_reading() -> list[Figure]:
     }
     with Cluster(1, backend="local") as cluster, tempfile.TemporaryDirectory() as folder:
         fill_for_reading(cluster)
-        os.environ["_JAVA_OPTIONS"] = " ".join(LONG_RUNNING)  # what Java reads last
-        spark = start_session("bench")
-        del os.environ["_JAVA_OPTIONS"]
+        spark = long_running_session()
         spark.conf.set("spark.sql.sources.useV1SourceList", "")  # else a batch goes the old way, with an object per row
         readers = {
             "Kafka's tool": lambda: read_with_tool(cluster),
@@ -222,7 +186,6 @@ def bench_reading() -> list[Figure]:
 READ = 2_000_000  # records of 100 bytes
 READ_PARTITIONS = 4
 READ_OPTIONS = {"kafka.max.poll.records": "10000"}
-LONG_RUNNING = ("-XX:TieredStopAtLevel=4", "-Xmx1g")  # lessons do without the second compiler
 
 
 def fill_for_reading(cluster: Cluster) -> None:
@@ -291,22 +254,31 @@ def bench_docker() -> list[Figure]:
     return [figure]
 
 
+NOTEBOOK_SECONDS = 120
+CHAPTER_SECONDS = {"05": 100, "09": 110, "10": 110, "11": 110, "12": 100}
+LAB_SECONDS = {"05": 30, "09": 35, "10": 35, "11": 35, "12": 30, "12_rolling_upgrade": 75}
+
+
+def seconds_allowed(notebook: Path) -> int:
+    """The bound of a chapter or a lab: its own, or its chapter's, or that of every notebook."""
+    bounds = CHAPTER_SECONDS if notebook.parent.name == "notebooks" else LAB_SECONDS
+    return bounds.get(notebook.stem, bounds.get(notebook.stem[:2], NOTEBOOK_SECONDS))
+
+
 def bench_notebooks() -> list[Figure]:
-    """Every chapter and solution, headless on local processes, one after the other, and the memory of it all."""
-    seconds = Figure("slowest notebook, headless, local", 120, "s")
+    """Every chapter and solution, headless on local processes, one after the other, each with its bound; and the memory."""
+    seconds = []
     memory = Figure("notebook, brokers and Spark, peak (PSS)", 1600, "MB")
     for path in sorted([*ROOT.glob("notebooks/*.ipynb"), *ROOT.glob("solutions/*/*.ipynb")]):
         with tempfile.TemporaryDirectory() as out, MemoryWatch(8 << 30) as watch:
             command = [str(Path(sys.executable).with_name("kafkalab")), "run", "--backend", "local", "--out", out, str(path)]
             environment = {**os.environ, **watch.environment()}
             took = timed(partial(subprocess.run, command, env=environment, check=True, capture_output=True))
-            seconds.values.append(took)
+            seconds.append(Figure(f"{path.parent.name}/{path.stem}, headless, local", seconds_allowed(path), "s", [took]))
             memory.values.append(watch.peak / 1e6)
             print(f"{path.relative_to(ROOT)}: {took:.1f} s, {watch.peak / 1e6:.0f} MB", file=sys.stderr)
-    # The bound is for any one: so the largest stands for all.
-    for figure in (seconds, memory):
-        figure.values = [max(figure.values)]
-    return [seconds, memory]
+    memory.values = [max(memory.values)]  # the bound is for any one, so the largest stands for all
+    return [*seconds, memory]
 
 
 def bench_setup() -> list[Figure]:
@@ -530,23 +502,12 @@ def bench_transactions() -> list[Figure]:
         without = Producer(cluster.client_config(enable_idempotence=True))
         for producer in producers.values():
             producer.init_transactions()
-        send(without, b"x" * RECORD_BYTES, 20_000)  # warm-up
+        transaction_rate(without, TOPIC, None)  # warm-up
         for _ in range(5):
-            plain.values.append(20_000 / timed(lambda: send(without, b"x" * RECORD_BYTES, 20_000)))
+            plain.values.append(transaction_rate(without, TOPIC, None))
             for (size, producer), figure in zip(producers.items(), figures, strict=True):
-                transactions = max(20_000 // size // 100, 10)
-                took = timed(partial(send_in_transactions, producer, size, transactions))
-                figure.values.append(size * transactions / took)
+                figure.values.append(transaction_rate(producer, TOPIC, size))
     return [plain, *figures]
-
-
-def send_in_transactions(producer: Producer, size: int, transactions: int) -> None:
-    """Commit so many transactions of so many records each."""
-    for _ in range(transactions):
-        producer.begin_transaction()
-        for _ in range(size):
-            producer.produce(TOPIC, b"x" * RECORD_BYTES)
-        producer.commit_transaction()
 
 
 JOBS, WORKERS, JOB_SECONDS = 20, 4, 0.5
@@ -805,23 +766,33 @@ ROWS = {
     "streams-start": bench_streams_start,
     "streams-restore": bench_streams_restore,
     "connect": bench_connect,
+    **bench_pipeline.ROWS,
     "docker": bench_docker,
     "notebooks": bench_notebooks,
     "setup": bench_setup,
 }
 
 
-def main(wanted: list[str]) -> int:
+def main(arguments: list[str]) -> int:
     """Measure, print the table; 1 if a bound is not kept."""
-    if unknown := [w for w in wanted if not any(w in name for name in ROWS)]:
+    parser = argparse.ArgumentParser(description="The course's figures, measured on this machine.")
+    parser.add_argument("rows", nargs="*", metavar="ROW", help="measure only rows whose names contain one of these")
+    parser.add_argument("--save", type=Path, metavar="FILE", help="write the figures as JSON, too, for tools/ten_million.py")
+    given = parser.parse_args(arguments)
+    if unknown := [row for row in given.rows if not any(row in name for name in ROWS)]:
         sys.exit(f"no row is called {', '.join(unknown)}; there are {', '.join(ROWS)}")
-    figures = [f for name, bench in ROWS.items() if not wanted or any(w in name for w in wanted) for f in bench()]
+    chosen = [bench for name, bench in ROWS.items() if not given.rows or any(row in name for row in given.rows)]
+    figures = [figure for bench in chosen for figure in bench()]
     memory = psutil.virtual_memory().total / 2**30
     title = f"{psutil.cpu_count()} CPUs, {memory:.0f} GiB, {sys.platform}"
     table = Table("what", "median", "spread", "rounds", "must be", "kept", title=title)
     for figure in figures:
         table.add_row(*figure.cells())
     Console(width=max(110, shutil.get_terminal_size().columns)).print(table)
+    if given.save is not None:
+        given.save.write_text(
+            json.dumps({"machine": title, "figures": [asdict(figure) for figure in figures]}, indent=1) + "\n"
+        )
     return int(not all(figure.kept for figure in figures))
 
 

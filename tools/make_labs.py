@@ -5,7 +5,7 @@ nbgrader's own preprocessor leaves out what stands between ``### BEGIN SOLUTION`
 
 A solution's notebook imports what the learner writes from a module beside it, where the tests find it, too. The first
 line of such a module says so (``# Written in the lab NN_name.``). The lab doesn't get it: there the learner writes it in
-a cell, and the notebook holds the blank version. Any other module in solutions/ is given, and the lab gets a copy.
+a cell, and the notebook holds the blank version. Given modules belong to the installed package `stocks`.
 """
 
 from __future__ import annotations
@@ -35,11 +35,6 @@ def lab_of(solution: Path) -> str:
     return nbformat.writes(notebook) + "\n"
 
 
-def is_written_in_a_lab(module: Path) -> bool:
-    """Whether the learner writes this module, so that the labs don't get it."""
-    return module.read_text().startswith("# Written in the lab ")
-
-
 def files(folder: Path, ending: str) -> list[Path]:
     """A folder's files with that ending, without the copies that JupyterLab keeps."""
     return sorted(path for path in folder.rglob(f"*.{ending}") if ".ipynb_checkpoints" not in path.parts)
@@ -49,9 +44,7 @@ def main(check: bool) -> int:
     """Write every lab, or name those that differ from what their solution gives; return how many differ."""
     solutions, labs = ROOT / "solutions", ROOT / "labs"
     wanted = {labs / path.relative_to(solutions): lab_of(path) for path in files(solutions, "ipynb")}
-    given = [path for path in files(solutions, "py") if not is_written_in_a_lab(path)]
-    wanted |= {labs / path.relative_to(solutions): path.read_text() for path in given}
-    there = {*files(labs, "ipynb"), *files(labs, "py")}
+    there = set(files(labs, "ipynb"))
     differ = [p for p, text in wanted.items() if not p.exists() or p.read_text() != text] + sorted(there - wanted.keys())
     for path in differ:
         print(("differs: " if check else "written: ") + str(path.relative_to(ROOT)))

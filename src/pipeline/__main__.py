@@ -4,10 +4,15 @@
 
     spark-submit --packages org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0,org.apache.spark:spark-avro_2.13:4.0.0 …
 
-``--lake`` takes what is new into Delta tables. That needs ``io.delta:delta-spark_2.13:4.0.0`` and two settings, too::
+``--lake`` takes what is new into Delta tables, and ends. Let a scheduler run it beside the streams, with the same checkpoint:
+each has folders of its own in it. ``docs/pipeline.yaml`` does so every ten minutes. It needs a third package,
+``io.delta:delta-spark_2.13:4.0.0``, and two settings::
 
     --conf spark.sql.extensions=io.delta.sql.DeltaSparkSessionExtension
     --conf spark.sql.catalog.spark_catalog=org.apache.spark.sql.delta.catalog.DeltaCatalog
+
+``--kafka`` gives settings of Kafka's own client, such as those of a login. Whoever may list processes can read them; a password
+is better in a file of the JVM's, which ``-Djava.security.auth.login.config`` names.
 """
 
 from __future__ import annotations
@@ -19,7 +24,8 @@ from collections.abc import Sequence
 from pyspark.sql import SparkSession
 
 from pipeline.app import Pipeline
-from pipeline.lake import Lake
+from pipeline.checkpoint import CheckpointRefused
+from pipeline.lake import Lake, LakeGone
 from pipeline.settings import Settings
 
 _DATABASE = "PIPELINE_DATABASE"  # a URL holds a password, which others can read on a command line
@@ -51,7 +57,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     client = {"bootstrap.servers": given.bootstrap_servers, **dict(given.kafka)}
     kafka = {f"kafka.{name}": value for name, value in client.items()}
     settings = Settings(kafka, given.registry, given.database or "", given.checkpoint, given.schema)
-    _run(settings, given.batch, given.lake)
+    try:
+        _run(settings, given.batch, given.lake)
+    except (ConnectionError, LookupError, CheckpointRefused, LakeGone) as problem:
+        parser.exit(1, f"pipeline: {problem}\n")
 
 
 def _run(settings: Settings, batch: bool, lake: str | None) -> None:

@@ -1,22 +1,38 @@
-"""Asks whether Kafka answers, before Spark would wait for it for minutes."""
+"""Asks Kafka about a topic, before Spark would wait for it for minutes."""
 
 from __future__ import annotations
 
 import contextlib
 import socket
 from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-__all__ = ["require_brokers"]
+__all__ = ["Topic", "require_topic"]
 
 _PATIENCE = {"request.timeout.ms": "5000", "default.api.timeout.ms": "8000"}
 _PREFIX = "kafka."
 
 
-def require_brokers(spark: SparkSession, kafka: Mapping[str, str]) -> None:
-    """Ask Kafka for its brokers, by the client and with the settings that Spark will use.
+class Topic(NamedTuple):
+    """What Kafka says of a topic.
+
+    Attributes
+    ----------
+    id
+        A topic that is deleted and created again gets another one.
+    whole
+        Whether it still has every record that was ever sent to it.
+    """
+
+    id: str
+    whole: bool
+
+
+def require_topic(spark: SparkSession, kafka: Mapping[str, str], name: str) -> Topic:
+    """Ask Kafka for a topic, by the client and with the settings that Spark will use.
 
     Parameters
     ----------
@@ -24,34 +40,50 @@ def require_brokers(spark: SparkSession, kafka: Mapping[str, str]) -> None:
         A session with Spark's Kafka connector.
     kafka
         Options of Spark's Kafka source.
+    name
+        The topic.
 
     Raises
     ------
     ConnectionError
         When no broker answers within some seconds, or Kafka refuses the login.
+    LookupError
+        When there is no such topic.
     """
     settings = {name.removeprefix(_PREFIX): value for name, value in kafka.items() if name.startswith(_PREFIX)}
-    java = spark.sparkContext._jvm
-    assert java is not None  # while the session lives
+    java: Any = spark.sparkContext._jvm
     client = java.java.util.HashMap()
-    for name, value in {**settings, **_PATIENCE}.items():
-        client.put(name, value)
+    for setting, value in {**settings, **_PATIENCE}.items():
+        client.put(setting, value)
     servers = settings["bootstrap.servers"]
     try:
         admin = java.org.apache.kafka.clients.admin.AdminClient.create(client)
         try:
-            admin.describeCluster().nodes().get()
+            return _ask(java, admin, name)
         finally:
             admin.close()
     except Py4JJavaError as error:
+        problem = _cause(error)
+        if problem.getClass().getSimpleName() == "UnknownTopicOrPartitionException":
+            raise LookupError(f"there is no topic {name} at {servers}") from None
         hint = _TO_SECURE if _listens(servers) and "security.protocol" not in settings else ""
-        raise ConnectionError(f"no broker answers at {servers}: {_reason(error)}{hint}") from None
+        raise ConnectionError(f"no broker answers at {servers}: {problem.getMessage()}{hint}") from None
 
 
 _TO_SECURE = (
     ". Something listens there, so it may want TLS or a login: give the client's settings, such as security.protocol, "
     "sasl.mechanism and sasl.jaas.config"
 )
+
+
+def _ask(java: Any, admin: Any, name: str) -> Topic:
+    topic = admin.describeTopics(java.java.util.List.of(name)).allTopicNames().get().get(name)
+    earliest = java.org.apache.kafka.clients.admin.OffsetSpec.earliest()
+    wanted = java.java.util.HashMap()
+    for partition in topic.partitions():
+        wanted.put(java.org.apache.kafka.common.TopicPartition(name, partition.partition()), earliest)
+    begins = admin.listOffsets(wanted).all().get().values()
+    return Topic(topic.topicId().toString(), all(found.offset() == 0 for found in begins))
 
 
 def _listens(servers: str) -> bool:
@@ -61,8 +93,8 @@ def _listens(servers: str) -> bool:
     return False
 
 
-def _reason(error: Py4JJavaError) -> str:
+def _cause(error: Py4JJavaError) -> Any:
     problem = error.java_exception
     while (cause := problem.getCause()) is not None:
         problem = cause
-    return str(problem.getMessage())
+    return problem

@@ -7,8 +7,11 @@ from collections.abc import Callable
 
 from confluent_kafka.schema_registry import SchemaRegistryClient
 from confluent_kafka.schema_registry.avro import AvroSerializer
+from confluent_kafka.schema_registry.error import SchemaRegistryError
 from confluent_kafka.serialization import MessageField, SerializationContext
+from httpx2 import TransportError
 
+from pipeline.outage import patiently
 from pipeline.trucks import Event
 
 __all__ = ["SCHEMA", "encoder", "written_schemas"]
@@ -29,6 +32,9 @@ SCHEMA = json.dumps({
     ],
 })  # fmt: skip
 """The schema that this version of the pipeline reads by."""
+
+_NO_SUBJECT = 40401
+_TIMEOUT = 5.0  # seconds for one answer
 
 _FIELDS = [field["name"] for field in json.loads(SCHEMA)["fields"]]
 
@@ -55,9 +61,24 @@ def encoder(registry: str, topic: str) -> Callable[[Event], bytes]:
     return encode
 
 
-def written_schemas(registry: str, topic: str) -> dict[int, str]:
-    """All schemas by which values of a topic may be written, by their ids."""
-    client = SchemaRegistryClient({"url": registry})
+def written_schemas(registry: str, topic: str, wait: float = 60) -> dict[int, str]:
+    """All schemas by which values of a topic may be written, by their ids. None, while nobody has registered one.
+
+    Raises
+    ------
+    ConnectionError
+        When the registry doesn't answer, and doesn't come back within `wait` seconds.
+    """
+    client = SchemaRegistryClient({"url": registry, "max.retries": 0, "timeout": _TIMEOUT})
     subject = f"{topic}-value"
-    found = (client.get_version(subject, version) for version in client.get_versions(subject))
-    return {version.schema_id: str(version.schema.schema_str) for version in found if version.schema_id is not None}
+
+    def ask() -> dict[int, str]:
+        try:
+            found = [client.get_version(subject, version) for version in client.get_versions(subject)]
+        except SchemaRegistryError as error:
+            if error.error_code == _NO_SUBJECT:
+                return {}
+            raise
+        return {version.schema_id: str(version.schema.schema_str) for version in found if version.schema_id is not None}
+
+    return patiently(ask, f"the registry at {registry}", wait, (TransportError, SchemaRegistryError))

@@ -1,15 +1,20 @@
-"""The lake: all that trucks ever reported, in three Delta tables in a folder, each made from the one before it."""
+"""The lake: all that trucks ever reported, in three Delta tables in a folder, each made from the one before it.
+
+It's an application of its own beside `Pipeline`. A scheduler calls it every few minutes, and it takes in what is new and ends.
+So the streams, which answer at once, never wait for it, and one of both may be down, or be replaced, without the other.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from pipeline import transform
+from pipeline.brokers import require_topic
+from pipeline.checkpoint import Checkpoint, CheckpointRefused
 from pipeline.events import written_schemas
 from pipeline.settings import Settings
 
@@ -28,6 +33,16 @@ _TABLES: Mapping[str, str] = {
 }
 
 
+_VERSION = 1  # of what the streams keep in their state
+_STREAMS = ("bronze", "silver")
+
+
+_LOST = (
+    "the checkpoint in {0} doesn't know how far {1} is, but that table in {2} isn't empty: it would get every row again. "
+    "Nothing was changed; put the checkpoint back, or give an empty folder for the tables"
+)
+
+
 class LakeGone(Exception):
     """A table isn't where it was."""
 
@@ -40,7 +55,7 @@ class Lake:
     spark
         A session with Spark's Kafka and Avro connectors and Delta Lake.
     settings
-        Topic and registry. The checkpoint has the positions in the topic and in ``bronze``.
+        Topic and registry. The checkpoint has the positions in the topic and in ``bronze``. It may be the streams' own folder.
     folder
         Where the tables are; it outlives this process.
     """
@@ -48,6 +63,8 @@ class Lake:
     def __init__(self, spark: SparkSession, settings: Settings, folder: str) -> None:
         self.folder = folder
         self._spark, self._settings = spark, settings
+        facts = {"version": str(_VERSION), "topic": settings.positions, "folder": folder}
+        self._checkpoint = Checkpoint(spark, settings.checkpoint, "lake", facts, _STREAMS)
 
     def create(self) -> None:
         """Create the tables, unless they are there.
@@ -58,7 +75,7 @@ class Lake:
             When one isn't there that was filled before: what it held isn't read a second time, so a new one would lack it.
         """
         for table, columns in _TABLES.items():
-            if self._was_filled(table):
+            if self._checkpoint.began(table):
                 self.read(table)
             self._spark.sql(f"CREATE TABLE IF NOT EXISTS {self.name(table)} ({columns}) USING delta")
 
@@ -69,17 +86,32 @@ class Lake:
         ------
         LakeGone
             When a table isn't there, as on a disk that isn't mounted. Nothing is lost by that: call it again later.
+        ConnectionError
+            When Kafka doesn't answer, or the registry doesn't in time.
+        LookupError
+            When the topic isn't there.
+        CheckpointRefused
+            When the tables can't be filled from where the checkpoint is, or it is empty and they aren't.
         StreamingQueryException
             When anything else fails.
         """
         for table in _TABLES:
             self.read(table)
         settings = self._settings
+        topic = require_topic(self._spark, settings.kafka, settings.positions)
+        goes_on = self._checkpoint.require(topic.id)
+        for table in _STREAMS:
+            if not self._checkpoint.began(table) and not self.read(table).isEmpty():
+                raise CheckpointRefused(_LOST.format(settings.checkpoint, table, self.folder))
+        if not goes_on:
+            self._checkpoint.note(topic.id, {})
         options = {**settings.source(settings.positions), "maxOffsetsPerTrigger": settings.most}
-        self._append("bronze", self._spark.readStream.format("kafka").options(**options).load().drop("timestampType"))
+        bronze = self._append("bronze", self._spark.readStream.format("kafka").options(**options).load().drop("timestampType"))
         records = self._spark.readStream.format("delta").load(self._path("bronze"))
-        decoded = transform.decoded(records, written_schemas(settings.registry, settings.positions))
-        self._append("silver", transform.once(transform.events(decoded), settings.patience))
+        # Asked only now, the registry knows by which schemas these were written.
+        decoded = transform.decoded(records, written_schemas(settings.registry, settings.positions, settings.wait))
+        silver = self._append("silver", transform.once(transform.events(decoded), settings.patience))
+        self._checkpoint.note(topic.id, {"bronze": bronze, "silver": silver})
         # Counts are few. To work them out anew from all events repairs whatever was wrong with them.
         counts = transform.per_window(self.read("silver"), settings.window)
         counts.writeTo(self.name("gold")).overwrite(f.lit(True))
@@ -102,18 +134,12 @@ class Lake:
         """The table's name in SQL."""
         return f"delta.`{self._path(table)}`"
 
-    def _was_filled(self, table: str) -> bool:
-        context: Any = self._spark.sparkContext
-        checkpoint = context._jvm.org.apache.hadoop.fs.Path(self._checkpoint(table))
-        return bool(checkpoint.getFileSystem(context._jsc.hadoopConfiguration()).exists(checkpoint))
-
-    def _checkpoint(self, table: str) -> str:
-        return f"{self._settings.checkpoint}/{table}"
-
     def _path(self, table: str) -> str:
         return f"{self.folder}/{table}"
 
-    def _append(self, table: str, rows: DataFrame) -> None:
+    def _append(self, table: str, rows: DataFrame) -> str:
+        """Append what is new. The stream's id."""
+
         def store(batch: DataFrame, number: int) -> None:
             # By these two, Delta knows a batch that runs again.
             query = batch.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
@@ -122,4 +148,6 @@ class Lake:
             batch.writeTo(self.name(table)).options(**done).append()
 
         writer = rows.writeStream.foreachBatch(store).trigger(availableNow=True)
-        writer.option("checkpointLocation", self._checkpoint(table)).start().awaitTermination()
+        query = writer.option("checkpointLocation", self._checkpoint.of(table)).start()
+        query.awaitTermination()
+        return str(query.id)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import psycopg
 from confluent_kafka import KafkaException, TopicPartition
@@ -14,6 +14,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 from py4j.protocol import Py4JError
 
 from pipeline.app import Pipeline
+from pipeline.transform import SENT
 
 __all__ = ["Place", "Rate", "Reader", "Reading"]
 
@@ -26,11 +27,6 @@ FROM {schema}.driving AS c GROUP BY driver ORDER BY sum(dangerous) DESC, driver 
 """
 
 _LATEST = "SELECT latitude, longitude, kind FROM {schema}.dangerous_driving ORDER BY stored DESC, correlation LIMIT 150"
-
-_LATENCY = """
-SELECT percentile_cont(ARRAY[0.5, 0.99]) WITHIN GROUP (ORDER BY extract(epoch FROM stored - sent))
-FROM (SELECT sent, stored FROM {schema}.dangerous_driving ORDER BY stored DESC LIMIT 300) AS recent
-"""
 
 
 @dataclass(frozen=True)
@@ -68,7 +64,8 @@ class Reading:
     rates
         Of the latest micro-batches of the stream that counts.
     latency
-        Median and 99th percentile of the seconds from a record in Kafka to its row, of the latest dangerous events.
+        Median and 99th percentile of the seconds from when a truck, or its connector, sent an event until the tables counted
+        it; of all events of the latest micro-batches.
     state
         Rows that the streams keep in their state.
     lag
@@ -115,7 +112,6 @@ class Reader:
             worst = pipeline.tables.ask(_WORST)
             [(events, dangerous)] = pipeline.tables.ask("SELECT sum(events), sum(dangerous) FROM {schema}.driving")
             places = pipeline.tables.ask(_LATEST)
-            [(latency,)] = pipeline.tables.ask(_LATENCY)
         except psycopg.Error:  # it is down, or has no tables yet
             return last
         return replace(
@@ -124,7 +120,6 @@ class Reader:
             dangerous=int(dangerous or 0),
             worst=tuple((name or f"driver {driver}", int(bad), int(total)) for driver, name, bad, total in worst),
             places=tuple(Place(*row) for row in places),
-            latency=tuple(latency) if latency else None,
         )
 
     def _ask_streams(self, pipeline: Pipeline, last: Reading) -> Reading:
@@ -139,9 +134,11 @@ class Reader:
             return replace(last, running=0)
         if counting:
             self._taken = _sum_of(counting[-1]["sources"][0]["endOffset"])
+        delays = [delay for progress in counting if (delay := _delay(progress))]
         return replace(
             last,
             running=running,
+            latency=_latency(delays) if delays else last.latency,
             state=sum(part["numRowsTotal"] for progress in latest if progress for part in progress["stateOperators"]),
             rates=_merged(last.rates, tuple(_rate(progress) for progress in counting)),
         )
@@ -169,6 +166,36 @@ def _rate(progress: Any) -> Rate:
     rows, seconds = progress["numInputRows"], progress["durationMs"]["triggerExecution"] / 1000
     came = progress["inputRowsPerSecond"]  # none for the first batch
     return Rate(at, came if came == came else 0.0, rows / max(seconds, 0.001))
+
+
+class _Delay(NamedTuple):
+    """How many events a micro-batch had, and after how many seconds it had counted half of them, and all but a hundredth."""
+
+    events: int
+    half: float
+    most: float
+
+
+def _delay(progress: Any) -> _Delay | None:
+    if not (told := progress["observedMetrics"].get(SENT)) or not told["events"]:
+        return None
+    end = datetime.fromisoformat(progress["timestamp"]).timestamp() + progress["durationMs"]["triggerExecution"] / 1000
+    half, most = (max(0.0, end - sent / 1000) for sent in told["when"])
+    return _Delay(told["events"], half, most)
+
+
+def _latency(delays: Sequence[_Delay]) -> tuple[float, float]:
+    """Of all batches together: half of the events weren't slower than the first, and all but a hundredth than the second."""
+
+    def reached(share: float, which: Callable[[_Delay], float]) -> float:
+        left = share * sum(delay.events for delay in delays)
+        for delay in sorted(delays, key=which):
+            left -= delay.events
+            if left <= 0:
+                break
+        return which(delay)
+
+    return reached(0.5, lambda delay: delay.half), reached(0.99, lambda delay: delay.most)
 
 
 def _merged(earlier: tuple[Rate, ...], later: tuple[Rate, ...]) -> tuple[Rate, ...]:

@@ -11,6 +11,10 @@ __all__ = ["Settings"]
 # over, 60 s by default; then Spark asks anew.
 _IMPATIENT = {"kafka.request.timeout.ms": "5000", "kafka.default.api.timeout.ms": "6000", "fetchOffset.numRetries": "10"}
 
+# Spark's sink sends each row by itself otherwise, and three brokers have a request's work with every one. At the end of a task
+# it sends what is left without waiting.
+_IN_BATCHES = {"kafka.linger.ms": "20"}
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -41,6 +45,8 @@ class Settings:
         How often a micro-batch starts.
     most
         How many records a micro-batch reads at most.
+    wait
+        How many seconds PostgreSQL or the registry may be away. After that the streams end; another start loses nothing.
     """
 
     kafka: dict[str, str]
@@ -56,7 +62,12 @@ class Settings:
     window: str = "1 minute"
     trigger: str = "1 second"
     most: int = 50_000
+    wait: float = 60
 
     def source(self, topic: str) -> dict[str, Any]:
         """Options that read a topic from its beginning, by a batch or, without a checkpoint, by a stream."""
         return {**_IMPATIENT, **self.kafka, "subscribe": topic, "startingOffsets": "earliest"}
+
+    def sink(self, topic: str) -> dict[str, str]:
+        """Options that write to a topic."""
+        return {**_IN_BATCHES, **self.kafka, "topic": topic}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -10,8 +10,14 @@ import psycopg
 from psycopg import sql
 
 from pipeline.ledger import Answers
+from pipeline.outage import patiently
 
-__all__ = ["Tables"]
+__all__ = ["Rows", "Tables"]
+
+Rows = Callable[[], Iterable[Sequence[Any]]]
+"""Gives the rows to write. It's called again when PostgreSQL went away amid them."""
+
+_TIMEOUT = 5  # seconds for a connection
 
 _CREATE = """
 CREATE SCHEMA IF NOT EXISTS {schema};
@@ -42,27 +48,37 @@ class Tables:
         URL of the server.
     schema
         The schema in which they are.
+    wait
+        For how many seconds whoever writes waits for a server that is away.
+
+    Raises
+    ------
+    ConnectionError
+        By what writes, when the server doesn't come back in time. Nothing is half written.
     """
 
-    def __init__(self, database: str, schema: str) -> None:
-        self._database, self._schema = database, sql.Identifier(schema)
+    def __init__(self, database: str, schema: str, wait: float = 60) -> None:
+        self._database, self._schema, self._wait = database, sql.Identifier(schema), wait
 
     def create(self) -> None:
         """Create them, unless they are there."""
-        with psycopg.connect(self._database) as connection:
+
+        def create(connection: psycopg.Connection) -> None:
             connection.execute("SELECT pg_advisory_xact_lock(11)")  # one who does so at a time
             connection.execute(self._statement(_CREATE))
 
+        self._patiently(create)
+
     def drop(self) -> None:
         """Drop the schema with all that is in it."""
-        with psycopg.connect(self._database) as connection:
+        with self._connect() as connection:
             connection.execute(self._statement("DROP SCHEMA IF EXISTS {schema} CASCADE"))
 
-    def put_counts(self, rows: Iterable[Sequence[Any]]) -> None:
+    def put_counts(self, rows: Rows) -> None:
         """Set the counts of windows, in one transaction. Rows: start, driver, events, dangerous ones."""
         self._write(_COUNTS, rows)
 
-    def put_dangerous(self, rows: Iterable[Sequence[Any]]) -> None:
+    def put_dangerous(self, rows: Rows) -> None:
         """Add dangerous events, in one transaction; those that are there stay. Rows: all columns but the last."""
         self._write(_DANGEROUS, rows)
 
@@ -75,14 +91,33 @@ class Tables:
             {correlation: (driver, _name(first, last)) for correlation, driver, first, last in alarms},
         )
 
+    def filled(self) -> bool:
+        """Whether they hold anything."""
+        return self.ask("SELECT EXISTS (SELECT FROM {schema}.driving)") == [(True,)]
+
     def ask(self, query: str) -> list[tuple[Any, ...]]:
         """Rows that a query gives; ``{schema}`` in it stands for the schema."""
-        with psycopg.connect(self._database) as connection:
+        with self._connect() as connection:
             return connection.execute(self._statement(query)).fetchall()
 
-    def _write(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
-        with psycopg.connect(self._database) as connection, connection.cursor() as cursor:
-            cursor.executemany(self._statement(statement), rows)
+    def _write(self, statement: str, rows: Rows) -> None:
+        def write(connection: psycopg.Connection) -> None:
+            with connection.cursor() as cursor:
+                cursor.executemany(self._statement(statement), rows())
+
+        self._patiently(write)
+
+    def _patiently(self, work: Callable[[psycopg.Connection], None]) -> None:
+        """Do something in one transaction, and again when the server went away amid it."""
+
+        def attempt() -> None:
+            with self._connect() as connection:
+                work(connection)
+
+        patiently(attempt, "PostgreSQL", self._wait, (psycopg.OperationalError,))
+
+    def _connect(self) -> psycopg.Connection:
+        return psycopg.connect(self._database, connect_timeout=_TIMEOUT)
 
     def _statement(self, text: str) -> sql.Composed:
         return sql.SQL(text).format(schema=self._schema)

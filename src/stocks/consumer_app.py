@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import argparse
 import os
-import signal
 import sys
 from collections.abc import Sequence
-from types import FrameType
 
 from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
 
+from stocks.application import EndSignal, client_settings, member_settings
 from stocks.book import Book
 from stocks.database import DatabaseUnavailable
 from stocks.dead_letters import DeadLetters, NotSetAside
@@ -45,32 +44,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         continues where the book ends.
     """
     options = _parse(arguments)
-    ended_by: list[int] = []
-
-    def on_signal(number: int, _: FrameType | None) -> None:
-        ended_by.append(number)
-
-    signal.signal(signal.SIGINT, on_signal)
-    signal.signal(signal.SIGTERM, on_signal)
-
-    # With a name of its own, it gets its partitions back at once after it was killed.
-    static = {"group.instance.id": options.instance} if options.instance else {}
-    common = {
-        "bootstrap.servers": options.bootstrap_servers,
-        "error_cb": lambda error: print(error.str(), file=sys.stderr, flush=True),
-        "log_level": 2,
-    }
-    consumer = Consumer(
-        {
-            **common,
-            **static,
-            "client.id": "StockPriceKafkaConsumer",
-            "group.id": options.group,
-            "enable.auto.commit": False,  # the book holds the positions
-            "auto.offset.reset": "earliest",
-        }
-    )
-    producer = Producer({**common, "client.id": "StockPriceKafkaConsumer", "enable.idempotence": True})
+    end = EndSignal()
+    common = client_settings(options.bootstrap_servers, "StockPriceKafkaConsumer")
+    consumer = Consumer({**common, **member_settings(options.group, options.instance)})  # the book holds the positions
+    producer = Producer({**common, "enable.idempotence": True})
     try:
         for topic in (options.topic, options.dead_letters):
             partition_count(producer, topic, _CONNECT_SECONDS)
@@ -96,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 print(f"{p.topic} [{p.partition}] from {p.offset if p.offset >= 0 else 'the beginning'}", flush=True)
             return found
 
-        read_batches(consumer, options.topic, handle, stopping=lambda: bool(ended_by), start_at=start_at)
+        read_batches(consumer, options.topic, handle, stopping=end.arrived, start_at=start_at)
         book.close()
     except (ClusterUnreachable, UnknownTopic, DatabaseUnavailable, NotSetAside) as error:
         print(error, file=sys.stderr, flush=True)
@@ -104,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KafkaException as error:
         print(error.args[0].str(), file=sys.stderr, flush=True)
         return 1
-    return 128 + ended_by[0] if ended_by else 0
+    return end.exit_status
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:

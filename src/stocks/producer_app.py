@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import signal
 import sys
 import threading
 from collections import Counter
 from collections.abc import Sequence
-from types import FrameType
 
 from confluent_kafka import KafkaError, Message, Producer
 
+from stocks.application import EndSignal, client_settings
 from stocks.prices import STOCKS
 from stocks.sender import StockSender
 from stocks.topics import ClusterUnreachable, UnknownTopic, partition_count
@@ -38,24 +37,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         the application couldn't start or lost a price it had sent.
     """
     options = _parse(arguments)
-    ended_by: list[int] = []
-    end = threading.Event()
-
-    def on_signal(number: int, _: FrameType | None) -> None:
-        ended_by.append(number)
-        end.set()
-
-    signal.signal(signal.SIGINT, on_signal)
-    signal.signal(signal.SIGTERM, on_signal)
-
+    end = EndSignal()
     producer = Producer(
         {
-            "bootstrap.servers": options.bootstrap_servers,
-            "client.id": "StockPriceKafkaProducer",
+            **client_settings(options.bootstrap_servers, "StockPriceKafkaProducer"),
             "enable.idempotence": True,
             "partitioner": "murmur2_random",  # chooses the same partition for a key as Java's client
-            "error_cb": lambda error: print(error.str(), file=sys.stderr, flush=True),
-            "log_level": 2,
         }
     )
     try:
@@ -68,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     senders = [StockSender(producer, options.topic, stock, count=options.count, on_delivery=log) for stock in STOCKS]
     for sender in senders:
         sender.start()
-    while not end.is_set() and any(sender.is_alive() for sender in senders):
+    while not end.arrived() and any(sender.is_alive() for sender in senders):
         end.wait(0.1)
 
     # Stop the senders first: what they send after the flush would be lost.
@@ -84,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     producer.close()
     if delivered != sent:
         return 1
-    return 128 + ended_by[0] if ended_by else 0
+    return end.exit_status
 
 
 class _DeliveryLog:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import socket
 from collections.abc import Iterator
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 
 import paho.mqtt.client as mqtt
 import psutil
 import psycopg
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 from confluent_kafka.schema_registry import SchemaRegistryClient
 from confluent_kafka.schema_registry.avro import AvroDeserializer
 from confluent_kafka.serialization import MessageField, SerializationContext
@@ -20,10 +24,12 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 from connect_support import SMT, TEXT, ask
 from kafkalab import Cluster, wait_until
 from kafkalab.checks import CheckContext
+from kafkalab.cluster import resources
 from kafkalab.cluster.ports import HOST, reserve_port
-from kafkalab.errors import ConnectFailed, JavaError, PortInUse
+from kafkalab.errors import ConnectFailed, JavaError, NotEnoughResources, PortInUse
 from kafkalab.services import ConnectCluster, MqttBroker, PostgreSQL, SchemaRegistry
 from kafkalab.services.connect import ConnectWorker
+from kafkalab.services.own_plugins import SOURCE_CONNECTOR
 from support import create, in_a_fork, own_runs
 
 SOURCE, SINK = (f"org.apache.kafka.connect.file.FileStream{kind}Connector" for kind in ("Source", "Sink"))
@@ -42,6 +48,37 @@ public class Same<R extends org.apache.kafka.connect.connector.ConnectRecord<R>>
 """
 
 
+COUNTER = """
+import java.util.*;
+import org.apache.kafka.common.config.ConfigDef;
+import org.apache.kafka.connect.data.Schema;
+import org.apache.kafka.connect.source.*;
+
+public class Counter extends SourceConnector {
+    public ConfigDef config() { return new ConfigDef(); }
+    public void start(Map<String, String> settings) {}
+    public Class<Count> taskClass() { return Count.class; }
+    public List<Map<String, String>> taskConfigs(int most) { return List.of(Map.of()); }
+    public void stop() {}
+    public String version() { return "1"; }
+
+    public static class Count extends SourceTask {
+        private long n;
+        public void start(Map<String, String> settings) {
+            Map<String, Object> stored = context.offsetStorageReader().offset(Map.of());
+            n = stored == null ? 0 : (long) stored.get("n");
+        }
+        public List<SourceRecord> poll() throws InterruptedException {
+            Thread.sleep(20);
+            n++;
+            return List.of(new SourceRecord(Map.of(), Map.of("n", n), "counted", Schema.INT64_SCHEMA, n));
+        }
+        public void stop() {}
+        public String version() { return "1"; }
+    }
+}"""
+
+
 @pytest.fixture(scope="module")
 def cluster(backend: str) -> Iterator[Cluster]:
     with Cluster(1, backend=backend) as cluster:
@@ -54,6 +91,7 @@ def connect(cluster: Cluster) -> Iterator[ConnectCluster]:
     for plugin in ("avro-converter", "debezium-postgres", "jdbc", "mqtt-source"):
         connect.add_plugin(plugin)  # type: ignore[arg-type]
     connect.compile_plugin(SAME)
+    connect.compile_plugin(COUNTER, SOURCE_CONNECTOR)
     with connect:
         yield connect
 
@@ -90,6 +128,59 @@ def test_a_worker_that_is_killed_is_replaced_by_the_other(cluster: Cluster, conn
     busy.restart()
     assert busy.alive and busy.url == url and ask(busy, "GET", "/connectors") == ["lines"]
     ask(busy, "DELETE", "/connectors/lines")
+
+
+def counted(cluster: Cluster) -> list[int]:
+    """What the topic has so far: the source never ends, so nobody ever sees the end."""
+    with Consumer(cluster.client_config(group_id="counted")) as consumer:
+        _, now = consumer.get_watermark_offsets(TopicPartition("counted", 0), 30)
+        consumer.assign([TopicPartition("counted", 0, 0)])
+        return [int(record.value()) for record in consumer.consume(now, 60)]
+
+
+def test_a_source_of_ones_own_goes_on_from_its_offset(cluster: Cluster, connect: ConnectCluster) -> None:
+    put(connect, "counter", connector_class="Counter")
+    wait_until(lambda: ask(connect, "GET", "/connectors/counter/offsets")["offsets"], 60, "an offset to be stored")
+    told = ask(connect, "GET", "/connectors/counter/status")
+    [busy] = [worker for worker in connect.workers if told["tasks"][0]["worker_id"] in worker.url]
+    busy.kill()
+    seen = len(counted(cluster))
+    wait_until(lambda: max(counted(cluster)) > seen + 20, 60, "the other worker to count on")
+    steps = [then - now for now, then in itertools.pairwise(counted(cluster))]
+    assert max(steps) == 1 and sum(step < 1 for step in steps) <= 1
+    ask(connect, "DELETE", "/connectors/counter")
+    busy.start()
+
+
+def test_a_line_too_large_fails_a_strict_source_and_is_skipped_by_a_tolerant_one(
+    cluster: Cluster, connect: ConnectCluster, tmp_path: Path
+) -> None:
+    lines = tmp_path / "lines.txt"
+    lines.write_text("first\n" + "x" * 2_000_000 + "\nlast\n")
+    source = {"connector_class": SOURCE, "file": str(lines)}
+    for name, tolerance in (("strict", "none"), ("lenient", "all")):
+        put(connect, name, topic=name, errors_tolerance=tolerance, **source)
+    wait_for_failure(connect, "strict", "RecordTooLargeException")
+    wait_for(cluster, "lenient", {"first", "last"})
+    assert {len(value) for value in CheckContext(cluster).values("lenient")} == {5, 4}
+    assert connect.states()["lenient task 0"] == "RUNNING"
+    assert set(CheckContext(cluster).values("strict")) == {"first"}
+
+    # The topic has a limit as well. Alone in its batch the line fails the task; with others the producer tries without end.
+    alone = tmp_path / "alone.txt"
+    alone.write_text("x" * 2_000_000 + "\n")
+    put(connect, "alone", **(source | {"file": str(alone)}), topic="strict", producer_override_max_request_size=4_000_000)
+    wait_for_failure(connect, "alone", "RecordTooLargeException: The request included a message larger")
+    change = ConfigResource(ResourceType.TOPIC, "strict", incremental_configs=[
+        ConfigEntry("max.message.bytes", "4000000", incremental_operation=AlterConfigOpType.SET)])  # fmt: skip
+    admin = AdminClient(cluster.client_config())
+    admin.incremental_alter_configs([change])[change].result()
+    ask(connect, "DELETE", "/connectors/alone")
+    put(connect, "strict", topic="strict", producer_override_max_request_size=4_000_000, **source)
+    wait_for(cluster, "strict", {"first", "last"})
+    assert {len(value) for value in CheckContext(cluster).values("strict")} == {5, 2_000_000, 4}
+    for name in ("strict", "lenient"):
+        ask(connect, "DELETE", f"/connectors/{name}")
 
 
 def test_a_connector_that_fails_says_why(connect: ConnectCluster, tmp_path: Path) -> None:
@@ -212,8 +303,16 @@ def wait_for_ids(cluster: Cluster, topic: str, ids: list[int]) -> None:
 
 
 def wait_for_failure(connect: ConnectCluster, name: str, reason: str) -> None:
-    with pytest.raises(ConnectFailed, match=reason):
-        wait_until(lambda: connect.wait_until_running(name), 60, f"{name} to fail")
+    """Wait until it has failed for this reason; an earlier failure may still be told meanwhile."""
+
+    def told() -> str:
+        try:
+            connect.wait_until_running(name)
+        except ConnectFailed as error:
+            return str(error)
+        return "it runs"
+
+    wait_until(lambda: re.search(reason, told()), 60, f"{name} to fail", last_seen=told)
 
 
 def test_the_jdbc_source_sends_each_row_while_database_and_columns_come_and_go(
@@ -363,6 +462,47 @@ def test_bytes_that_are_no_avro_are_dead_letters_and_an_absent_registry_is_waite
         ask(connect, "DELETE", f"/connectors/{name}")
 
 
+def captured(server: PostgreSQL) -> dict[str, object]:
+    """Settings of a connector that captures the changes of the table boat."""
+    login = {"user": server.user, "password": server.password, "hostname": server.host, "port": server.port}
+    return {"connector_class": "io.debezium.connector.postgresql.PostgresConnector", "plugin_name": "pgoutput",
+            "topic_prefix": "cdc", "table_include_list": "public.boat", "database_dbname": server.database,
+            "time_precision_mode": "connect", "retriable_restart_connector_wait_ms": 500,
+            **{f"database_{name}": value for name, value in login.items()}}  # fmt: skip
+
+
+def test_captured_rows_keep_their_types_while_columns_and_database_come_and_go(
+    cluster: Cluster, connect: ConnectCluster, database: PostgreSQL, registry: SchemaRegistry
+) -> None:
+    def newest(count: int) -> object:
+        return wait_for_avro(cluster, registry, "cdc.public.boat", count)[-1]["after"]
+
+    tell(database, "DROP TABLE IF EXISTS boat", "CREATE TABLE boat (id INT PRIMARY KEY, built DATE, tons NUMERIC(6, 2))",
+         "INSERT INTO boat VALUES (1, '2026-01-01', 12.50)")  # fmt: skip
+    boats = captured(database) | avro(registry)
+    database.kill()
+    with pytest.raises(AssertionError, match="Unable to connect|Error while validating connector config"):
+        put(connect, "boats", **boats)
+    assert "boats" not in connect.states()
+    database.start()
+    put(connect, "boats", **boats)
+    assert newest(1) == {"id": 1, "built": date(2026, 1, 1), "tons": Decimal("12.50")}
+
+    tell(database, "ALTER TABLE boat ADD COLUMN name TEXT", "UPDATE boat SET name = 'Ann'")
+    assert newest(2) == {"id": 1, "built": date(2026, 1, 1), "tons": Decimal("12.50"), "name": "Ann"}
+    tell(database, "ALTER TABLE boat DROP COLUMN tons", "INSERT INTO boat VALUES (2, '2026-01-02', 'Bob')")
+    assert newest(3) == {"id": 2, "built": date(2026, 1, 2), "name": "Bob"}
+    database.kill()
+    database.start()
+    tell(database, "INSERT INTO boat VALUES (3, NULL, 'Cid')")
+    assert newest(4) == {"id": 3, "built": None, "name": "Cid"}
+    assert connect.states()["boats task 0"] == "RUNNING"
+
+    tell(database, "ALTER TABLE boat ALTER COLUMN name TYPE INT USING 0", "INSERT INTO boat VALUES (4, NULL, 4)")
+    wait_for_failure(connect, "boats", r"DataException: the schema registry refused \(409\)")
+    ask(connect, "DELETE", "/connectors/boats")
+
+
 def test_settings_of_the_jdbc_connectors_are_checked_field_by_field(connect: ConnectCluster) -> None:
     for kind, wrong, missing in (
         ("Source", {"connection.url": "jdbc:mysql://x", "poll.interval.ms": 0, "table": ""}, "topic.prefix"),
@@ -423,6 +563,16 @@ def test_a_worker_that_cannot_start_says_why_and_leaves_nothing(cluster: Cluster
     assert own_runs() == before
     with pytest.raises(ConnectFailed, match="no Connect worker runs"):
         connect.url  # noqa: B018
+
+
+def test_too_little_memory_for_workers_is_said_before_one_starts(
+    cluster: Cluster, connect: ConnectCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resources, "available_memory", lambda: 200 << 20)
+    with pytest.raises(NotEnoughResources, match="Connect with 2 workers needs about 440 MB of memory, but only 200 MB"):
+        ConnectCluster(cluster, workers=2).start()
+    with pytest.raises(NotEnoughResources, match="one more Connect worker needs about 220 MB"):
+        connect.add_worker()
 
 
 def test_a_forked_child_leaves_it_alone(connect: ConnectCluster) -> None:

@@ -10,14 +10,14 @@ from pathlib import Path
 import psutil
 import pytest
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
 
 from kafkalab import Cluster, wait_until
 from kafkalab.checks import CheckContext
 from kafkalab.errors import MirrorFailed
 from kafkalab.paths import runs_dir
 from kafkalab.services import MirrorMaker
-from support import in_a_fork
+from support import create, in_a_fork
 
 QUICK = {
     "refresh.topics.interval.seconds": 1,
@@ -38,8 +38,7 @@ def pair(backend: str) -> Iterator[tuple[Cluster, Cluster]]:
     """Two clusters of one broker, and records in the first one."""
     settings = {"auto.create.topics.enable": False}
     with Cluster(1, backend=backend, settings=settings) as first, Cluster(1, backend=backend, settings=settings) as second:
-        admin = AdminClient(first.client_config())
-        admin.create_topics([NewTopic("prices", 3, 1)])["prices"].result()
+        create(first, "prices", 3, 1)
         send(first, range(RECORDS))
         yield first, second
 

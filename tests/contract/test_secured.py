@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import stat
 import subprocess
-import uuid
 from collections.abc import Iterator
 
 import psutil
@@ -23,7 +22,7 @@ from confluent_kafka.admin import (
     UserScramCredentialUpsertion,
 )
 
-from contract_support import DOCKER_AT_LENGTH
+from contract_support import DOCKER_AT_LENGTH, make_topic
 from kafkalab import Cluster, wait_until
 from kafkalab.checks.access import try_connect
 from kafkalab.cluster import Listener
@@ -31,7 +30,6 @@ from kafkalab.cluster.offsets import watermarks
 from kafkalab.errors import NoSuperUser, UnknownListener, UnknownUser
 from kafkalab.lifeline import marked_processes
 from kafkalab.security import Security
-from support import create
 
 LISTENERS = (
     Listener("PLAINTEXT"),
@@ -41,12 +39,6 @@ LISTENERS = (
 )
 NOT_ASCII = {"zoë-лев": "pässwörd 🙂", "ann": "two\nlines, pässwörd 🙂"}
 USERS = {"admin": 'quo"ted\\secret', "stocks_producer": "producer123", **NOT_ASCII}
-
-
-def make_topic(cluster: Cluster, replicas: int = 1) -> str:
-    topic = f"t-{uuid.uuid4().hex[:6]}"
-    create(cluster, topic, 1, replicas)
-    return topic
 
 
 def outcome(config: dict[str, object], topic: str) -> str:
@@ -72,7 +64,7 @@ def secured(backend: str) -> Iterator[Cluster]:
 
 
 def test_all_listeners_stand_side_by_side_and_the_super_user_gets_through(secured: Cluster) -> None:
-    topic = make_topic(secured, 2)
+    topic = make_topic(secured, 1, 2)
     assert {b.state for b in secured.describe().brokers.values()} == {"up"}
     for listener in ("SSL", "SASL_PLAINTEXT", "SASL_SSL"):
         assert outcome(secured.client_config("admin", listener), topic) == "sent"
@@ -81,7 +73,7 @@ def test_all_listeners_stand_side_by_side_and_the_super_user_gets_through(secure
 
 
 def test_who_is_not_known_or_not_allowed_is_refused(secured: Cluster) -> None:
-    topic = make_topic(secured)
+    topic = make_topic(secured, 1, 1)
     denied = KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED).name()
     assert outcome(secured.client_config(listener="PLAINTEXT"), topic) == denied
     assert outcome(secured.client_config("stocks_producer", "SASL_SSL"), topic) == denied
@@ -95,7 +87,7 @@ def test_who_is_not_known_or_not_allowed_is_refused(secured: Cluster) -> None:
 
 
 def test_a_rule_holds_on_every_broker_once_it_was_waited_for(secured: Cluster) -> None:
-    topic = make_topic(secured, 2)
+    topic = make_topic(secured, 1, 2)
     admin = AdminClient(secured.client_config())
     rule = AclBinding(
         ResourceType.TOPIC,
@@ -119,7 +111,7 @@ def test_a_rule_holds_on_every_broker_once_it_was_waited_for(secured: Cluster) -
 # Kafka reads the names in messages of SCRAM as ASCII, and refuses others (its class ScramMessages).
 @pytest.mark.parametrize("user", ["admin", "ann"])
 def test_scram_users_are_made_on_the_running_cluster(secured: Cluster, user: str) -> None:
-    topic = make_topic(secured)
+    topic = make_topic(secured, 1, 1)
     config = secured.client_config(user, "SASL_SSL", "SCRAM-SHA-256")
     assert outcome(config, topic) == "_AUTHENTICATION"
     admin = AdminClient(secured.client_config())
@@ -145,7 +137,7 @@ def test_secrets_are_readable_by_their_owner_alone_and_no_process_shows_one(secu
 
 @pytest.mark.parametrize("user", NOT_ASCII)
 def test_a_name_and_a_password_that_are_not_ascii(secured: Cluster, user: str) -> None:
-    topic = make_topic(secured)
+    topic = make_topic(secured, 1, 1)
     assert outcome(secured.client_config(user, "SSL"), topic) == "sent"
     assert outcome(secured.client_config(user, "SASL_SSL", "PLAIN"), topic) == "sent"
 
@@ -153,7 +145,7 @@ def test_a_name_and_a_password_that_are_not_ascii(secured: Cluster, user: str) -
 @DOCKER_AT_LENGTH
 @pytest.mark.parametrize("user", NOT_ASCII)
 def test_they_reach_kafkas_tools_too(secured: Cluster, user: str) -> None:
-    topic = make_topic(secured)
+    topic = make_topic(secured, 1, 1)
     command = ["kafka-topics.sh", "--bootstrap-server", secured.servers("SASL_SSL"), "--list"]
     login = ["--command-config", str(secured.command_config(user, "SASL_SSL"))]
     listed = subprocess.run(command + login, capture_output=True, text=True, timeout=120)
@@ -161,7 +153,7 @@ def test_they_reach_kafkas_tools_too(secured: Cluster, user: str) -> None:
 
 
 def test_faults_are_seen_on_a_secured_cluster_too_and_other_settings_hold(secured: Cluster) -> None:
-    topic = make_topic(secured, 2)
+    topic = make_topic(secured, 1, 2)
     secured.kill(1)
     assert secured.describe().brokers[1].state == "dead"
     by_plain = secured.client_config("admin", "SASL_PLAINTEXT", "PLAIN") | {
@@ -184,14 +176,14 @@ def by_scram(backend: str) -> Iterator[Cluster]:
 
 
 def test_brokers_that_log_in_to_each_other_by_scram_from_the_beginning(by_scram: Cluster) -> None:
-    topic = make_topic(by_scram, 2)
+    topic = make_topic(by_scram, 1, 2)
     by_scram.wait_for(lambda v: v.in_sync(topic), "both copies")
     assert outcome(by_scram.client_config("admin"), topic) == "sent"
 
 
 @pytest.mark.at_length
 def test_a_login_that_a_restart_was_given_is_kept(by_scram: Cluster) -> None:
-    topic = make_topic(by_scram, 2)
+    topic = make_topic(by_scram, 1, 2)
     config = by_scram.client_config("admin") | {"bootstrap.servers": by_scram.bootstrap(0)}
     none = {"listener.name.sasl_ssl.sasl.enabled.mechanisms": "SCRAM-SHA-512"}
     login = {"listener.name.sasl_ssl.scram-sha-512.sasl.jaas.config": by_scram.security.broker_login("SCRAM-SHA-512")}
@@ -211,7 +203,7 @@ def test_an_authorizer_without_a_super_user_is_refused_before_it_hangs(backend: 
 
 
 def test_a_topic_that_nobody_may_see_is_not_described(secured: Cluster) -> None:
-    topic = make_topic(secured)
+    topic = make_topic(secured, 1, 1)
     admin = AdminClient(secured.client_config("stocks_producer", "SASL_SSL"))
     metadata = admin.list_topics(topic, timeout=10).topics[topic]
     assert metadata.error is not None and metadata.error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED

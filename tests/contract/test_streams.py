@@ -6,7 +6,7 @@ test. A start costs three processor seconds: each running application answers fo
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +69,7 @@ def counts_of(cluster: Cluster, folder: Path, topic: str) -> Path:
     return write(folder / f"{topic}.py", COUNTS.format(topic=topic))
 
 
-def send(cluster: Cluster, topic: str, words: str) -> None:
+def send(cluster: Cluster, topic: str, words: Iterable[str]) -> None:
     producer = Producer(cluster.client_config())
     for word in words:
         producer.produce(topic, key=word, value=word.strip())
@@ -175,6 +175,32 @@ def test_what_needs_no_process_to_be_refused(
     monkeypatch.setattr(resources, "available_memory", lambda: 100 << 20)
     with pytest.raises(NotEnoughResources, match="the Streams application any needs about 180 MB of memory, but only 100 MB"):
         StreamsApp(cluster, tmp_path / "any.py").start()
+
+
+def repeated(builder: Any) -> None:
+    builder.stream("short").mapValues(lambda text: text * 400_000).to("long")
+
+
+@ONLY_LOCAL
+def test_a_result_that_is_too_large_ends_it_with_a_reason_and_is_there_when_it_may_be_larger(cluster: Cluster) -> None:
+    admin = AdminClient(cluster.client_config())
+    for made in admin.create_topics(
+        [NewTopic("short", 1, 1), NewTopic("long", 1, 1, config={"max.message.bytes": "2000000"})]
+    ).values():
+        made.result()
+    app = StreamsApp(cluster, repeated).start()
+    send(cluster, "short", "abc")
+    send(cluster, "short", ["long"])
+    wait_until(lambda: not app.alive, 60, "the application to end", last_seen=lambda: app.state)
+    reason = (
+        r"RecordTooLargeException: The message is 1600\d+ bytes .*max\.request\.size.* \(StreamsException: .* topic long for"
+    )
+    with pytest.raises(StreamsFailed, match=reason):
+        app.store("any")
+    with StreamsApp(cluster, repeated, producer_max_request_size=2_000_000):
+        wait_until(
+            lambda: set(CheckContext(cluster).values("long")) == {text * 400_000 for text in ("a", "b", "c", "long")}, 60, "all"
+        )
 
 
 def letters(builder: Any) -> None:

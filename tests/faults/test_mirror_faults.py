@@ -17,7 +17,6 @@ from confluent_kafka.admin import (
     AclOperation,
     AclPermissionType,
     AdminClient,
-    NewTopic,
     ResourcePatternType,
     ResourceType,
 )
@@ -29,6 +28,7 @@ from kafkalab.errors import MirrorFailed
 from kafkalab.lifeline import marked_processes
 from kafkalab.paths import runs_dir
 from kafkalab.services import MirrorMaker
+from support import create
 
 TOPICS = ("prices", "few", "many", "guarded")
 FLOW = {
@@ -54,9 +54,8 @@ USERS = Listener(
 def first() -> Iterator[Cluster]:
     """The source, with three partitions of each topic and 30 records in each of them."""
     with Cluster(1, backend="local", settings={"auto.create.topics.enable": False}) as cluster:
-        admin = AdminClient(cluster.client_config())
-        for created in admin.create_topics([NewTopic(topic, 3, 1) for topic in TOPICS]).values():
-            created.result()
+        for topic in TOPICS:
+            create(cluster, topic, 3, 1)
         producer = Producer(cluster.client_config())
         for topic in TOPICS:
             for number in range(30):
@@ -98,8 +97,8 @@ def test_settings_without_sense(first: Cluster, second: Cluster, settings: dict,
 
 def test_missing_acl_on_the_target_and_topics_with_other_partitions(first: Cluster, second: Cluster) -> None:
     admin = AdminClient(second.client_config())
-    for created in admin.create_topics([NewTopic("first.few", 1, 1), NewTopic("first.many", 5, 1)]).values():
-        created.result()
+    create(second, "first.few", 1, 1)
+    create(second, "first.many", 5, 1)
 
     def allow(kind: ResourceType, name: str, pattern: ResourcePatternType = ResourcePatternType.LITERAL) -> None:
         rule = AclBinding(kind, name, pattern, "User:mirror", "*", AclOperation.ALL, AclPermissionType.ALLOW)

@@ -17,7 +17,6 @@ from confluent_kafka.admin import (
     AlterConfigOpType,
     ConfigEntry,
     ConfigResource,
-    NewTopic,
     ResourceType,
     ScramCredentialInfo,
     ScramMechanism,
@@ -33,7 +32,7 @@ from kafkalab.errors import BackendUnavailable, BrokerFailed, KdcFailed
 from kafkalab.lifeline import marked_processes
 from kafkalab.security import CertificateAuthority, Identity, Security
 from kafkalab.services import MiniKdc
-from support import in_a_fork
+from support import create, in_a_fork
 
 pytestmark = pytest.mark.cluster
 
@@ -141,7 +140,7 @@ def secured() -> Iterator[Cluster]:
 
 def test_a_user_that_is_removed_while_connected(secured: Cluster) -> None:
     admin = AdminClient(secured.client_config())
-    admin.create_topics([NewTopic("t", 1, 1)])["t"].result()
+    create(secured, "t", 1, 1)
 
     def alter(alteration: object) -> None:
         for altered in admin.alter_user_scram_credentials([alteration]).values():
@@ -247,8 +246,7 @@ def test_tickets_and_the_kdc_gone(tmp_path: Path) -> None:
                 ]
                 return subprocess.run(command, env=kdc.environment(), capture_output=True, text=True, timeout=120)
 
-            admin = AdminClient(cluster.client_config())
-            admin.create_topics([NewTopic("stock-prices", 1, 1)])["stock-prices"].result()
+            create(cluster, "stock-prices", 1, 1)
             listed = topics()
             assert "stock-prices" in listed.stdout, listed.stderr[-2000:]
             assert f"authenticationID=alice@{kdc.realm}" in cluster.logs(0)

@@ -10,11 +10,10 @@ import os
 import random
 
 import pytest
-from confluent_kafka.admin import AdminClient, NewTopic
 
 from kafkalab import Cluster, LedgerProducer, wait_until
 from kafkalab.checks import CheckContext
-from support import BACKEND
+from support import BACKEND, create
 
 ROUNDS = int(os.environ.get("KAFKALAB_ROUNDS", "20"))
 TOPIC = "soak"
@@ -25,8 +24,7 @@ TOPIC = "soak"
 def test_faults_under_load_lose_nothing() -> None:
     chance = random.Random(20)
     with Cluster(3, backend=BACKEND, settings={"min.insync.replicas": 2}) as cluster:
-        admin = AdminClient(cluster.client_config())
-        admin.create_topics([NewTopic(TOPIC, 6, 3)])[TOPIC].result()
+        create(cluster, TOPIC, 6)
         # With more than one request in flight librdkafka may double in spite of idempotence: its issue 4953.
         producer = LedgerProducer(cluster, TOPIC, rate=40, acks="all", enable_idempotence=True, max_in_flight=1)
         for number in range(ROUNDS):

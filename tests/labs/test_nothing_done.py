@@ -1,4 +1,4 @@
-"""Who did nothing passes no check: on a cluster without a topic, with no answer or with blank ones.
+"""Who did nothing passes no check and gets no tick: on a cluster without a topic, with no answer or with blank ones.
 
 `make test-all` runs the untouched labs themselves, with what their given cells do.
 """
@@ -21,6 +21,15 @@ pytestmark = pytest.mark.cluster
 ROOT = Path(__file__).parents[2]
 BLANK = (None, "", 0, [], {})
 
+# These hold on any new cluster of three brokers: they are where the lab begins, or what it must not lose on its way.
+HOLD_FROM_THE_BEGINNING = {
+    "02_atu_brokers": {"Brokers 0, 1 and 2 are up"},
+    "02_three_brokers": {"A cluster of three brokers is up"},
+    "12_elr": {"The cluster uses eligible leader replicas"},
+    "12_elr_ledger": {"All nodes are up"},
+    "12_upgrade_levels": {"The cluster uses the metadata.version of Kafka 4.3", "All three brokers are up"},
+}
+
 
 def answers(lab: str) -> list[str]:
     """Names of what the lab's notebook gives to its check."""
@@ -34,7 +43,7 @@ def answers(lab: str) -> list[str]:
 
 
 @pytest.mark.parametrize("lab", sorted(labs()))
-def test_who_did_nothing_does_not_pass(
+def test_who_did_nothing_does_not_pass_and_gets_no_tick(
     lab: str, clean: Cluster, verdict: Verdict, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -42,3 +51,5 @@ def test_who_did_nothing_does_not_pass(
     for given in ({}, *(dict.fromkeys(names, blank) for blank in BLANK if names)):
         passed, printed = verdict(lab, clean, **given)
         assert not passed and "✗" in printed, f"{given}: {printed}"
+        ticked = {line.removeprefix("  ✓ ") for line in printed.splitlines() if line.startswith("  ✓ ")}
+        assert ticked == HOLD_FROM_THE_BEGINNING.get(lab, set()), f"{given}: {printed}"

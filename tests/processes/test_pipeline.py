@@ -1,6 +1,6 @@
 """The truck pipeline on Spark: what its functions make of records, and that streams, a batch and the ledger agree.
 
-Chapter 11 runs it with a registry, and kills Spark and a broker; here the registry's answer is given.
+Chapter 11 runs it with a registry, and kills Spark and a broker; here a small registry of the test's own answers.
 """
 
 from __future__ import annotations
@@ -8,30 +8,49 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import os
 import socket
+import subprocess
+import sys
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import fastavro
+import pyspark
 import pytest
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient
 from pyspark.sql import Row, SparkSession
 
-from kafkalab import Cluster, SparkCluster, spark_session
+from kafkalab import Cluster, PostgreSQL, SparkCluster, spark_session, wait_until
+from kafkalab.cluster import Listener
+from kafkalab.distribution import spark_jars
+from kafkalab.distribution.java import java_home
+from kafkalab.security import Security
 from kafkalab.spark import kafka_options
-from pipeline import DRIVERS, Event, Lake, Pipeline, Report, Settings, Trucks, answers, send_drivers, transform
+from pipeline import Event, Lake, Pipeline, Report, Settings, Trucks, answers, send_drivers, transform
+from pipeline import __main__ as pipeline_main
 from pipeline.__main__ import main
+from pipeline.checkpoint import CheckpointRefused
 from pipeline.events import SCHEMA
 from pipeline.lake import LakeGone
-from support import create, empty, put
+from pipeline.reading import Reader
+from pipeline.tables import Tables
+from pipeline_support import SmallRegistry
+from support import create, delete, empty, put
 
 pytestmark = pytest.mark.cluster
 
 FIELDS = [field["name"] for field in json.loads(SCHEMA)["fields"]]
 OLDER = json.loads(SCHEMA) | {"fields": [{"name": "driverAge", "type": "int"}, *json.loads(SCHEMA)["fields"]]}
+HUGE = 3_000_000  # bytes, three times what a topic takes by default
 SCHEMAS = {7: SCHEMA, 9: json.dumps(OLDER)}
+NOW = datetime(2026, 11, 1, tzinfo=UTC)
 EVENT = Event(1_506_974_405_000, 103, 21, 1927624662, "Overspeed", 41.7, -90.6, "103-1")
 
 
@@ -50,7 +69,7 @@ def framed(event: Event, schema: int = 7, **more: object) -> bytes:
 
 
 def decoded(spark: SparkSession, *values: bytes | None) -> list[Row]:
-    records = spark.createDataFrame([(value,) for value in values], "value BINARY")
+    records = spark.createDataFrame([(value, NOW) for value in values], "value BINARY, timestamp TIMESTAMP")
     return transform.decoded(records, SCHEMAS).collect()
 
 
@@ -63,9 +82,21 @@ def test_what_is_wrong_with_malformed_values(spark: SparkSession) -> None:
     good = framed(EVENT)
     unframed = decoded(spark, None, b"", b"\0\0", b"18,28,Normal", good[4:])
     assert {row.problem for row in unframed} == {"no header of a schema"}
-    [unknown, cut] = decoded(spark, b"\0\0\0\0\x08" + good[5:], good[:-8])
+    [unknown, cut, *impossible] = decoded(
+        spark,
+        b"\0\0\0\0\x08" + good[5:],
+        good[:-8],
+        framed(EVENT._replace(timestamp=-1)),
+        framed(EVENT._replace(timestamp=1 << 62)),
+        framed(EVENT._replace(kind="Over\0speed")),
+        framed(EVENT._replace(correlation="")),
+        framed(EVENT._replace(correlation="1" * 3000)),
+    )
     assert unknown.problem == "a schema that the registry doesn't know for this topic"
     assert cut.problem == "the value doesn't fit its schema"
+    assert {row.problem for row in impossible} == {"a time, an id or a text that no event can have"}
+    [huge] = decoded(spark, framed(EVENT._replace(kind="speed" * 20_000)))
+    assert huge.problem == "100044 bytes, and an event has 100000 at most"
 
 
 def test_the_last_row_of_each_driver_counts(spark: SparkSession) -> None:
@@ -105,56 +136,101 @@ def close_each(server: socket.socket) -> None:
 
 def prepare(cluster: Cluster, settings: Settings) -> None:
     """Create the topics, and send the drivers."""
-    for topic in (settings.positions, settings.drivers, settings.dangerous, settings.dead_letters):
+    create(cluster, settings.positions, 2, max_message_bytes=str(HUGE))
+    for topic in (settings.drivers, settings.dangerous, settings.dead_letters):
         create(cluster, topic, 2)
     send_drivers(cluster.client_config())
 
 
-def send(cluster: Cluster, settings: Settings, reports: list[Report]) -> None:
-    put(cluster, settings.positions, [(str(r.driver), framed(r.event) if r.event else r.malformed, -1) for r in reports])
+def send(cluster: Cluster, settings: Settings, reports: list[Report], schema: int = 7) -> None:
+    more = {"driverAge": 33} if schema == 9 else {}
+    values = [(str(r.driver), framed(r.event, schema, **more) if r.event else r.malformed, -1) for r in reports]
+    put(cluster, settings.positions, values, message_max_bytes=HUGE)
 
 
 def test_streams_a_batch_and_the_ledger_agree(
-    spark: SparkSession, cluster: Cluster, postgresql_server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("pipeline.app.written_schemas", lambda *_: SCHEMAS)
-    schemas = [f"pipeline_{uuid.uuid4().hex[:8]}" for _ in range(2)]
-    settings = Settings(
-        kafka_options(cluster), "none", postgresql_server, str(tmp_path / "point"), schemas[0], trigger="0 seconds"
-    )
-    prepare(cluster, settings)
+    """While they run, PostgreSQL is killed, trucks get a new schema, and a record comes that is too large for the dead letters."""
     reports = Trucks(malformed=0.05).reports(400)
-    events = {report.event.correlation: report.event for report in reports if report.event}
+    wanted = answers(report.event for report in reports if report.event)
+    reports.insert(10, Report(99, malformed=b"\0" * (HUGE // 2)))
+    with PostgreSQL() as database, SmallRegistry() as registry:
+        settings = Settings(
+            kafka_options(cluster), registry.url, database.url, str(tmp_path / "point"), "streams", trigger="0 seconds"
+        )
+        prepare(cluster, settings)
+        pipeline = Pipeline(spark, settings).start()  # before anybody registered a schema
+        registry.schemas[7] = SCHEMAS[7]
+        send(cluster, settings, reports[:200])
+        pipeline.catch_up()
+        database.kill()
+        registry.schemas[9] = SCHEMAS[9]
+        send(cluster, settings, reports[200:300], schema=9)
+        wait_until(lambda: "PostgreSQL doesn't answer" in caplog.text, 60, "the streams to notice")
+        database.start()
+        pipeline.catch_up()
+        so_far = answers(report.event for report in reports[:300] if report.event)
+        assert pipeline.tables.answers() == so_far
+        reading = Reader(cluster.client_config()).read(pipeline)
+        assert (reading.running, reading.events, reading.lag) == (3, so_far.events, 0)
+        assert reading.latency and 0 < reading.latency[0] <= reading.latency[1] < 600
+        pipeline.stop()
 
-    send(cluster, settings, reports[:300])
-    pipeline = Pipeline(spark, settings).start()
-    pipeline.catch_up()
-    pipeline.stop()
-    send(cluster, settings, reports[300:])
-    again = Pipeline(spark, settings).start()  # goes on from the checkpoint
-    again.catch_up()
-    again.stop()
-    wanted = answers(events.values(), DRIVERS)
-    assert again.tables.answers() == wanted
+        send(cluster, settings, reports[300:])
+        again = Pipeline(spark, settings).start()  # goes on from the checkpoint
+        again.catch_up()
+        again.stop()
+        assert again.tables.answers() == wanted
 
-    client = cluster.client_config()["bootstrap.servers"]
-    monkeypatch.setenv("PIPELINE_DATABASE", postgresql_server)
-    places = ["--registry", "none", "--checkpoint", str(tmp_path / "unused"), "--schema", schemas[1]]
-    main(["--bootstrap-servers", client, *places, "--batch"])
-    batch = Pipeline(spark, Settings(settings.kafka, "none", postgresql_server, "", schemas[1]))
-    assert batch.tables.answers() == wanted
+        monkeypatch.setenv("PIPELINE_DATABASE", database.url)
+        places = ["--registry", registry.url, "--checkpoint", str(tmp_path / "unused"), "--schema", "batch"]
+        main(["--bootstrap-servers", cluster.bootstrap_servers, *places, "--batch"])
+        assert Pipeline(spark, replace(settings, schema="batch")).tables.answers() == wanted
+        what_a_start_refuses(spark, cluster, settings, database)
+        assert again.tables.answers() == wanted
 
     def records(topic: str) -> list[Row]:
         source = spark.read.format("kafka").options(**settings.source(topic), includeHeaders=True)
         return source.load().collect()
 
+    # A batch that PostgreSQL interrupted comes to the topic once all the same: only the tables are written again.
     assert sorted(row.key.decode() for row in records(settings.dangerous)) == sorted(wanted.dangerous)
-    dead = records(settings.dead_letters)
-    assert len(dead) == sum(report.event is None for report in reports) > 0
-    headers = {header.key: header.value.decode() for header in dead[0].headers}
-    assert headers["topic"] == settings.positions and headers["problem"] and headers.keys() >= {"partition", "offset"}
-    for schema in schemas:
-        Pipeline(spark, Settings(settings.kafka, "none", postgresql_server, "", schema)).tables.drop()
+    places = set()
+    for letter in records(settings.dead_letters):  # a batch that ran again may have sent some again
+        headers = {header.key: header.value.decode() for header in letter.headers}
+        assert headers["topic"] == settings.positions and headers["problem"]
+        places.add((headers["partition"], headers["offset"]))
+        if letter.key == b"99":
+            assert len(letter.value) == 900_000 and headers["problem"] == "1500000 bytes, and an event has 100000 at most"
+    assert len(places) == sum(report.event is None for report in reports)
+
+
+def what_a_start_refuses(spark: SparkSession, cluster: Cluster, settings: Settings, database: PostgreSQL) -> None:
+    """The tables stay as they are, and so does the checkpoint."""
+
+    def refused(error: type[Exception], said: str, **changed: object) -> None:
+        with pytest.raises(error, match=said):
+            Pipeline(spark, replace(settings, wait=0, **changed)).start()
+
+    point = Path(settings.checkpoint)
+    before = {path: path.read_bytes() for path in point.rglob("*") if path.is_file()}
+    refused(CheckpointRefused, "belongs to another query: its schema of tables is streams, not second", schema="second")
+    refused(CheckpointRefused, "belongs to another query: it holds commits, ", checkpoint=str(point / "counts"))
+    refused(ConnectionError, "the registry at http://127.0.0.1:1 hasn't answered for 0 s", registry="http://127.0.0.1:1")
+    refused(LookupError, "there is no topic nowhere at", positions="nowhere")
+    admin = AdminClient(cluster.client_config())
+    [deleted] = admin.delete_records([TopicPartition(settings.positions, 0, 5)]).values()
+    deleted.result(30)
+    refused(CheckpointRefused, "is empty, but the tables of streams aren't", checkpoint=f"{point}-lost")
+    database.kill()
+    refused(ConnectionError, "PostgreSQL hasn't answered for 0 s")
+    database.start()
+    delete(cluster, settings.positions)
+    create(cluster, settings.positions, 2)
+    refused(CheckpointRefused, "belongs to a topic that was deleted")
+    assert before == {path: path.read_bytes() for path in point.rglob("*") if path.is_file()}
+    assert not Path(f"{point}-lost").exists()
 
 
 def test_the_lake_survives_the_loss_of_its_folder(
@@ -185,6 +261,60 @@ def test_the_lake_survives_the_loss_of_its_folder(
     assert counts == wanted.counts
     assert lake.read("bronze").count() == len(reports) and lake.read("silver").count() == wanted.events
     assert 0 < lake.read("silver", version=1).count() < wanted.events  # as it was after the first call
+    with pytest.raises(CheckpointRefused, match="doesn't know how far bronze is, but that table in .* isn't empty"):
+        Lake(spark, replace(settings, checkpoint=str(tmp_path / "lost")), str(folder)).fill()
+    delete(cluster, settings.positions)
+    create(cluster, settings.positions, 2)
+    with pytest.raises(CheckpointRefused, match="belongs to a topic that was deleted"):
+        lake.fill()
+    assert lake.read("silver").count() == wanted.events
+
+
+def in_this_process(arguments: list[str], _: Path) -> None:
+    main(arguments)
+
+
+def by_spark_submit(arguments: list[str], folder: Path) -> None:
+    """As on any machine that has Spark: a process of its own, with the connectors as jars."""
+    home = Path(pyspark.__file__).parent
+    where = {"SPARK_HOME": str(home), "JAVA_HOME": str(java_home()), "PYSPARK_PYTHON": sys.executable}
+    options = ["--master", "local[2]", "--driver-memory", "512m", "--conf", "spark.ui.enabled=false"]
+    jars = ["--jars", ",".join(str(jar) for jar in spark_jars())]
+    command = [str(home / "bin/spark-submit"), *options, *jars, str(pipeline_main.__file__), *arguments]
+    done = subprocess.run(command, env=os.environ | where, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+@pytest.mark.parametrize("run", [in_this_process, pytest.param(by_spark_submit, marks=pytest.mark.at_length)])
+def test_a_kafka_that_wants_a_login(
+    spark: SparkSession,
+    postgresql_server: str,
+    run: Callable[[list[str], Path], None],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    security = Security({"pipeline": 'quo"ted\\secret'}, super_users=["pipeline"])
+    schema = f"pipeline_{uuid.uuid4().hex[:8]}"
+    monkeypatch.setenv("PIPELINE_DATABASE", postgresql_server)
+    reports = Trucks().reports(200)
+    listeners = (Listener("PLAINTEXT"), Listener("SASL_SSL", "SASL_SSL"))
+    with Cluster(1, listeners=listeners, security=security) as secured, SmallRegistry(SCHEMAS) as registry:
+        for topic in ("truck_position", "driver"):
+            create(secured, topic, 2, 1)
+        send_drivers(secured.client_config())
+        put(secured, "truck_position", [(str(r.driver), framed(r.event), -1) for r in reports if r.event])
+        login = secured.java_config("pipeline", "SASL_SSL")
+        servers = ["--bootstrap-servers", login.pop("bootstrap.servers")]
+        places = [*servers, "--registry", registry.url, "--checkpoint", str(tmp_path), "--schema", schema, "--batch"]
+        settings = [f"--kafka={name}={value}" for name, value in login.items()]
+        with pytest.raises(SystemExit):
+            main([*places, *(setting.replace("quo", "wrong") for setting in settings)])
+        assert f"pipeline: no broker answers at {servers[1]}: Authentication failed" in capsys.readouterr().err
+        run([*places, *settings], tmp_path)
+    tables = Tables(postgresql_server, schema)
+    assert tables.answers() == answers(report.event for report in reports if report.event)
+    tables.drop()
 
 
 def test_the_same_on_a_spark_cluster_that_a_variable_names(
@@ -193,7 +323,7 @@ def test_the_same_on_a_spark_cluster_that_a_variable_names(
     """As on somebody's own: all that is known of it is its address and some settings."""
     spark.stop()
     empty(cluster)
-    monkeypatch.setattr("pipeline.app.written_schemas", lambda *_: SCHEMAS)
+    monkeypatch.setattr("pipeline.writers.written_schemas", lambda *_: SCHEMAS)
     schema = f"pipeline_{uuid.uuid4().hex[:8]}"
     settings = Settings(kafka_options(cluster), "none", postgresql_server, str(tmp_path / "point"), schema)
     prepare(cluster, settings)

@@ -12,7 +12,6 @@ from pathlib import Path
 import psutil
 import pytest
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark import SparkContext
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
@@ -26,6 +25,7 @@ from kafkalab.spark import archive, jvm, kafka_options, kill_spark, show_progres
 from kafkalab.spark.streaming import _page
 from kafkalab.waiting import wait_until
 from kafkalab.workers import LedgerProducer
+from support import create
 
 pytestmark = pytest.mark.cluster
 
@@ -35,8 +35,7 @@ RECORDS = 300
 @pytest.fixture(scope="module")
 def topic(cluster: Cluster) -> str:
     """A topic of five partitions with `RECORDS` records."""
-    admin = AdminClient(cluster.client_config())
-    admin.create_topics([NewTopic("numbers", 5, 3)])["numbers"].result(timeout=10)
+    create(cluster, "numbers", 5)
     producer = Producer(cluster.client_config(enable_idempotence=True))
     for number in range(RECORDS):
         producer.produce("numbers", value=str(number), partition=number % 5)
@@ -78,8 +77,7 @@ def test_python_functions_run_on_this_python(spark: SparkSession) -> None:
 
 def test_write_to_a_topic(spark: SparkSession, cluster: Cluster, topic: str) -> None:
     frame = spark.range(10).select(f.col("id").cast("string").alias("value"), f.lit("out").alias("topic"))
-    admin = AdminClient(cluster.client_config())
-    admin.create_topics([NewTopic("out", 1, 3)])["out"].result(timeout=10)
+    create(cluster, "out", 1)
     frame.write.format("kafka").options(**kafka_options(cluster)).save()
     assert spark.read.format("kafka").options(**kafka_options(cluster)).option("subscribe", "out").load().count() == 10
 
@@ -104,8 +102,7 @@ def test_progress_of_a_stream(spark: SparkSession, cluster: Cluster, topic: str,
 
 
 def test_progress_of_a_stream_while_more_comes(spark: SparkSession, cluster: Cluster) -> None:
-    admin = AdminClient(cluster.client_config())
-    admin.create_topics([NewTopic("busy", 2, 3)])["busy"].result(timeout=10)
+    create(cluster, "busy", 2)
     with LedgerProducer(cluster, "busy", rate=200) as ledger:
         ledger.wait_for(100)
         stream = spark.readStream.format("kafka").options(**kafka_options(cluster)).option("subscribe", "busy")
@@ -143,8 +140,7 @@ def test_progress_gives_up(spark: SparkSession) -> None:
 
 def test_streams_stop_with_their_cluster(spark: SparkSession) -> None:
     with Cluster(brokers=1, backend="local") as single:
-        admin = AdminClient(single.client_config())
-        admin.create_topics([NewTopic("t", 1, 1)])["t"].result(timeout=10)
+        create(single, "t", 1, 1)
         assert spark_session(single) is spark
         stream = spark.readStream.format("kafka").options(**kafka_options(single)).option("subscribe", "t").load()
         query = stream.writeStream.format("memory").queryName("stops").start()

@@ -18,7 +18,6 @@ import delivery
 import nbformat
 import pytest
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
 from positions import at_offset, at_the_end, at_time
 
 from kafkalab import Cluster
@@ -37,9 +36,7 @@ pytestmark = pytest.mark.cluster
 @pytest.fixture(scope="module")
 def prices(cluster: Cluster) -> str:
     """A topic with 60 prices in each of three partitions."""
-    admin = AdminClient(cluster.client_config())
-    admin.create_topics([NewTopic("stock-prices", 3, 3)])["stock-prices"].result()
-    cluster.wait_for(lambda v: "stock-prices" in v.topics and None not in v.leaders("stock-prices").values(), "the topic")
+    create(cluster, "stock-prices", 3)
     producer = Producer(cluster.client_config())
     for number in range(180):
         producer.produce("stock-prices", f'{{"name": "IBM", "dollars": {number}, "cents": 5}}', partition=number % 3)
@@ -306,10 +303,7 @@ def test_a_commit_past_the_end_is_taken_and_the_reset_policy_decides(cluster: Cl
 
 def test_a_clock_that_ran_backwards_hides_what_came_before_it(cluster: Cluster) -> None:
     """The log's order is the order of arrival: a position by time is the first record that is new enough, and all after it."""
-    admin = AdminClient(cluster.client_config())
-    kept = {"retention.ms": "-1"}  # times near 1970: by default Kafka would soon delete them
-    admin.create_topics([NewTopic("backwards", 1, 3, config=kept)])["backwards"].result()
-    cluster.wait_for(lambda v: "backwards" in v.topics and None not in v.leaders("backwards").values(), "the topic")
+    create(cluster, "backwards", 1, retention_ms="-1")  # times near 1970: by default Kafka would soon delete them
     producer = Producer(cluster.client_config())
     for milliseconds in (3000, 1000, 2000, 4000):
         producer.produce("backwards", str(milliseconds), partition=0, timestamp=milliseconds)
@@ -333,9 +327,7 @@ def test_a_clock_that_ran_backwards_hides_what_came_before_it(cluster: Cluster) 
 @pytest.fixture(scope="module")
 def dead_letters(cluster: Cluster) -> str:
     """The topic of the application's dead letters."""
-    admin = AdminClient(cluster.client_config())
-    admin.create_topics([NewTopic("stock-prices-dead-letters", 1, 3)])["stock-prices-dead-letters"].result()
-    cluster.wait_for(lambda v: None not in v.leaders("stock-prices-dead-letters").values(), "the topic")
+    create(cluster, "stock-prices-dead-letters", 1)
     return "stock-prices-dead-letters"
 
 
@@ -395,9 +387,7 @@ def test_a_database_that_fails_ends_the_application_and_costs_nothing(
     cluster: Cluster, app: Callable[..., subprocess.Popen], tmp_path: Path, fault: str
 ) -> None:
     topic, file = f"prices-{fault}", tmp_path / "book.db"
-    admin = AdminClient(cluster.client_config())
-    admin.create_topics([NewTopic(topic, 3, 3)])[topic].result()
-    cluster.wait_for(lambda v: topic in v.topics and None not in v.leaders(topic).values(), "the topic")
+    create(cluster, topic, 3)
     producer = Producer(cluster.client_config())
 
     def send(count: int) -> None:
@@ -426,9 +416,7 @@ def test_what_is_malformed_is_set_aside_by_the_application_and_passed_over(
     cluster: Cluster, app: Callable[..., subprocess.Popen], dead_letters: str, tmp_path: Path
 ) -> None:
     topic = "prices-malformed"
-    admin = AdminClient(cluster.client_config())
-    admin.create_topics([NewTopic(topic, 1, 3)])[topic].result()
-    cluster.wait_for(lambda v: topic in v.topics and None not in v.leaders(topic).values(), "the topic")
+    create(cluster, topic, 1)
     producer, good = Producer(cluster.client_config()), b'{"name": "IBM", "dollars": 90, "cents": 5}'
     for value in (good, *MALFORMED_PRICES, good, MALFORMED_PRICES[1]):  # and so the topic ends with one
         producer.produce(topic, value)

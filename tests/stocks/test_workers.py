@@ -33,7 +33,7 @@ from support import create
 
 pytestmark = pytest.mark.cluster
 
-WORKERS_APP = str(Path(__file__).parents[2] / "solutions/04_consumer/workers_app.py")
+BESIDE_CONTIGUOUS = Path(__file__).parents[2] / "solutions/04_consumer"
 Place = tuple[int, int]
 
 
@@ -106,10 +106,10 @@ def app(cluster: Cluster, tmp_path: Path) -> Iterator[Callable[..., App]]:
     started: list[subprocess.Popen] = []
 
     def start(group: str, topic: str = TOPIC, *more: str, servers: str = cluster.bootstrap_servers) -> App:
-        command = [sys.executable, WORKERS_APP, "--bootstrap-servers", servers]
+        command = [sys.executable, "-m", "stocks.workers_app", "--bootstrap-servers", servers]
         command += ["--topic", topic, "--group", group, "--journal", str(tmp_path / "journal.txt")]
         command += ["--session-timeout", "3000", *more]
-        started.append(subprocess.Popen(command, stderr=subprocess.PIPE, text=True))
+        started.append(subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=BESIDE_CONTIGUOUS))
         return App(started[-1], tmp_path / "journal.txt")
 
     yield start

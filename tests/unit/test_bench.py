@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -45,3 +46,28 @@ def test_the_median_keeps_the_bound_or_not(
 def test_an_unknown_row_is_an_error_that_names_the_rows(bench: ModuleType) -> None:
     with pytest.raises(SystemExit, match="no row is called spped; there are .*start.*registry"):
         bench.main(["start", "spped"])
+
+
+def test_figures_are_saved_for_other_tools(bench: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    slow = bench.Figure("how long", 1.0, "s", [2.0, 3.0, 4.0])
+    monkeypatch.setattr(bench, "ROWS", {"slow": lambda: [slow]})
+    saved = tmp_path / "figures.json"
+    assert bench.main(["--save", str(saved), "slow"]) == 1
+    [figure] = json.loads(saved.read_text())["figures"]
+    assert figure == {"what": "how long", "bound": 1.0, "unit": "s", "values": [2.0, 3.0, 4.0], "at_least": False}
+
+
+@pytest.mark.parametrize(
+    ("notebook", "bound"),
+    [
+        ("notebooks/05_log_and_replication.ipynb", 100),
+        ("notebooks/10_streams.ipynb", 110),
+        ("notebooks/03_producer.ipynb", 120),
+        ("solutions/05_log_and_replication/05_quotas.ipynb", 30),
+        ("solutions/11_spark_pipeline/11_once.ipynb", 35),
+        ("solutions/12_kafka_4/12_rolling_upgrade.ipynb", 75),
+        ("solutions/02_cluster_failover/02_atu.ipynb", 120),
+    ],
+)
+def test_each_notebook_has_its_bound(bench: ModuleType, notebook: str, bound: int) -> None:
+    assert bench.seconds_allowed(Path(notebook)) == bound

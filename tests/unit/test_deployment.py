@@ -9,12 +9,14 @@ import pytest
 import yaml
 
 from kafkalab.distribution.jars import locked_jars
-from pipeline import Settings
+from pipeline import Settings, __main__
 from pipeline.__main__ import main
 
 MANIFEST = Path(__file__).parents[2] / "docs/pipeline.yaml"
 PARTS = list(yaml.safe_load_all(MANIFEST.read_text()))
 DRIVER = PARTS[-1]["spec"]["template"]["spec"]["containers"][0]
+[JOB] = [part["spec"]["jobTemplate"] for part in PARTS if part["kind"] == "CronJob"]
+LAKE = JOB["spec"]["template"]["spec"]["containers"][0]
 
 
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: part["kind"])
@@ -27,17 +29,26 @@ def test_a_misspelt_field_would_be_found() -> None:
         kubernetes_validate.validate(PARTS[-1] | {"specification": {}}, "1.33", strict=True)
 
 
-def test_the_driver_is_called_as_the_package_wants(monkeypatch: pytest.MonkeyPatch) -> None:
-    started: list[Settings] = []
-    monkeypatch.setattr("pipeline.__main__._run", lambda settings, *_: started.append(settings))
+def test_the_drivers_are_called_as_the_package_wants(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[tuple[Settings, bool, str | None]] = []
+    monkeypatch.setattr("pipeline.__main__._run", lambda *how: started.append(how))
     monkeypatch.setenv("PIPELINE_DATABASE", "postgresql://here/db")
-    script = next(number for number, argument in enumerate(DRIVER["args"]) if argument.endswith("__main__.py"))
-    main(DRIVER["args"][script + 1 :])
-    [settings] = started
+    for container in (DRIVER, LAKE):
+        script = next(number for number, argument in enumerate(container["args"]) if argument.endswith("__main__.py"))
+        main(container["args"][script + 1 :])
+    [(settings, *streams), (same, *lake)] = started
     assert settings.kafka == {"kafka.bootstrap.servers": "kafka:9092"} and settings.registry == "http://registry:8081"
     assert "PIPELINE_DATABASE" in {variable["name"] for variable in DRIVER["env"]}
+    assert streams == [False, None] and lake == [False, "/lake"] and same == settings
 
 
-def test_its_packages_are_those_that_are_locked() -> None:
-    [packages] = [argument for argument in DRIVER["args"] if argument.startswith("--packages=")]
-    assert set(packages.removeprefix("--packages=").split(",")) <= {jar.coordinate for jar in locked_jars("spark")}
+def packages(container: dict) -> set[str]:
+    [argument] = [argument for argument in container["args"] if argument.startswith("--packages=")]
+    return set(argument.removeprefix("--packages=").split(","))
+
+
+def test_their_packages_are_those_that_are_locked_and_that_the_package_names() -> None:
+    assert packages(DRIVER) < packages(LAKE) <= {jar.coordinate for jar in locked_jars("spark")}
+    usage = __main__.__doc__ or ""
+    assert all(package in usage for package in packages(LAKE))
+    assert all(setting.removeprefix("--conf=") in usage for setting in LAKE["args"] if "spark.sql" in setting)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import logging
 import random
+import shutil
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -12,11 +17,18 @@ import pytest
 from kafkalab.widgets.svg import document
 from pipeline import DRIVERS, Trucks, answers
 from pipeline.__main__ import main
+from pipeline.checkpoint import Checkpoint, CheckpointRefused
 from pipeline.dashboard_drawing import draw_dashboard, in_words
+from pipeline.events import SCHEMA, written_schemas
 from pipeline.ledger import Answers
-from pipeline.reading import Place, Rate, Reading
+from pipeline.outage import patiently
+from pipeline.reading import Place, Rate, Reading, _delay, _latency
 from pipeline.settings import Settings
+from pipeline.tables import Tables
+from pipeline.transform import UNKNOWN
 from pipeline.trucks import Event
+from pipeline.writers import Writers
+from pipeline_support import SmallRegistry
 
 EVENTS = 4000
 
@@ -67,6 +79,12 @@ def test_settings_do_not_show_the_password() -> None:
     assert "secret" not in repr(settings)
 
 
+def test_the_sink_sends_in_batches_unless_told_otherwise() -> None:
+    given = {"kafka.bootstrap.servers": "here:1"}
+    assert Settings(given, "", "", "").sink("alarms") == {**given, "topic": "alarms", "kafka.linger.ms": "20"}
+    assert Settings({**given, "kafka.linger.ms": "0"}, "", "", "").sink("alarms")["kafka.linger.ms"] == "0"
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -102,3 +120,132 @@ def test_the_dashboard_draws_what_was_read() -> None:
     assert "11 s · 129 s" in slow
     nothing = Reading()
     assert "stopped" in document(draw_dashboard(nothing), in_words(nothing)) and "no stream runs" in in_words(nothing)
+
+
+def test_latency_of_all_events() -> None:
+    def batch(took: float, told: dict[str, object]) -> dict[str, object]:
+        return {"timestamp": "1970-01-01T00:00:10.000Z", "durationMs": {"triggerExecution": took}, "observedMetrics": told}
+
+    quick = _delay(batch(1000, {"sent": {"events": 98, "when": [9_500, 9_000]}}))
+    slow = _delay(batch(9000, {"sent": {"events": 2, "when": [9_000, 8_000]}}))
+    assert quick == (98, 1.5, 2.0) and slow == (2, 10.0, 11.0)
+    assert _latency([slow, quick]) == (1.5, 11.0) and _latency([quick]) == (1.5, 2.0)
+    assert _delay(batch(5, {})) is None and _delay(batch(5, {"sent": {"events": 0, "when": None}})) is None
+
+
+class LocalFiles:
+    """What a checkpoint does with files, without Spark."""
+
+    def __init__(self, _: object, folder: str) -> None:
+        self._folder = Path(folder)
+
+    def names(self, folder: str = "") -> list[str]:
+        path = self._folder / folder
+        return [found.name for found in path.iterdir()] if path.exists() else []
+
+    def read(self, name: str) -> str:
+        path = self._folder / name
+        if not path.exists():
+            raise ValueError(f"{name} doesn't exist")
+        return path.read_text()
+
+    def write(self, name: str, text: str) -> None:
+        path = self._folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+@pytest.fixture
+def point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A checkpoint of two streams, as Spark leaves it in the middle of the third batch of one of them."""
+    monkeypatch.setattr("pipeline.checkpoint._Files", LocalFiles)
+    files = LocalFiles(None, str(tmp_path / "point"))
+    for stream, batches in (("one", 3), ("two", 2)):
+        files.write(f"{stream}/metadata", json.dumps({"id": stream * 2}))
+        for batch in range(batches):
+            files.write(f"{stream}/offsets/{batch}", 'v1\n{"batchWatermarkMs":0}\n{"t":{"0":5}}')
+        for batch in range(2):
+            files.write(f"{stream}/commits/{batch}", 'v1\n{"nextBatchWatermarkMs":0}')
+    checkpoint("1 minute", tmp_path).note("topic-a", {"one": "oneone", "two": "twotwo"})
+    return tmp_path / "point"
+
+
+def checkpoint(window: str, folder: Path) -> Checkpoint:
+    return Checkpoint(None, str(folder / "point"), "pipeline", {"window": window}, ["one", "two"])  # type: ignore[arg-type]
+
+
+def test_a_checkpoint_that_streams_go_on_from(point: Path, tmp_path: Path) -> None:
+    assert checkpoint("1 minute", tmp_path).require("topic-a")
+    shutil.rmtree(point)
+    assert not checkpoint("1 minute", tmp_path).require("topic-a")
+    assert not point.exists()
+    checkpoint("1 minute", tmp_path).note("topic-a", {})  # streams ended before they began
+    assert not checkpoint("1 minute", tmp_path).require("topic-a")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda point: (point / "pipeline.json").unlink(), "belongs to another query: it holds one, two"),
+        (lambda point: (point / "pipeline.json").write_text("{"), "is damaged"),
+        (
+            lambda point: (point / "one/metadata").write_text('{"id": "other"}'),
+            "belongs to another query: one isn't the one that was there",
+        ),
+        (lambda point: shutil.rmtree(point / "one"), "is damaged .*metadata"),
+        (lambda point: (point / "one/offsets/2").write_text("v1\n{"), "is damaged"),
+        (lambda point: (point / "two/offsets/1").write_text(""), "is damaged"),
+        (lambda point: (point / "two/commits/1").write_text("v1\n"), "is damaged"),
+        (lambda point: (point / "one/commits/1").unlink(), "is damaged .one has no commits that fit its offsets"),
+        (lambda point: (point / "two/offsets/1").unlink(), "is damaged .two has no commits that fit its offsets"),
+        (lambda point: shutil.rmtree(point / "two/offsets"), "is damaged .two has no commits that fit its offsets"),
+    ],
+)
+def test_a_checkpoint_that_is_damaged(point: Path, tmp_path: Path, change: Callable[[Path], object], said: str) -> None:
+    change(point)
+    with pytest.raises(CheckpointRefused, match=f"the checkpoint in {point} {said}.*Nothing was changed; "):
+        checkpoint("1 minute", tmp_path).require("topic-a")
+
+
+def test_a_checkpoint_of_something_else(point: Path, tmp_path: Path) -> None:
+    with pytest.raises(CheckpointRefused, match="its window is 1 minute, not 2 minutes.*; give this one an empty folder"):
+        checkpoint("2 minutes", tmp_path).require("topic-a")
+    with pytest.raises(CheckpointRefused, match="a topic that was deleted. Another one has its name now"):
+        checkpoint("1 minute", tmp_path).require("topic-b")
+
+
+def test_schemas_that_come_while_streams_run() -> None:
+    with SmallRegistry() as registry:
+        writers = Writers(Settings({}, registry.url, "", ""))
+        writers.ask()
+        assert writers.schemas == {}  # nobody has registered one
+        registry.schemas = {7: SCHEMA}
+        assert not writers.learn(ValueError("something else"))
+        assert writers.schemas == {}
+        assert writers.learn(ValueError(f"[USER_RAISED_EXCEPTION] {UNKNOWN} 7 SQLSTATE: P0001"))
+        assert writers.schemas == {7: SCHEMA} and not writers.foreign
+        assert writers.learn(ValueError(f"{UNKNOWN} 8"))
+        assert writers.schemas == {7: SCHEMA} and writers.foreign == {8}
+
+
+def test_servers_that_are_away(caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(ConnectionError, match=r"the registry at http://127.0.0.1:1 hasn't answered for 0 s: .*refused"):
+        written_schemas("http://127.0.0.1:1", "trucks", wait=0)
+    with pytest.raises(ConnectionError, match=r"PostgreSQL hasn't answered for 0 s: .*refused"):
+        Tables("postgresql://127.0.0.1:1/db", "live", wait=0).create()
+    assert "trying again for up to 0 s" in caplog.text and caplog.records[0].levelno == logging.WARNING
+
+
+def test_a_server_that_comes_back(caplog: pytest.LogCaptureFixture) -> None:
+    answers_so_far: list[int] = []
+
+    def ask() -> int:
+        answers_so_far.append(0)
+        if len(answers_so_far) == 1:
+            raise OSError("gone\nor so")
+        return 0
+
+    assert patiently(ask, "the server", 10, (OSError,)) == 0 and len(answers_so_far) == 2
+    assert caplog.messages == ["the server doesn't answer (gone); trying again for up to 10 s"]
+    with pytest.raises(ValueError, match="wrong"):
+        patiently(lambda: int("wrong"), "the server", 10, (OSError,))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import signal
 import threading
 import time
 from collections.abc import Callable
@@ -185,7 +186,7 @@ def test_wrong_addresses_give_a_clear_error_in_bounded_time() -> None:
 
 def test_the_application_ends_with_that_error(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(producer_app, "_CONNECT_SECONDS", 1)
-    monkeypatch.setattr(producer_app.signal, "signal", lambda *_: None)
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
     assert producer_app.main(["--bootstrap-servers", "127.0.0.1:1"]) == 1
     assert "no broker answered within 1 s" in capsys.readouterr().err
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -215,6 +216,6 @@ def test_brokers_that_do_not_answer_are_told_in_bounded_time(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     monkeypatch.setattr(consumer_app, "_CONNECT_SECONDS", 1)
-    monkeypatch.setattr(consumer_app.signal, "signal", lambda *_: None)
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
     assert consumer_app.main(["--bootstrap-servers", "127.0.0.1:1", "--book", str(tmp_path / "book.db")]) == 1
     assert "no broker answered within 1 s" in capsys.readouterr().err

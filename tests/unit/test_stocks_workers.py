@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import signal
+import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -12,11 +14,11 @@ from pathlib import Path
 from queue import SimpleQueue
 
 import pytest
-import workers_app
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from contiguous import Contiguous
 
 from kafkalab.waiting import wait_until
+from stocks import workers_app
 from stocks.workers import WorkerPool
 
 Place = tuple[int, int]
@@ -505,6 +507,12 @@ def test_brokers_that_do_not_answer_are_told_in_bounded_time(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     monkeypatch.setattr(workers_app, "_CONNECT_SECONDS", 1)
-    monkeypatch.setattr(workers_app.signal, "signal", lambda *_: None)
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
     assert workers_app.main(["--bootstrap-servers", "127.0.0.1:1,127.0.0.1:2", "--journal", str(tmp_path / "journal.txt")]) == 1
     assert "no broker answered within 1 s" in capsys.readouterr().err
+
+
+def test_a_class_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setitem(sys.modules, "contiguous", None)
+    assert workers_app.main(["--bootstrap-servers", "127.0.0.1:1"]) == 1
+    assert "Save your class Contiguous as contiguous.py" in capsys.readouterr().err

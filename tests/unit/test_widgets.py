@@ -709,7 +709,7 @@ def test_every_question_has_a_sound_answer(name):
         ("06_schema_registry", 5),
         ("07_security", 8),
         ("08_mirrormaker", 10),
-        ("09_connect", 11),
+        ("09_connect", 12),
         ("10_streams", 6),
         ("11_spark_pipeline", 3),
         ("12_kafka_4", 7),
@@ -897,7 +897,7 @@ def lab_notebook(monkeypatch, folder_of_progress):
 
 def test_a_check_in_a_cell_updates_the_card(lab_notebook, cluster, capsys):
     card = LabCard("09_games")
-    assert "easy · 20 minutes · needs chapter 08" in card.widget.children[0].value
+    assert "easy · about 20 minutes · needs chapter 08" in card.widget.children[0].value
     assert "0 of 2 passed" in card._list.value and "✗" not in card._list.value
     checks_lab.check("09_topic", cluster, count=3)
     assert "There&#x27;s no topic <code>games</code>." in card._list.value

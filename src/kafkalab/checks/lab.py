@@ -140,7 +140,7 @@ class Notebook:
     difficulty
         How much of it the chapter hasn't shown before.
     minutes
-        How long a learner needs.
+        About how long a learner needs, as its author estimates.
     needs
         What to read or do before.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import closing
 
 from kafka.protocol.admin import DescribeClientQuotasRequest, DescribeClientQuotasResponse
@@ -18,8 +19,8 @@ _TIMEOUT = 10.0
 _WORDS = {CLIENT_ID: "the client id", USER: "the user"}
 
 
-def quotas_of(ctx: CheckContext, entity: str, name: str) -> dict[str, float]:
-    """Return the quotas of a single client id or user: value by setting, empty if it has none."""
+def quotas_of(ctx: CheckContext, entity: Mapping[str, str]) -> dict[str, float]:
+    """Return the quotas of a client id, of a user, or of both together: value by setting, empty if there are none."""
     request = DescribeClientQuotasRequest(components=[], strict=False, version=_VERSION)
     with closing(BrokerConnection(ctx.cluster.bootstrap(0), _TIMEOUT)) as connection:
         try:
@@ -27,16 +28,16 @@ def quotas_of(ctx: CheckContext, entity: str, name: str) -> dict[str, float]:
         except OSError as error:
             raise KafkaLabError(f"broker 0 doesn't tell its quotas: {error}") from error
     for entry in answer.entries or ():
-        if [(part.entity_type, part.entity_name) for part in entry.entity] == [(entity, name)]:
+        if {part.entity_type: part.entity_name for part in entry.entity} == entity:
             return {value.key: float(value.value) for value in entry.values}
     return {}
 
 
-def require_quota(ctx: CheckContext, entity: str, name: str, setting: str, limit: float) -> None:
-    """Raise `Unmet` unless a client id or user has this quota."""
-    found = quotas_of(ctx, entity, name)
+def require_quota(ctx: CheckContext, entity: Mapping[str, str], setting: str, limit: float) -> None:
+    """Raise `Unmet` unless a client id, a user, or both together have this quota."""
+    found, whose = quotas_of(ctx, entity), " with ".join(f"{_WORDS[kind]} {name}" for kind, name in entity.items())
     if setting not in found:
         others = f" It has {', '.join(found)}." if found else ""
-        raise Unmet(f"The cluster knows no {setting} for {_WORDS[entity]} {name}.{others} kafka-configs.sh lists all quotas.")
+        raise Unmet(f"The cluster knows no {setting} for {whose}.{others} kafka-configs.sh lists all quotas.")
     if found[setting] != limit:
-        raise Unmet(f"The {setting} of {_WORDS[entity]} {name} is {found[setting]:g}. What does the text ask for?")
+        raise Unmet(f"The {setting} of {whose} is {found[setting]:g}. What does the text ask for?")

@@ -240,7 +240,7 @@ class ConnectCluster:
             Why it could not start, and what to do about it.
         """
         run = self._opened()
-        require_memory(self._count * _MEMORY, f"{self._count} Connect worker{'s' if self._count > 1 else ''}")
+        require_memory(self._count * _MEMORY, f"Connect with {self._count} worker{'s' if self._count > 1 else ''}")
         try:
             while len(self._workers) < self._count:
                 self._workers.append(ConnectWorker(self, run, len(self._workers)))

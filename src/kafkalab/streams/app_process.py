@@ -94,11 +94,12 @@ class _Restoring:
 
 
 def _in_words(error: Any) -> str:
-    """What a Java exception says, its deepest cause first."""
+    """What a Java exception says, its deepest cause first, then where it came about."""
     said = [_own_words(error)]
     while (error := error.getCause()) is not None:
         said.insert(0, _own_words(error))
-    return said[0] + "".join(f" ({more})" for more in said[-1:] if more not in said[0] and said[0] not in more)
+    where = said[-1].partition("\n")[0].removesuffix(" due to:")  # what follows repeats the cause
+    return said[0] if where in said[0] or said[0] in where else f"{said[0]} ({where})"
 
 
 def _own_words(error: Any) -> str:

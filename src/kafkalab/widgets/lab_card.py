@@ -73,7 +73,7 @@ class LabCard(Live):
         return next((lab for lab in labs if not self._reports.get(lab.id)), labs[-1])
 
     def _head(self) -> str:
-        takes = f"{self._notebook.difficulty} · {self._notebook.minutes} minutes · needs {escape(self._notebook.needs)}"
+        takes = f"{self._notebook.difficulty} · about {self._notebook.minutes} minutes · needs {escape(self._notebook.needs)}"
         return f'<div style="line-height:1.4"><b>{escape(self._notebook.stem)}</b><br>{takes}</div>'
 
     def _reported(self, report: Report, ctx: CheckContext) -> None:

@@ -12,12 +12,12 @@ from confluent_kafka.admin import (
     AlterConfigOpType,
     ConfigEntry,
     ConfigResource,
-    NewTopic,
     OffsetSpec,
     ResourceType,
 )
 from kafka.protocol.admin import DescribeLogDirsRequest, DescribeLogDirsResponse
 
+from contract_support import make_topic
 from kafkalab import Cluster, LogMicroscope
 from kafkalab.cluster.log_files import LogFiles
 from kafkalab.cluster.log_reader import LogReader, LogView
@@ -28,15 +28,6 @@ from kafkalab.waiting import wait_until
 
 ONE_RECORD_A_SEGMENT = {"index.interval.bytes": "1", "segment.index.bytes": "12"}
 TABLE = "K1V5 K5V2 K2V7 K7V1 K8V4 K4V6 K1V1 K1V2 K1V9 K9V6 K8V22 K2V25".split()
-
-
-def make_topic(cluster: Cluster, replicas: int = 3, **config: str) -> str:
-    topic = f"t-{uuid.uuid4().hex[:6]}"
-    settings = {key.replace("_", "."): value for key, value in config.items()}
-    admin = AdminClient(cluster.client_config())
-    admin.create_topics([NewTopic(topic, 1, replicas, config=settings)])[topic].result()
-    cluster.wait_for(lambda v: v.in_sync(topic), f"all replicas of {topic} in sync", 60)
-    return topic
 
 
 def send(cluster: Cluster, topic: str, *records: str, **settings: object) -> None:
@@ -109,7 +100,7 @@ def readers() -> Iterator[list[LogReader]]:
 
 
 def test_every_replica_has_what_a_consumer_reads(shared: Cluster, readers: list[LogReader]) -> None:
-    topic = make_topic(shared)
+    topic = make_topic(shared, 1)
     for codec in ("none", "gzip", "snappy", "lz4", "zstd"):
         send(shared, topic, *[f"K{i}{codec * 40}" for i in range(3)], compression_type=codec)
     expected = consumed(shared, topic, 15)
@@ -138,7 +129,7 @@ def test_every_replica_has_what_a_consumer_reads(shared: Cluster, readers: list[
 
 
 def test_compaction_one_record_at_a_time(shared: Cluster, readers: list[LogReader]) -> None:
-    topic = make_topic(shared, min_cleanable_dirty_ratio="0.01", **ONE_RECORD_A_SEGMENT, delete_retention_ms="86400000")
+    topic = make_topic(shared, 1, min_cleanable_dirty_ratio="0.01", **ONE_RECORD_A_SEGMENT, delete_retention_ms="86400000")
     send(shared, topic, *TABLE)
     reader = shared.log_reader(topic)
     readers.append(reader)
@@ -161,7 +152,7 @@ def test_compaction_one_record_at_a_time(shared: Cluster, readers: list[LogReade
 
 
 def test_a_tombstone_and_what_it_removes(shared: Cluster, readers: list[LogReader]) -> None:
-    topic = make_topic(shared, cleanup_policy="compact", min_cleanable_dirty_ratio="0.01", **ONE_RECORD_A_SEGMENT)
+    topic = make_topic(shared, 1, cleanup_policy="compact", min_cleanable_dirty_ratio="0.01", **ONE_RECORD_A_SEGMENT)
     send(shared, topic, "K5V2", "K6V1", "K5", "K0roll")
     reader = shared.log_reader(topic)
     readers.append(reader)
@@ -180,7 +171,7 @@ def test_a_tombstone_and_what_it_removes(shared: Cluster, readers: list[LogReade
 
 
 def test_a_transaction_leaves_markers(shared: Cluster, readers: list[LogReader]) -> None:
-    topic = make_topic(shared)
+    topic = make_topic(shared, 1)
     producer = Producer(shared.client_config(transactional_id=topic))
     producer.init_transactions(30)
     for end in (producer.commit_transaction, producer.abort_transaction, None):
@@ -208,7 +199,7 @@ def test_a_transaction_leaves_markers(shared: Cluster, readers: list[LogReader])
 
 
 def test_the_files_of_a_dead_broker_are_shown(shared: Cluster) -> None:
-    topic = make_topic(shared)
+    topic = make_topic(shared, 1)
     send(shared, topic, "K1V1", "K2V2")
     microscope = LogMicroscope(shared, topic, broker=1)
     try:
@@ -231,7 +222,7 @@ def test_the_files_of_a_dead_broker_are_shown(shared: Cluster) -> None:
 
 
 def test_a_record_is_seen_live_and_a_deleted_topic_as_it_was(shared: Cluster) -> None:
-    topic = make_topic(shared)
+    topic = make_topic(shared, 1)
     microscope = LogMicroscope(shared, topic)
     try:
         send(shared, topic, "K1V1")
@@ -245,7 +236,7 @@ def test_a_record_is_seen_live_and_a_deleted_topic_as_it_was(shared: Cluster) ->
 
 
 def test_what_there_is_not_is_said(shared: Cluster) -> None:
-    topic = make_topic(shared, replicas=1)
+    topic = make_topic(shared, 1, replicas=1)
     (leader,) = shared.describe(groups=False).topics[topic][0].replicas
     other = (leader + 1) % 3
     with pytest.raises(UnknownTopic, match=r"there is no topic 'no-such' in this cluster; it has "):
@@ -261,7 +252,7 @@ def test_what_there_is_not_is_said(shared: Cluster) -> None:
 
 
 def test_an_attached_cluster_shows_offsets_and_says_what_it_cannot_see(shared: Cluster) -> None:
-    topic = make_topic(shared)
+    topic = make_topic(shared, 1)
     send(shared, topic, "K1V1", "K2V2")
     with Cluster.attached(shared.bootstrap_servers) as attached:
         microscope = LogMicroscope(attached, topic)

@@ -58,7 +58,7 @@ def test_first_record(greetings: Cluster, verdict: Verdict) -> None:
     refused("not in orders", ("orders", partition, offset))
     refused("three parts", (partition, offset))
     refused("which has three parts", None)
-    refused("This is text", (topic, partition, offset), "My first record")
+    refused("`read_back` should be bytes, not text", (topic, partition, offset), "My first record")
     refused("starts at the offset of its TopicPartition", (topic, partition, offset), read(greetings, (topic, partition, 0)))
     refused("`read_back` is still None", (topic, partition, offset), None)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable
 
 import numpy as np
@@ -72,6 +73,14 @@ def read_by_nobody(cluster: Cluster) -> None:
     send(cluster, TOPIC, SEVEN)
 
 
+def read_without_enough_time(cluster: Cluster) -> None:
+    read_by_nobody(cluster)
+    command = ["kafka-console-consumer.sh", "--bootstrap-server", cluster.bootstrap_servers, "--topic", TOPIC]
+    command += ["--group", "my-readers", "--from-beginning", "--max-messages", "7", "--timeout-ms", "1"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "Processed a total of 0 messages" in done.stderr  # forming the group counts
+
+
 def read_by_another_group(cluster: Cluster) -> None:
     read_by_nobody(cluster)
     commit(cluster, "others", TOPIC)
@@ -93,6 +102,7 @@ def read_in_part(cluster: Cluster) -> None:
         (sent_twice, "'This is message 1' is in my-topic 2 times"),
         (one_too_many, "my-topic also holds 'Message 8'"),
         (read_by_nobody, "There is no consumer group 'my-readers' yet"),
+        (read_without_enough_time, "my-readers"),  # Kafka doesn't know it, or it has committed nothing
         (read_by_another_group, "The cluster's groups: others"),
         (read_in_part, "my-readers has committed offset 4 in partition 3 of my-topic, which ends at offset 7"),
     ],

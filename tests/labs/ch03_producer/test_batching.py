@@ -9,11 +9,10 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic
 
 from kafkalab import Cluster
 from kafkalab.distribution import tools_dir
-from support import Verdict
+from support import Verdict, create
 
 pytestmark = pytest.mark.cluster
 
@@ -36,11 +35,9 @@ FLOOD = {"flood-1": OFF, "flood-2": SMALL, "flood-3": SMALL, "flood-4": LARGE}
 
 
 def create_all(cluster: Cluster, topics: Sequence[str]) -> None:
-    """Create topics of one partition, all at once."""
-    admin = AdminClient(cluster.client_config())
-    for created in admin.create_topics([NewTopic(topic, 1, 3) for topic in topics]).values():
-        created.result()
-    cluster.wait_for(lambda v: set(topics) <= v.topics.keys() and v.in_sync(topics), "the topics")
+    """Create topics of one partition."""
+    for topic in topics:
+        create(cluster, topic, 1)
 
 
 def fill(cluster: Cluster, topic: str, settings: Mapping[str, object], values: Sequence[bytes]) -> None:

@@ -7,27 +7,34 @@ from collections.abc import Iterator
 
 import pytest
 
-from kafkalab import Cluster
+from kafkalab import Cluster, wait_until
+from kafkalab.checks.context import CheckContext
+from kafkalab.checks.quotas import CLIENT_ID, USER, quotas_of
 from support import BACKEND, Verdict, create, delete, put
 
 pytestmark = pytest.mark.cluster
 
-RATES, SHARES = "05_quotas", "05_request_quota"
+RATES, SHARES, PAIR = "05_quotas", "05_request_quota", "05_quota_pair"
 RIGHT: dict[str, dict[str, float]] = {
     "rates": {"other": 3e6, "loader": 199_000.0, "reader": 150_000},
     "throttled": {"loader": 1160, "reader": 1000},
 }
 
 
-def quota(cluster: Cluster, kind: str, name: str, change: str) -> None:
-    tool = ["kafka-configs.sh", "--bootstrap-server", cluster.bootstrap_servers, "--alter", "--entity-type", kind]
-    option = "--add-config" if "=" in change else "--delete-config"
-    subprocess.run([*tool, "--entity-name", name, option, change], check=True)
+def quota(cluster: Cluster, entity: dict[str, str], change: str) -> None:
+    """Set a quota, or remove it, and wait until the broker knows."""
+    tool = ["kafka-configs.sh", "--bootstrap-server", cluster.bootstrap_servers, "--alter"]
+    for kind, name in entity.items():
+        tool += ["--entity-type", {CLIENT_ID: "clients", USER: "users"}[kind], "--entity-name", name]
+    setting, _, value = change.partition("=")
+    subprocess.run([*tool, "--add-config" if value else "--delete-config", change], check=True)
+    asking = CheckContext(cluster)
+    wait_until(lambda: quotas_of(asking, entity).get(setting) == (float(value) if value else None), 30, change)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def impatient() -> Iterator[Cluster]:
-    """One broker whose quotas judge by two seconds, without any quota."""
+    """One broker whose quotas judge by two seconds. No test cares about the quotas of another one."""
     with Cluster(brokers=1, settings={"quota.window.num": 2}, backend=BACKEND) as cluster:
         yield cluster
 
@@ -35,17 +42,17 @@ def impatient() -> Iterator[Cluster]:
 def test_quotas(impatient: Cluster, verdict: Verdict) -> None:
     cluster = impatient
     verdict.says("The cluster knows no producer_byte_rate for the client id loader", RATES, cluster, **RIGHT)
-    quota(cluster, "clients", "loader", "consumer_byte_rate=200000")
+    quota(cluster, {CLIENT_ID: "loader"}, "consumer_byte_rate=200000")
     verdict.says("loader. It has consumer_byte_rate", RATES, cluster, **RIGHT)
-    quota(cluster, "clients", "loader", "consumer_byte_rate")
-    quota(cluster, "users", "loader", "producer_byte_rate=200000")
+    quota(cluster, {CLIENT_ID: "loader"}, "consumer_byte_rate")
+    quota(cluster, {USER: "loader"}, "producer_byte_rate=200000")
     verdict.says("The cluster knows no producer_byte_rate for the client id loader", RATES, cluster, **RIGHT)
-    quota(cluster, "users", "loader", "producer_byte_rate")
-    quota(cluster, "clients", "loader", "producer_byte_rate=200")
+    quota(cluster, {USER: "loader"}, "producer_byte_rate")
+    quota(cluster, {CLIENT_ID: "loader"}, "producer_byte_rate=200")
     verdict.says("The producer_byte_rate of the client id loader is 200.", RATES, cluster, **RIGHT)
-    quota(cluster, "clients", "loader", "producer_byte_rate=200000")
+    quota(cluster, {CLIENT_ID: "loader"}, "producer_byte_rate=200000")
     verdict.says("The cluster knows no consumer_byte_rate for the client id reader", RATES, cluster, **RIGHT)
-    quota(cluster, "clients", "reader", "consumer_byte_rate=200000")
+    quota(cluster, {CLIENT_ID: "reader"}, "consumer_byte_rate=200000")
     verdict.says("There is no topic 'limited' yet", RATES, cluster, **RIGHT)
 
     create(cluster, "limited", 1, 1)
@@ -77,14 +84,25 @@ def test_quotas(impatient: Cluster, verdict: Verdict) -> None:
 def test_request_quota(impatient: Cluster, verdict: Verdict) -> None:
     cluster = impatient
     verdict.says("knows no request_percentage for the client id chatty", SHARES, cluster)
-    quota(cluster, "clients", "chatty", "request_percentage=50")
+    quota(cluster, {CLIENT_ID: "chatty"}, "request_percentage=50")
     verdict.says("The request_percentage of the client id chatty is 50", SHARES, cluster)
-    quota(cluster, "clients", "chatty", "request_percentage=5")
-    quota(cluster, "clients", "ANONYMOUS", "producer_byte_rate=400000")
+    quota(cluster, {CLIENT_ID: "chatty"}, "request_percentage=5")
+    quota(cluster, {CLIENT_ID: "ANONYMOUS"}, "producer_byte_rate=400000")
     verdict.says("knows no producer_byte_rate for the user ANONYMOUS", SHARES, cluster)
-    quota(cluster, "users", "ANONYMOUS", "producer_byte_rate=400000")
+    quota(cluster, {USER: "ANONYMOUS"}, "producer_byte_rate=400000")
     verdict.says("Give check() your answer as counts=", SHARES, cluster)
     verdict.says("200000 isn't it", SHARES, cluster, counts=200_000)
     verdict.says("600000 isn't it", SHARES, cluster, counts=600_000.0)
     verdict.passes(SHARES, cluster, counts=400_000)
     verdict.passes(SHARES, cluster, counts=4e5)
+
+    both = {USER: "ANONYMOUS", CLIENT_ID: "loader"}
+    verdict.says("no producer_byte_rate for the user ANONYMOUS with the client id loader", PAIR, cluster)
+    quota(cluster, both, "producer_byte_rate=200000")
+    verdict.says("of the user ANONYMOUS with the client id loader is 200000", PAIR, cluster)
+    quota(cluster, both, "producer_byte_rate=2000000")
+    verdict.says("Give check() your answer as counts=", PAIR, cluster)
+    verdict.says("200000 isn't it", PAIR, cluster, counts=200_000)
+    verdict.says("400000 isn't it", PAIR, cluster, counts=400_000)
+    verdict.passes(PAIR, cluster, counts=2_000_000)
+    verdict.passes(PAIR, cluster, counts=2e6)

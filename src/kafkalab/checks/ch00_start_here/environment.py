@@ -61,6 +61,6 @@ def node_is_both(ctx: CheckContext) -> None:
 
 @lab.requires("Its cluster has the id with which you formatted its folder", after=one_node_answers)
 def cluster_id_is_known(ctx: CheckContext) -> None:
-    given = ctx.answer("cluster_id", str, "the id with which you formatted the folder. (`!command` returns a list of lines.)")
+    given = ctx.answer("cluster_id", str, "the id with which you formatted the folder (`!command` returns a list of lines)")
     if given.strip() != ctx.view().cluster_id:
         raise Unmet("The node belongs to a cluster with another id. Which id did you format its data folder with?")

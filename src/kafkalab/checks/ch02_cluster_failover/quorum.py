@@ -82,7 +82,7 @@ majority = notebook.check(
 
 @majority.requires("You know how many of 1, 3, 4 and 5 voters may die")
 def majority_is_understood(ctx: CheckContext) -> None:
-    given = ctx.answer("may_die", dict[int, float], "number of voters → how many of them may die")
+    given = ctx.answer("may_die", dict[int, float | None], "number of voters → how many of them may die")
     if set(given) != set(VOTERS):
         raise Unmet("The dictionary should have an entry for 1, 3, 4 and 5 voters.")
     if wrong := [voters for voters in VOTERS if given[voters] != (voters - 1) // 2]:

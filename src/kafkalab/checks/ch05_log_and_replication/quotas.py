@@ -19,6 +19,7 @@ TOLERANCE = 1.3
 FEWEST = 800_000  # bytes; a burst of one second is free, and shouldn't decide the result
 PERCENTAGE = 5.0
 OF_USER = 400_000.0
+OF_BOTH = 2_000_000.0
 
 notebook = Notebook("05_quotas", difficulty="medium", minutes=45, needs="chapter 05, sections 1 and 15")
 
@@ -37,8 +38,8 @@ rates = notebook.check(
 
 @rates.requires("loader may send 200 kB/s, and reader may read 200 kB/s")
 def both_are_limited(ctx: CheckContext) -> None:
-    require_quota(ctx, CLIENT_ID, "loader", "producer_byte_rate", LIMIT)
-    require_quota(ctx, CLIENT_ID, "reader", "consumer_byte_rate", LIMIT)
+    require_quota(ctx, {CLIENT_ID: "loader"}, "producer_byte_rate", LIMIT)
+    require_quota(ctx, {CLIENT_ID: "reader"}, "consumer_byte_rate", LIMIT)
 
 
 @rates.requires(f"{TOPIC} was written no faster than that", after=both_are_limited)
@@ -98,12 +99,12 @@ shares = notebook.check(
 
 @shares.requires("chatty may use 5 % of a thread")
 def chatty_is_limited(ctx: CheckContext) -> None:
-    require_quota(ctx, CLIENT_ID, "chatty", "request_percentage", PERCENTAGE)
+    require_quota(ctx, {CLIENT_ID: "chatty"}, "request_percentage", PERCENTAGE)
 
 
 @shares.requires("The user ANONYMOUS may send 400 kB/s")
 def user_is_limited(ctx: CheckContext) -> None:
-    require_quota(ctx, USER, "ANONYMOUS", "producer_byte_rate", OF_USER)
+    require_quota(ctx, {USER: "ANONYMOUS"}, "producer_byte_rate", OF_USER)
 
 
 @shares.requires("You know which of its two limits counts for loader", after=user_is_limited)
@@ -114,3 +115,27 @@ def precedence_is_known(ctx: CheckContext) -> None:
             f"{given:g} isn't it. Kafka takes the first quota that fits, and doesn't add up or compare limits. Which one comes "
             "first?"
         )
+
+
+# -- both together ----------------------------------------------------------------------------------------------------
+
+pair = notebook.check(
+    "05_quota_pair",
+    "Limit a user's client id",
+    hints=(
+        "kafka-configs.sh takes two entities in one command, each with its --entity-type and --entity-name.",
+        "Kafka takes one quota and ignores the others. Which one describes loader best?",
+    ),
+)
+
+
+@pair.requires("The user ANONYMOUS with the client id loader may send 2 MB/s")
+def both_together_are_limited(ctx: CheckContext) -> None:
+    require_quota(ctx, {USER: "ANONYMOUS", CLIENT_ID: "loader"}, "producer_byte_rate", OF_BOTH)
+
+
+@pair.requires("You know which of its three limits counts for loader", after=both_together_are_limited)
+def pair_comes_first(ctx: CheckContext) -> None:
+    given = ctx.answer("counts", float, "the limit that counts for loader, in bytes per second")
+    if given != OF_BOTH:
+        raise Unmet(f"{given:g} isn't it. Three quotas fit loader now. Which of them says most about whom it limits?")

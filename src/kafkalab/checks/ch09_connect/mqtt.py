@@ -18,7 +18,7 @@ TOPICS = {"trucks": "truck_position", "trucks-qos0": "truck_position_qos0"}
 SAFE, FAST = TOPICS
 QOS = {SAFE: "1", FAST: "0"}
 
-notebook = Notebook("09_mqtt", difficulty="medium", minutes=40, needs="chapter 09, sections 1 to 5 and 10")
+notebook = Notebook("09_mqtt", difficulty="medium", minutes=40, needs="chapter 09, sections 1 to 5 and 11")
 
 mqtt = notebook.check(
     "09_mqtt",

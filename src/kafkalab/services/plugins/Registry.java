@@ -21,7 +21,7 @@ import org.apache.kafka.connect.errors.RetriableException;
 /** A schema registry, by its REST API. It's asked once for each schema: what an id stands for never changes. */
 class Registry {
     private static final ObjectMapper JSON = new ObjectMapper();
-    private static final Duration PATIENCE = Duration.ofSeconds(10);
+    private static final Duration PATIENCE = Duration.ofSeconds(30);
 
     private final HttpClient client = HttpClient.newBuilder().connectTimeout(PATIENCE).build();
     private final String url;

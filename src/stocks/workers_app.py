@@ -1,20 +1,20 @@
-"""``python workers_app.py --bootstrap-servers …``: note prices, several at once, until a signal ends it.
+"""``python -m stocks.workers_app --bootstrap-servers …``: note prices, several at once, until a signal ends it.
 
-`contiguous.py`, beside it, decides which offsets it commits.
+Your class `Contiguous` decides which offsets it commits. It's read from `contiguous.py`, in the folder where you start
+the application.
 """
 
 from __future__ import annotations
 
 import argparse
-import signal
+import importlib
 import sys
 import threading
 from collections.abc import Sequence
-from types import FrameType
 
 from confluent_kafka import Consumer, KafkaException, Message
-from contiguous import Contiguous
 
+from stocks.application import EndSignal, client_settings, member_settings
 from stocks.journal import Journal
 from stocks.topics import ClusterUnreachable, UnknownTopic, partition_count
 from stocks.workers import WorkerPool
@@ -43,32 +43,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit status: 130 after SIGINT, 143 after SIGTERM, and 1 if it couldn't start or continue.
     """
     options = _parse(arguments)
-    ended_by: list[int] = []
-
-    def on_signal(number: int, _: FrameType | None) -> None:
-        ended_by.append(number)
-
-    signal.signal(signal.SIGINT, on_signal)
-    signal.signal(signal.SIGTERM, on_signal)
-
-    # With a name of its own, it gets its partitions back at once after it was killed.
-    static = {"group.instance.id": options.instance} if options.instance else {}
+    try:
+        progress = importlib.import_module("contiguous").Contiguous
+    except (ModuleNotFoundError, AttributeError) as error:
+        print(f"{error}. Save your class Contiguous as contiguous.py, and start this in its folder.", file=sys.stderr)
+        return 1
+    end = EndSignal()
     consumer = Consumer(
         {
-            **static,
-            "bootstrap.servers": options.bootstrap_servers,
-            "client.id": "StockPriceWorkers",
-            "group.id": options.group,
+            **client_settings(options.bootstrap_servers, "StockPriceWorkers"),
+            **member_settings(options.group, options.instance),
             "session.timeout.ms": options.session_timeout,
-            "enable.auto.commit": False,
-            "auto.offset.reset": "earliest",
             "queued.min.messages": 1000,
-            "error_cb": lambda error: print(error.str(), file=sys.stderr, flush=True),
-            "log_level": 2,
         }
     )
     try:
-        partition_count(consumer, options.topic, _CONNECT_SECONDS)  # type: ignore[arg-type] - a consumer can be asked like a producer
+        partition_count(consumer, options.topic, _CONNECT_SECONDS)
     except (ClusterUnreachable, UnknownTopic) as error:
         print(error, file=sys.stderr, flush=True)
         consumer.close()
@@ -81,19 +71,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         never.wait(options.work)
         journal.add(record)
 
-    pool = WorkerPool(consumer, handle, Contiguous, workers=options.workers, commit_every=options.commit_every)
+    pool = WorkerPool(consumer, handle, progress, workers=options.workers, commit_every=options.commit_every)
     try:
-        pool.run(options.topic, stopping=lambda: bool(ended_by))
+        pool.run(options.topic, stopping=end.arrived)
     except KafkaException as error:
         print(error.args[0].str(), file=sys.stderr, flush=True)
         return 1
     finally:
         journal.close()
-    return 128 + ended_by[0] if ended_by else 0
+    return end.exit_status
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="workers_app.py", description="Notes stock prices until Ctrl-C.")
+    parser = argparse.ArgumentParser(prog="stocks.workers_app", description="Notes stock prices until Ctrl-C.")
     parser.add_argument("--bootstrap-servers", required=True, metavar="HOST:PORT,…")
     parser.add_argument("--topic", default="stock-prices")
     parser.add_argument("--group", default="workers")
