@@ -8,20 +8,16 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-import os
 import socket
-import subprocess
-import sys
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import fastavro
-import pyspark
 import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
@@ -29,12 +25,9 @@ from pyspark.sql import Row, SparkSession
 
 from kafkalab import Cluster, PostgreSQL, SparkCluster, spark_session, wait_until
 from kafkalab.cluster import Listener
-from kafkalab.distribution import spark_jars
-from kafkalab.distribution.java import java_home
 from kafkalab.security import Security
 from kafkalab.spark import kafka_options
 from pipeline import Event, Lake, Pipeline, Report, Settings, Trucks, answers, send_drivers, transform
-from pipeline import __main__ as pipeline_main
 from pipeline.__main__ import main
 from pipeline.checkpoint import CheckpointRefused
 from pipeline.events import SCHEMA
@@ -270,26 +263,9 @@ def test_the_lake_survives_the_loss_of_its_folder(
     assert lake.read("silver").count() == wanted.events
 
 
-def in_this_process(arguments: list[str], _: Path) -> None:
-    main(arguments)
-
-
-def by_spark_submit(arguments: list[str], folder: Path) -> None:
-    """As on any machine that has Spark: a process of its own, with the connectors as jars."""
-    home = Path(pyspark.__file__).parent
-    where = {"SPARK_HOME": str(home), "JAVA_HOME": str(java_home()), "PYSPARK_PYTHON": sys.executable}
-    options = ["--master", "local[2]", "--driver-memory", "512m", "--conf", "spark.ui.enabled=false"]
-    jars = ["--jars", ",".join(str(jar) for jar in spark_jars())]
-    command = [str(home / "bin/spark-submit"), *options, *jars, str(pipeline_main.__file__), *arguments]
-    done = subprocess.run(command, env=os.environ | where, cwd=folder, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-3000:]
-
-
-@pytest.mark.parametrize("run", [in_this_process, pytest.param(by_spark_submit, marks=pytest.mark.at_length)])
 def test_a_kafka_that_wants_a_login(
     spark: SparkSession,
     postgresql_server: str,
-    run: Callable[[list[str], Path], None],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -311,7 +287,7 @@ def test_a_kafka_that_wants_a_login(
         with pytest.raises(SystemExit):
             main([*places, *(setting.replace("quo", "wrong") for setting in settings)])
         assert f"pipeline: no broker answers at {servers[1]}: Authentication failed" in capsys.readouterr().err
-        run([*places, *settings], tmp_path)
+        main([*places, *settings])
     tables = Tables(postgresql_server, schema)
     assert tables.answers() == answers(report.event for report in reports if report.event)
     tables.drop()
