@@ -8,11 +8,14 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import os
 import socket
+import subprocess
+import sys
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,9 +28,13 @@ from pyspark.sql import Row, SparkSession
 
 from kafkalab import Cluster, PostgreSQL, SparkCluster, spark_session, wait_until
 from kafkalab.cluster import Listener
+from kafkalab.distribution import java_command
 from kafkalab.security import Security
 from kafkalab.spark import kafka_options
+from kafkalab.spark.archive import classpath
+from kafkalab.spark.jvm import jvm_options
 from pipeline import Event, Lake, Pipeline, Report, Settings, Trucks, answers, send_drivers, transform
+from pipeline import __main__ as pipeline_main
 from pipeline.__main__ import main
 from pipeline.checkpoint import CheckpointRefused
 from pipeline.events import SCHEMA
@@ -263,9 +270,26 @@ def test_the_lake_survives_the_loss_of_its_folder(
     assert lake.read("silver").count() == wanted.events
 
 
+def in_this_process(arguments: list[str], _: Path) -> None:
+    main(arguments)
+
+
+def by_spark_submit(arguments: list[str], folder: Path) -> None:
+    """What the script of that name calls, in a process of its own. The script itself wants a module that small Javas lack."""
+    java = [str(java_command()), *jvm_options("512m", folder), "-cp", classpath(), "org.apache.spark.deploy.SparkSubmit"]
+    options = ["--master", "local[2]", "--conf", "spark.ui.enabled=false", str(pipeline_main.__file__)]
+    environment = os.environ | {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    done = subprocess.run(
+        [*java, *options, *arguments], env=environment, cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+@pytest.mark.parametrize("run", [in_this_process, pytest.param(by_spark_submit, marks=pytest.mark.at_length)])
 def test_a_kafka_that_wants_a_login(
     spark: SparkSession,
     postgresql_server: str,
+    run: Callable[[list[str], Path], None],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -287,7 +311,7 @@ def test_a_kafka_that_wants_a_login(
         with pytest.raises(SystemExit):
             main([*places, *(setting.replace("quo", "wrong") for setting in settings)])
         assert f"pipeline: no broker answers at {servers[1]}: Authentication failed" in capsys.readouterr().err
-        main([*places, *settings])
+        run([*places, *settings], tmp_path)
     tables = Tables(postgresql_server, schema)
     assert tables.answers() == answers(report.event for report in reports if report.event)
     tables.drop()
