@@ -21,7 +21,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import fastavro
-import pyspark
 import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
@@ -29,10 +28,11 @@ from pyspark.sql import Row, SparkSession
 
 from kafkalab import Cluster, PostgreSQL, SparkCluster, spark_session, wait_until
 from kafkalab.cluster import Listener
-from kafkalab.distribution import spark_jars
-from kafkalab.distribution.java import java_home
+from kafkalab.distribution import java_command
 from kafkalab.security import Security
 from kafkalab.spark import kafka_options
+from kafkalab.spark.archive import classpath
+from kafkalab.spark.jvm import jvm_options
 from pipeline import Event, Lake, Pipeline, Report, Settings, Trucks, answers, send_drivers, transform
 from pipeline import __main__ as pipeline_main
 from pipeline.__main__ import main
@@ -275,13 +275,13 @@ def in_this_process(arguments: list[str], _: Path) -> None:
 
 
 def by_spark_submit(arguments: list[str], folder: Path) -> None:
-    """As on any machine that has Spark: a process of its own, with the connectors as jars."""
-    home = Path(pyspark.__file__).parent
-    where = {"SPARK_HOME": str(home), "JAVA_HOME": str(java_home()), "PYSPARK_PYTHON": sys.executable}
-    options = ["--master", "local[2]", "--driver-memory", "512m", "--conf", "spark.ui.enabled=false"]
-    jars = ["--jars", ",".join(str(jar) for jar in spark_jars())]
-    command = [str(home / "bin/spark-submit"), *options, *jars, str(pipeline_main.__file__), *arguments]
-    done = subprocess.run(command, env=os.environ | where, cwd=folder, capture_output=True, text=True, check=False)
+    """What the script of that name calls, in a process of its own. The script itself wants a module that small Javas lack."""
+    java = [str(java_command()), *jvm_options("512m", folder), "-cp", classpath(), "org.apache.spark.deploy.SparkSubmit"]
+    options = ["--master", "local[2]", "--conf", "spark.ui.enabled=false", str(pipeline_main.__file__)]
+    environment = os.environ | {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    done = subprocess.run(
+        [*java, *options, *arguments], env=environment, cwd=folder, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr[-3000:]
 
 
