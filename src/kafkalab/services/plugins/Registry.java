@@ -23,7 +23,9 @@ class Registry {
     private static final ObjectMapper JSON = new ObjectMapper();
     private static final Duration PATIENCE = Duration.ofSeconds(30);
 
-    private final HttpClient client = HttpClient.newBuilder().connectTimeout(PATIENCE).build();
+    // HTTP/1.1: otherwise the first request also asks the server to change to HTTP/2.
+    private final HttpClient client =
+        HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).connectTimeout(PATIENCE).build();
     private final String url;
     private final Map<String, Map<Schema, Integer>> ids = new HashMap<>(); // by subject
     private final Map<Integer, Schema> schemas = new HashMap<>();
