@@ -376,7 +376,7 @@ def strike(site: Site, fault: Fault) -> Outcome:
         return done and time.monotonic() > young_since + USUAL
 
     wait_until(
-        caught_up, 240, "the tables to catch up", last_seen=lambda: f"{ages.now():.1f} s, usually {usual:.1f} s", interval=0.2
+        caught_up, 900, "the tables to catch up", last_seen=lambda: f"{ages.now():.1f} s, usually {usual:.1f} s", interval=0.2
     )
     if restart is not None:
         restart()

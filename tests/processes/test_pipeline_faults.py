@@ -30,7 +30,7 @@ def test_all_on_the_way_to_the_tables_is_killed(cluster: Cluster) -> None:
 
 
 @pytest.mark.at_length
-@pytest.mark.timeout(3000)
+@pytest.mark.timeout(7200)
 def test_each_part_is_killed_at_work(cluster: Cluster) -> None:
     """Spark runs on two workers; an executor, a worker and the driver are killed, too."""
     try:
