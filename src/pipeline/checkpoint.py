@@ -131,7 +131,10 @@ class _Files:
     def __init__(self, spark: SparkSession, folder: str) -> None:
         context: Any = spark.sparkContext
         self._java, self._folder = context._jvm, folder
-        self._system = self._path("").getFileSystem(context._jsc.hadoopConfiguration())
+        hadoop = context._jsc.hadoopConfiguration()
+        self._system = self._path("").getFileSystem(hadoop)
+        managers = getattr(context._jvm.org.apache.spark.sql.execution.streaming, "CheckpointFileManager$")
+        self._manager = getattr(managers, "MODULE$").create(self._path(""), hadoop)
 
     def names(self, folder: str = "") -> list[str]:
         path = self._path(folder)
@@ -145,11 +148,11 @@ class _Files:
             stream.close()
 
     def write(self, name: str, text: str) -> None:
-        stream = self._system.create(self._path(name), True)
-        try:
-            stream.write(text.encode())
-        finally:
-            stream.close()
+        """Put a file in its place at once, as Spark does it: who is killed amid it leaves the file that was there."""
+        self._manager.mkdirs(self._path(""))
+        stream = self._manager.createAtomic(self._path(name), True)
+        stream.write(text.encode())
+        stream.close()
 
     def _path(self, name: str) -> Any:
         return self._java.org.apache.hadoop.fs.Path(f"{self._folder}/{name}" if name else self._folder)

@@ -45,6 +45,7 @@ def connect_trucks(connect: str, mqtt: str, settings: Settings) -> str:
         "mqtt.url": mqtt,
         "mqtt.topics": "driver/+/position",
         "mqtt.qos": "1",
+        "mqtt.timeout.ms": "600000",  # after which its task fails, and somebody must start it again
         "mqtt.client.id": f"{settings.positions}-connector",
         "topic": settings.positions,
         "key.converter": "org.apache.kafka.connect.storage.StringConverter",
