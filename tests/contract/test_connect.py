@@ -408,7 +408,7 @@ def wait_for_avro(cluster: Cluster, registry: SchemaRegistry, topic: str, count:
 def test_a_source_registers_its_schema_and_a_sink_reads_by_it(
     cluster: Cluster, connect: ConnectCluster, database: PostgreSQL, registry: SchemaRegistry
 ) -> None:
-    tell(database, "DROP TABLE IF EXISTS lorry", "CREATE TABLE lorry (id INT PRIMARY KEY, at TIMESTAMPTZ, name TEXT)",
+    tell(database, "DROP TABLE IF EXISTS lorry, \"avro-lorry\"", "CREATE TABLE lorry (id INT PRIMARY KEY, at TIMESTAMPTZ, name TEXT)",
          "CREATE TABLE \"avro-lorry\" (LIKE lorry INCLUDING ALL)", "INSERT INTO lorry VALUES (1, '2026-01-01', 'one')")  # fmt: skip
     keys = {"transforms": "make,take", "transforms_make_type": f"{SMT}.ValueToKey", "transforms_make_fields": "id",
             "transforms_take_type": f"{SMT}.ExtractField$Key", "transforms_take_field": "id"}  # fmt: skip
