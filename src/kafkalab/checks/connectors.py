@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 import urllib.error
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from kafkalab.checks.context import CheckContext, Unmet
-from kafkalab.errors import ConnectFailed
+from kafkalab.errors import ConnectFailed, WaitTimeout
 from kafkalab.services import ConnectCluster
 from kafkalab.services.answers import direct
+from kafkalab.waiting import wait_until
 
 __all__ = ["answer_of", "config_of", "runs", "target_lines"]
 
 _SECONDS = 20
+_UNDER_WAY = {"UNASSIGNED", "RESTARTING"}  # for a moment, when its settings have changed
 
 
 def answer_of(ctx: CheckContext, path: str) -> Any:
@@ -45,8 +48,15 @@ def config_of(ctx: CheckContext, connector: str) -> dict[str, str]:
 def runs(ctx: CheckContext, connector: str) -> None:
     """Raise `Unmet` unless a connector runs with all its tasks."""
     config_of(ctx, connector)
+    told: dict[str, Any] = {}
+
+    def settled() -> bool:
+        told.update(answer_of(ctx, f"/connectors/{connector}/status"))
+        return not any(part["state"] in _UNDER_WAY for part in (told["connector"], *told["tasks"]))
+
     try:
-        told = answer_of(ctx, f"/connectors/{connector}/status")
+        with suppress(WaitTimeout):
+            wait_until(settled, 15, f"{connector} to start again", interval=0.3)
     except urllib.error.HTTPError:  # 404: it was just created
         raise Unmet(f"{connector} has no state yet. Wait until it runs, and check again.") from None
     for part in (told["connector"], *told["tasks"]):
