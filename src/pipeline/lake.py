@@ -33,7 +33,7 @@ _TABLES: Mapping[str, str] = {
 }
 
 
-_VERSION = 1  # of what the streams keep in their state
+_VERSION = 2  # of what the streams keep in their state
 _STREAMS = ("bronze", "silver")
 
 

@@ -69,13 +69,17 @@ def framed(event: Event, schema: int = 7, **more: object) -> bytes:
 
 
 def decoded(spark: SparkSession, *values: bytes | None) -> list[Row]:
-    records = spark.createDataFrame([(value, NOW) for value in values], "value BINARY, timestamp TIMESTAMP")
+    columns = "value BINARY, timestamp TIMESTAMP, key BINARY, topic STRING, partition INT, offset BIGINT"
+    records = spark.createDataFrame([(value, NOW, b"key", "t", 1, offset) for offset, value in enumerate(values)], columns)
     return transform.decoded(records, SCHEMAS).collect()
 
 
 def test_events_are_read_whichever_schema_wrote_them(spark: SparkSession) -> None:
     rows = decoded(spark, framed(EVENT), framed(EVENT, 9, driverAge=33))
-    assert [(tuple(row.event), row.problem) for row in rows] == [(tuple(EVENT), None)] * 2
+    happened = datetime.fromtimestamp(EVENT.timestamp / 1000, UTC).replace(tzinfo=None)
+    for row in rows:
+        found = (row.truckId, row.driverId, row.routeId, row.eventType, row.latitude, row.longitude, row.correlationId)
+        assert (row.problem, row.value, found) == (None, None, tuple(EVENT)[1:]) and row.time == happened
 
 
 def test_what_is_wrong_with_malformed_values(spark: SparkSession) -> None:
@@ -173,7 +177,7 @@ def test_streams_a_batch_and_the_ledger_agree(
         so_far = answers(report.event for report in reports[:300] if report.event)
         assert pipeline.tables.answers() == so_far
         reading = Reader(cluster.client_config()).read(pipeline)
-        assert (reading.running, reading.events, reading.lag) == (3, so_far.events, 0)
+        assert (reading.running, reading.events, reading.lag) == (True, so_far.events, 0)
         assert reading.latency and 0 < reading.latency[0] <= reading.latency[1] < 600
         pipeline.stop()
 
@@ -216,7 +220,7 @@ def what_a_start_refuses(spark: SparkSession, cluster: Cluster, settings: Settin
     point = Path(settings.checkpoint)
     before = {path: path.read_bytes() for path in point.rglob("*") if path.is_file()}
     refused(CheckpointRefused, "belongs to another query: its schema of tables is streams, not second", schema="second")
-    refused(CheckpointRefused, "belongs to another query: it holds commits, ", checkpoint=str(point / "counts"))
+    refused(CheckpointRefused, "belongs to another query: it holds commits, ", checkpoint=str(point / "stream"))
     refused(ConnectionError, "the registry at http://127.0.0.1:1 hasn't answered for 0 s", registry="http://127.0.0.1:1")
     refused(LookupError, "there is no topic nowhere at", positions="nowhere")
     admin = AdminClient(cluster.client_config())
