@@ -24,6 +24,7 @@ __all__ = ["Pipeline"]
 
 _VERSION = 2  # of what the stream keeps in its state, and the tables beside it
 _STREAM = "stream"  # its folder in the checkpoint
+_JSON = "to_json(struct(*))"
 
 
 class Pipeline:
@@ -97,10 +98,12 @@ class Pipeline:
     def _store(self, rows: DataFrame, batch: int) -> None:
         """Put what a batch found where it belongs. If it runs again, topics get it again, and the tables stay as they are."""
         with _kept(rows):
-            alarms = self._alarms(rows)
+            if not rows.count():  # Spark lets the state forget, and that's all
+                return
             self._send(transform.dead_letters(rows), self.settings.dead_letters)
-            self._send(alarms.selectExpr("correlationId AS key", "to_json(struct(*)) AS value"), self.settings.dangerous)
-            self._put(batch, rows, alarms)
+            with _kept(self._alarms(rows)) as alarms:
+                self._send(alarms, self.settings.dangerous)
+                self._put(batch, rows, alarms)
 
     def stop(self) -> None:
         """Stop the stream; what it has not finished it does again after a start."""
@@ -170,14 +173,15 @@ class Pipeline:
     def _alarms(self, rows: DataFrame) -> DataFrame:
         # Read anew each time: a driver's new name counts from then on.
         drivers = self._spark.read.format("kafka").options(**self.settings.source(self.settings.drivers)).load()
-        return transform.dangerous(transform.events(rows), transform.latest_drivers(drivers))
+        alarms = transform.dangerous(transform.events(rows), transform.latest_drivers(drivers))
+        return alarms.selectExpr("correlationId AS key", f"{_JSON} AS value")
 
     def _send(self, records: DataFrame, topic: str) -> None:
         records.write.format("kafka").options(**self.settings.sink(topic)).save()
 
     def _put(self, batch: int | None, rows: DataFrame, alarms: DataFrame) -> None:
         counts = transform.per_window(transform.events(rows), self.settings.window)
-        self.tables.put(batch, _as_json(counts), _as_json(alarms))
+        self.tables.put(batch, _texts(counts.selectExpr(_JSON)), _texts(alarms.select("value")))
 
     def _checkpoint(self) -> Checkpoint:
         facts = {
@@ -248,14 +252,13 @@ _STREAMED = (
 
 
 @contextlib.contextmanager
-def _kept(rows: DataFrame) -> Iterator[None]:
+def _kept(rows: DataFrame) -> Iterator[DataFrame]:
     """Rows are worked out once, however often they are read."""
-    rows.persist()
     try:
-        yield
+        yield rows.persist()
     finally:
         rows.unpersist()
 
 
-def _as_json(rows: DataFrame) -> list[str]:
-    return [text for (text,) in rows.selectExpr("to_json(struct(*))").collect()]
+def _texts(rows: DataFrame) -> list[str]:
+    return [text for (text,) in rows.collect()]

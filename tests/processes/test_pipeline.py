@@ -210,6 +210,56 @@ def test_streams_a_batch_and_the_ledger_agree(
     assert len(places) == sum(report.event is None for report in reports)
 
 
+def test_what_a_stream_remembers_drops_and_counts(
+    spark: SparkSession, cluster: Cluster, postgresql_server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What can't be read is never late, and leaves nothing in the state."""
+    monkeypatch.setattr("pipeline.writers.written_schemas", lambda *_: SCHEMAS)
+    schema = f"pipeline_{uuid.uuid4().hex[:8]}"
+    topics = {name: f"{name}_{schema}" for name in ("positions", "drivers", "dangerous", "dead_letters")}
+    settings = Settings(kafka_options(cluster), "none", postgresql_server, str(tmp_path), schema, trigger="0 seconds", **topics)
+    for topic in topics.values():
+        create(cluster, topic, 1)
+
+    def at(minute: int, name: str) -> bytes:
+        return framed(EVENT._replace(timestamp=EVENT.timestamp + minute * 60_000, correlation=name))
+
+    pipeline = Pipeline(spark, settings).start()
+    batches = (
+        [at(0, "a"), at(20, "b"), at(20, "b")],
+        [b"not an event", b"not an event", at(0, "late"), at(16, "c"), at(20, "b")],
+        [b"not an event", at(60, "d")],
+        [],
+    )
+    for values in batches:
+        put(cluster, settings.positions, [(None, value, 0) for value in values])
+        pipeline.catch_up()
+    assert pipeline.query is not None
+    assert pipeline.query.lastProgress["stateOperators"][0]["numRowsTotal"] == 1
+    counts = {at // 60: counted for (at, _), counted in pipeline.tables.answers().counts.items()}
+    first = EVENT.timestamp // 60_000
+    assert counts == {first + minute: (1, 1) for minute in (0, 16, 20, 60)}
+    letters = spark.read.format("kafka").options(**settings.source(settings.dead_letters)).load().collect()
+    assert [letter.value for letter in letters] == [b"not an event"] * 3
+    with pytest.raises(CheckpointRefused, match=f"a stream counts in the tables of {schema}"):
+        Pipeline(spark, settings).run_batch()
+    pipeline.stop()
+    # As if Spark had died when it had written the last batch with data, and before it could note that.
+    last = max(int(commit.name) for commit in (tmp_path / "stream/commits").glob("[0-9]*"))
+    for file in (f"offsets/{last}", f"commits/{last}", f"commits/{last - 1}"):
+        (tmp_path / "stream" / file).unlink()
+    again = Pipeline(spark, settings).start()
+    again.catch_up()
+    again.stop()
+    assert again.tables.answers() == pipeline.tables.answers()
+    replay = Pipeline(spark, replace(settings, checkpoint=str(tmp_path / "lost"))).start()  # the tables begin anew
+    replay.catch_up()
+    replay.stop()
+    assert replay.tables.answers().counts.keys() == pipeline.tables.answers().counts.keys()
+    assert set(replay.tables.answers().counts.values()) == {(1, 1)}
+    replay.tables.drop()
+
+
 def what_a_start_refuses(spark: SparkSession, cluster: Cluster, settings: Settings, database: PostgreSQL) -> None:
     """The tables stay as they are, and so does the checkpoint."""
 
