@@ -236,7 +236,7 @@ def test_what_a_stream_remembers_drops_and_counts(
         pipeline.catch_up()
     assert pipeline.query is not None
     assert pipeline.query.lastProgress["stateOperators"][0]["numRowsTotal"] == 1
-    counts = {minute: (1, 1) for minute in (0, 16, 20, 60)}
+    counts = dict.fromkeys((0, 16, 20, 60), (1, 1))
     assert counted(pipeline) == counts
     letters = spark.read.format("kafka").options(**settings.source(settings.dead_letters)).load().collect()
     assert [letter.value for letter in letters] == [b"not an event"] * 3
