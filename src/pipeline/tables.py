@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
@@ -84,7 +84,7 @@ class Tables:
         """Forget all counts, for somebody who begins anew."""
         self._patiently(lambda connection: connection.execute(self._statement(_FORGET)))
 
-    def put(self, batch: int | None, counts: Iterable[str], dangerous: Iterable[str]) -> None:
+    def put(self, batch: int | None, counts: str, dangerous: str) -> None:
         """Take in what a batch found, in one transaction.
 
         Parameters
@@ -93,16 +93,16 @@ class Tables:
             Its number. Batches come in the order of their numbers; one that comes again is counted once. None stands for one
             of everything, whose counts take the place of all others.
         counts
-            Rows of `transform.per_window` in JSON, to be added to what is there.
+            Rows of `transform.per_window` as an array in JSON, to be added to what is there.
         dangerous
-            Rows of `transform.dangerous` in JSON. Those that are there stay.
+            Rows of `transform.dangerous` as an array in JSON. Those that are there stay.
         """
 
         def put(connection: psycopg.Connection) -> None:
             if batch is None:
                 connection.execute(self._statement(_FORGET))
-            connection.execute(self._statement(_COUNTS), [batch, _array(counts)])
-            connection.execute(self._statement(_DANGEROUS), [_array(dangerous)])
+            connection.execute(self._statement(_COUNTS), [batch, counts])
+            connection.execute(self._statement(_DANGEROUS), [dangerous])
 
         self._patiently(put)
 
@@ -142,10 +142,6 @@ class Tables:
 
     def _statement(self, text: str) -> sql.Composed:
         return sql.SQL(text).format(schema=self._schema)
-
-
-def _array(rows: Iterable[str]) -> str:
-    return f"[{','.join(rows)}]"
 
 
 def _seconds(time: datetime) -> int:

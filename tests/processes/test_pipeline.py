@@ -245,8 +245,9 @@ def test_what_a_stream_remembers_drops_and_counts(
     pipeline.stop()
     # As if Spark had died when it had written the last batch with data, and before it could note that.
     last = max(int(commit.name) for commit in (tmp_path / "stream/commits").glob("[0-9]*"))
-    for file in (f"offsets/{last}", f"commits/{last}", f"commits/{last - 1}"):
-        (tmp_path / "stream" / file).unlink()
+    for log, batch in (("offsets", last), ("commits", last), ("commits", last - 1)):
+        for file in (f"{batch}", f".{batch}.crc"):
+            (tmp_path / "stream" / log / file).unlink(missing_ok=True)
     again = Pipeline(spark, settings).start()
     again.catch_up()
     again.stop()
