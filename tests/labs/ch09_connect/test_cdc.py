@@ -26,12 +26,6 @@ ROUTE = {
 }
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[PostgreSQL]:
-    with PostgreSQL() as server:
-        yield server
-
-
 @pytest.fixture
 def database(server: PostgreSQL) -> Iterator[PostgreSQL]:
     """A server with a table of two drivers. Ask for it before `connect`: Debezium ends at once while its server runs."""
