@@ -6,6 +6,7 @@ import pytest
 from confluent_kafka import ElectionType, TopicPartition
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
+from contract_support import DOCKER_AT_LENGTH
 from kafkalab import Cluster, LogMicroscope, wait_until
 from kafkalab.checks.context import CheckContext
 from kafkalab.cluster.log_reader import LogView
@@ -110,6 +111,7 @@ def test_nothing_is_lost_while_the_tier_is_cut_off(shared: Cluster, topic: str) 
     assert len(CheckContext(shared).records(topic)) == 2 * COUNT
 
 
+@DOCKER_AT_LENGTH
 def test_total_retention_empties_the_tier(shared: Cluster, topic: str) -> None:
     end = look(shared, topic).offsets.high_watermark
     assert shared.remote_tier.files(topic)
