@@ -91,14 +91,17 @@ def test_stop_broker_hands_leadership_over_first_as_a_timeline_shows(shared: Clu
     in_sync(shared, topic)
 
 
-def test_restart_with_other_settings_names_the_reason_of_this_life(shared: Cluster) -> None:
+def test_restart_with_other_settings_names_the_reason_of_this_life_and_connects_the_broker_again(shared: Cluster) -> None:
     topic = make_topic(shared)
+    shared.isolate(2)
+    shared.wait_for(lambda v: v.out_of_sync(topic, 2), "it to be fenced")
     with pytest.raises(BrokerFailed, match=r"log.retention.hours"):  # one that runs
         shared.restart(2, settings={"num.partitions": 7, "auto.create.topics.enable": False, "log.retention.hours": "three"})
     with pytest.raises(BrokerFailed, match=r"num.io.threads") as caught:
         shared.restart(2, settings={"log.retention.hours": 3, "num.io.threads": "none"})
     assert "log.retention.hours" not in str(caught.value)
     shared.restart(2, settings={"num.io.threads": 2})
+    assert shared.describe(groups=False).brokers[2].state == "up"
     told = configs(shared, 2)
     wanted = {"num.partitions": "7", "auto.create.topics.enable": "false", "log.retention.hours": "3", "num.io.threads": "2"}
     assert {name: told[name].value for name in wanted} == wanted
@@ -132,7 +135,8 @@ def test_isolate_and_heal(shared: Cluster) -> None:
     assert count_records(shared, topic) == 20
 
 
-@pytest.mark.parametrize("killed", [False, pytest.param(True, marks=pytest.mark.at_length)])
+@pytest.mark.at_length  # every day another test starts one anew, with other settings
+@pytest.mark.parametrize("killed", [False, True])
 def test_restart_connects_an_isolated_broker_again(shared: Cluster, killed: bool) -> None:
     topic = make_topic(shared)
     shared.isolate(1)
