@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import ElectionType, TopicPartition
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
-from kafkalab import Cluster
+from kafkalab import Cluster, wait_until
 from support import BACKEND, Told, Verdict, create, put, renew
 
 pytestmark = pytest.mark.cluster
@@ -43,7 +43,8 @@ def allow(cluster: Cluster, topic: str, change: AlterConfigOpType) -> None:
     """Let a replica out of sync lead a topic, or take that setting off."""
     entry = ConfigEntry(UNCLEAN, "true", incremental_operation=change)
     resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
-    AdminClient(cluster.client_config()).incremental_alter_configs([resource])[resource].result()
+    admin = AdminClient(cluster.client_config())
+    admin.incremental_alter_configs([resource])[resource].result()
 
 
 def elect(cluster: Cluster, topic: str) -> None:
@@ -104,7 +105,8 @@ def test_all_may_be_unclean_and_nothing_was_sent_to_one_replica(pair: Cluster, v
     verdict.says("unclean.leader.election.enable of daring is false", ELECTION, cluster)
     for topic in TOPICS:
         allow(cluster, topic, AlterConfigOpType.SET)
-    verdict.says("unclean.leader.election.enable of careful is true", ELECTION, cluster)
+    known = "unclean.leader.election.enable of careful is true"
+    wait_until(lambda: known in verdict(ELECTION, cluster)[1], 20, "the settings to be known")
     for topic in ("careful", "by-hand"):  # another way to have it false: take it off
         allow(cluster, topic, AlterConfigOpType.DELETE)
 
