@@ -1,4 +1,8 @@
-"""What `ConnectCluster` guarantees, beside clusters of every back end."""
+"""What `ConnectCluster` and its connectors guarantee.
+
+Workers and connectors are processes of this machine on every back end. So beside containers two tests are enough each day: a
+worker that is killed, and the end.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +10,11 @@ import itertools
 import json
 import re
 import socket
+import threading
 from collections.abc import Iterator
 from datetime import date
 from decimal import Decimal
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import paho.mqtt.client as mqtt
@@ -22,6 +28,7 @@ from confluent_kafka.schema_registry.avro import AvroDeserializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 
 from connect_support import SMT, TEXT, ask
+from contract_support import DOCKER_AT_LENGTH
 from kafkalab import Cluster, wait_until
 from kafkalab.checks import CheckContext
 from kafkalab.cluster import resources
@@ -90,8 +97,6 @@ def connect(cluster: Cluster) -> Iterator[ConnectCluster]:
     connect = ConnectCluster(cluster, workers=2)
     for plugin in ("avro-converter", "debezium-postgres", "jdbc", "mqtt-source"):
         connect.add_plugin(plugin)  # type: ignore[arg-type]
-    connect.compile_plugin(SAME)
-    connect.compile_plugin(COUNTER, SOURCE_CONNECTOR)
     with connect:
         yield connect
 
@@ -125,9 +130,61 @@ def test_a_worker_that_is_killed_is_replaced_by_the_other(cluster: Cluster, conn
     assert connect.states() == {"lines": "RUNNING", "lines task 0": "RUNNING"}
 
     url = busy.url
-    busy.restart()
+    connect.start()
     assert busy.alive and busy.url == url and ask(busy, "GET", "/connectors") == ["lines"]
     ask(busy, "DELETE", "/connectors/lines")
+
+
+def handed_over(worker: ConnectWorker) -> int:
+    """How many messages the MQTT source gave to Connect, as its log says."""
+    return sum(int(count) for count in re.findall(r"(\d+) messages for Kafka", worker.log))
+
+
+@DOCKER_AT_LENGTH
+def test_an_mqtt_message_is_acknowledged_when_kafka_has_it(cluster: Cluster, connect: ConnectCluster) -> None:
+    connect.start()
+    with MqttBroker() as broker:
+        put(connect, "mqtt", connector_class="MqttSourceConnector", mqtt_url=broker.url, mqtt_topics="truck/+/position",
+            mqtt_client_id="connector", topic="truck_position", value_converter=BYTES)  # fmt: skip
+        connect.wait_until_running("mqtt")
+        told = ask(connect, "GET", "/connectors/mqtt/status")
+        [busy] = [worker for worker in connect.workers if told["tasks"][0]["worker_id"] in worker.url]
+        wait_until(lambda: f"connected to {broker.url}" in busy.log, 60, "the connector to reach the MQTT broker")
+        ask(busy, "PUT", "/admin/loggers/kafkalab.MqttSourceConnector", {"level": "DEBUG"})
+        client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2)
+        client.connect(broker.host, broker.port)
+        client.loop_start()
+
+        def publish(*payloads: str) -> None:
+            for sent in [client.publish("truck/10/position", payload, qos=1) for payload in payloads]:
+                sent.wait_for_publish(30)
+
+        publish("first")
+        wait_for(cluster, "truck_position", {"first"})
+        cluster.pause(0)
+        publish(*(f"{n}" for n in range(50)))
+        wait_until(lambda: handed_over(busy) == 51, 60, "all messages to be handed over", last_seen=lambda: handed_over(busy))
+        busy.kill()  # it has them all, and Kafka has one at most
+        broker.kill()
+        cluster.resume(0)
+        broker.start()
+        wait_for(cluster, "truck_position", {f"{n}" for n in range(50)})
+        client.loop_stop()
+    ask(connect, "DELETE", "/connectors/mqtt")
+
+
+@DOCKER_AT_LENGTH
+def test_a_worker_whose_port_is_taken_says_so_and_leaves_the_others(connect: ConnectCluster) -> None:
+    worker, other = sorted(connect.workers, key=lambda worker: worker.alive)
+    if worker.alive:
+        worker.kill()
+    port = int(worker.url.rpartition(":")[2])
+    with socket.create_server((HOST, port)):
+        with pytest.raises(
+            PortInUse, match=f"worker {worker.number} ended by itself: another program has taken its port, {port}"
+        ):
+            worker.start()
+    assert other.alive
 
 
 def counted(cluster: Cluster) -> list[int]:
@@ -138,7 +195,13 @@ def counted(cluster: Cluster) -> list[int]:
         return [int(record.value()) for record in consumer.consume(now, 60)]
 
 
+@pytest.mark.at_length  # chapter 09 shows it each day
+@DOCKER_AT_LENGTH
 def test_a_source_of_ones_own_goes_on_from_its_offset(cluster: Cluster, connect: ConnectCluster) -> None:
+    connect.compile_plugin(COUNTER, SOURCE_CONNECTOR)
+    connect.start()
+    for worker in connect.workers:
+        worker.restart()
     put(connect, "counter", connector_class="Counter")
     wait_until(lambda: ask(connect, "GET", "/connectors/counter/offsets")["offsets"], 60, "an offset to be stored")
     told = ask(connect, "GET", "/connectors/counter/status")
@@ -149,9 +212,10 @@ def test_a_source_of_ones_own_goes_on_from_its_offset(cluster: Cluster, connect:
     steps = [then - now for now, then in itertools.pairwise(counted(cluster))]
     assert max(steps) == 1 and sum(step < 1 for step in steps) <= 1
     ask(connect, "DELETE", "/connectors/counter")
-    busy.start()
 
 
+@pytest.mark.at_length  # chapter 09 shows it each day
+@DOCKER_AT_LENGTH
 def test_a_line_too_large_fails_a_strict_source_and_is_skipped_by_a_tolerant_one(
     cluster: Cluster, connect: ConnectCluster, tmp_path: Path
 ) -> None:
@@ -183,6 +247,7 @@ def test_a_line_too_large_fails_a_strict_source_and_is_skipped_by_a_tolerant_one
         ask(connect, "DELETE", f"/connectors/{name}")
 
 
+@DOCKER_AT_LENGTH
 def test_a_connector_that_fails_says_why(connect: ConnectCluster, tmp_path: Path) -> None:
     put(connect, "nowhere", connector_class=SINK, file=str(tmp_path / "none/file.txt"), topics="lines")
     with pytest.raises(ConnectFailed, match="nowhere failed: .*ConnectException: Couldn't find or create file"):
@@ -190,43 +255,7 @@ def test_a_connector_that_fails_says_why(connect: ConnectCluster, tmp_path: Path
     ask(connect, "DELETE", "/connectors/nowhere")
 
 
-def handed_over(worker: ConnectWorker) -> int:
-    """How many messages the MQTT source gave to Connect, as its log says."""
-    return sum(int(count) for count in re.findall(r"(\d+) messages for Kafka", worker.log))
-
-
-def test_an_mqtt_message_is_acknowledged_when_kafka_has_it(cluster: Cluster, connect: ConnectCluster) -> None:
-    with MqttBroker() as broker:
-        put(connect, "mqtt", connector_class="MqttSourceConnector", mqtt_url=broker.url, mqtt_topics="truck/+/position",
-            mqtt_client_id="connector", topic="truck_position", value_converter=BYTES)  # fmt: skip
-        connect.wait_until_running("mqtt")
-        told = ask(connect, "GET", "/connectors/mqtt/status")
-        [busy] = [worker for worker in connect.workers if told["tasks"][0]["worker_id"] in worker.url]
-        wait_until(lambda: f"connected to {broker.url}" in busy.log, 60, "the connector to reach the MQTT broker")
-        ask(busy, "PUT", "/admin/loggers/kafkalab.MqttSourceConnector", {"level": "DEBUG"})
-        client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2)
-        client.connect(broker.host, broker.port)
-        client.loop_start()
-
-        def publish(*payloads: str) -> None:
-            for sent in [client.publish("truck/10/position", payload, qos=1) for payload in payloads]:
-                sent.wait_for_publish(30)
-
-        publish("first")
-        wait_for(cluster, "truck_position", {"first"})
-        cluster.pause(0)
-        publish(*(f"{n}" for n in range(50)))
-        wait_until(lambda: handed_over(busy) == 51, 60, "all messages to be handed over", last_seen=lambda: handed_over(busy))
-        busy.kill()  # it has them all, and Kafka has one at most
-        broker.kill()
-        cluster.resume(0)
-        broker.start()
-        wait_for(cluster, "truck_position", {f"{n}" for n in range(50)})
-        client.loop_stop()
-    busy.start()
-    ask(connect, "DELETE", "/connectors/mqtt")
-
-
+@DOCKER_AT_LENGTH
 def test_an_mqtt_broker_with_tls_and_passwords_lets_in_a_connector_that_has_both(
     cluster: Cluster, connect: ConnectCluster
 ) -> None:
@@ -254,6 +283,7 @@ def test_an_mqtt_broker_with_tls_and_passwords_lets_in_a_connector_that_has_both
     ask(connect, "DELETE", "/connectors/login")
 
 
+@DOCKER_AT_LENGTH
 def test_settings_of_the_mqtt_source_are_checked_field_by_field(connect: ConnectCluster) -> None:
     wrong = {"mqtt.url": "http://x:1", "mqtt.topics": "truck/#/position", "mqtt.qos": 2, "topic": "", "mqtt.timeout.ms": "many"}
     config = wrong | {"connector.class": "MqttSourceConnector", "name": "mqtt"}
@@ -263,6 +293,7 @@ def test_settings_of_the_mqtt_source_are_checked_field_by_field(connect: Connect
     assert "expected tcp://HOST:PORT or ssl://HOST:PORT" in found["mqtt.url"][0]
 
 
+@DOCKER_AT_LENGTH
 def test_an_mqtt_broker_that_is_not_there_fails_the_task(connect: ConnectCluster) -> None:
     with reserve_port() as nobody:
         put(connect, "deaf", connector_class="MqttSourceConnector", mqtt_url=f"tcp://127.0.0.1:{nobody.port}",
@@ -315,6 +346,7 @@ def wait_for_failure(connect: ConnectCluster, name: str, reason: str) -> None:
     wait_until(lambda: re.search(reason, told()), 60, f"{name} to fail", last_seen=told)
 
 
+@DOCKER_AT_LENGTH
 def test_the_jdbc_source_sends_each_row_while_database_and_columns_come_and_go(
     cluster: Cluster, connect: ConnectCluster, database: PostgreSQL
 ) -> None:
@@ -343,6 +375,7 @@ def test_the_jdbc_source_sends_each_row_while_database_and_columns_come_and_go(
     ask(connect, "DELETE", "/connectors/cars")
 
 
+@DOCKER_AT_LENGTH
 def test_the_jdbc_sink_leaves_the_table_right(cluster: Cluster, connect: ConnectCluster, database: PostgreSQL) -> None:
     tell(database, "DROP TABLE IF EXISTS copy", "CREATE TABLE copy (id INT PRIMARY KEY, at TIMESTAMPTZ, name TEXT)")
     create(cluster, "copy", 1, 1)
@@ -386,9 +419,9 @@ def registry(cluster: Cluster) -> Iterator[SchemaRegistry]:
         yield registry
 
 
-def avro(registry: SchemaRegistry) -> dict[str, object]:
-    """Settings of a connector whose values are Avro."""
-    return {"value_converter": "kafkalab.AvroConverter", "value_converter_schema_registry_url": registry.url}
+def avro(url: str) -> dict[str, object]:
+    """Settings of a connector whose values are Avro, with their schemas in the registry at this URL."""
+    return {"value_converter": "kafkalab.AvroConverter", "value_converter_schema_registry_url": url}
 
 
 def wait_for_avro(cluster: Cluster, registry: SchemaRegistry, topic: str, count: int) -> list[dict[str, object]]:
@@ -405,6 +438,7 @@ def wait_for_avro(cluster: Cluster, registry: SchemaRegistry, topic: str, count:
     return values()
 
 
+@DOCKER_AT_LENGTH
 def test_a_source_registers_its_schema_and_a_sink_reads_by_it(
     cluster: Cluster, connect: ConnectCluster, database: PostgreSQL, registry: SchemaRegistry
 ) -> None:
@@ -413,9 +447,9 @@ def test_a_source_registers_its_schema_and_a_sink_reads_by_it(
     keys = {"transforms": "make,take", "transforms_make_type": f"{SMT}.ValueToKey", "transforms_make_fields": "id",
             "transforms_take_type": f"{SMT}.ExtractField$Key", "transforms_take_field": "id"}  # fmt: skip
     source = {"connector_class": "JdbcSourceConnector", "table": "lorry", "topic_prefix": "avro-", "poll_interval_ms": 200,
-              "timestamp_column_name": "at", "incrementing_column_name": "id", **keys, **on(database), **avro(registry)}  # fmt: skip
+              "timestamp_column_name": "at", "incrementing_column_name": "id", **keys, **on(database), **avro(registry.url)}  # fmt: skip
     put(connect, "lorries", **source)
-    put(connect, "lorry-rows", connector_class="JdbcSinkConnector", topics="avro-lorry", **(on(database) | avro(registry)))
+    put(connect, "lorry-rows", connector_class="JdbcSinkConnector", topics="avro-lorry", **(on(database) | avro(registry.url)))
     one = {"id": 1, "at": "2026-01-01T00:00:00Z", "name": "one"}
     assert wait_for_avro(cluster, registry, "avro-lorry", 1) == [one]
     wait_until(lambda: tell(database, 'SELECT name FROM "avro-lorry"') == [("one",)], 60, "the row", ignore=(psycopg.Error,))
@@ -437,28 +471,44 @@ def test_a_source_registers_its_schema_and_a_sink_reads_by_it(
         ask(connect, "DELETE", f"/connectors/{name}")
 
 
+class OneSchema(BaseHTTPRequestHandler):
+    """A schema registry that gives each schema the id 7."""
+
+    def do_POST(self) -> None:
+        answer = b'{"id": 7}'
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@DOCKER_AT_LENGTH
 def test_bytes_that_are_no_avro_are_dead_letters_and_an_absent_registry_is_waited_for(
-    cluster: Cluster, connect: ConnectCluster, registry: SchemaRegistry, tmp_path: Path
+    cluster: Cluster, connect: ConnectCluster, tmp_path: Path
 ) -> None:
     create(cluster, "mixed", 1, 1)
     with Producer(cluster.client_config()) as producer:
         producer.produce("mixed", "oops")
-    put(connect, "mixed", connector_class=SINK, topics="mixed", file=str(tmp_path / "mixed.txt"), **avro(registry),
-        errors_tolerance="all", errors_deadletterqueue_topic_name="mixed-dead",
-        errors_deadletterqueue_topic_replication_factor=1)  # fmt: skip
-    wait_for(cluster, "mixed-dead", {"oops"})
-    ask(connect, "DELETE", "/connectors/mixed")
-
     lines = tmp_path / "lines.txt"
     lines.write_text("one\n")
-    registry.kill()
-    put(connect, "patient", connector_class=SOURCE, topic="patient", file=str(lines), **avro(registry), errors_retry_timeout=-1,
-        errors_retry_delay_max_ms=300)  # fmt: skip
-    put(connect, "hasty", connector_class=SOURCE, topic="hasty", file=str(lines), **avro(registry))
-    wait_for_failure(connect, "hasty", "RetriableException: no schema registry answers at http")
-    registry.restart()
-    assert wait_for_avro(cluster, registry, "patient", 1) == ["one"]
-    for name in ("patient", "hasty"):
+    with reserve_port() as nobody:
+        values = avro(f"http://{HOST}:{nobody.port}")
+        put(connect, "mixed", connector_class=SINK, topics="mixed", file=str(tmp_path / "mixed.txt"), **values,
+            errors_tolerance="all", errors_deadletterqueue_topic_name="mixed-dead",
+            errors_deadletterqueue_topic_replication_factor=1)  # fmt: skip
+        put(connect, "patient", connector_class=SOURCE, topic="patient", file=str(lines), **values, errors_retry_timeout=-1,
+            errors_retry_delay_max_ms=300)  # fmt: skip
+        put(connect, "hasty", connector_class=SOURCE, topic="hasty", file=str(lines), **values)
+        wait_for(cluster, "mixed-dead", {"oops"})
+        wait_for_failure(connect, "hasty", "RetriableException: no schema registry answers at http")
+        with HTTPServer((HOST, nobody.port), OneSchema) as late:
+            threading.Thread(target=late.serve_forever).start()
+            wait_for(cluster, "patient", {"\0\0\0\0\7\6one"})
+            late.shutdown()
+    for name in ("mixed", "patient", "hasty"):
         ask(connect, "DELETE", f"/connectors/{name}")
 
 
@@ -471,6 +521,7 @@ def captured(server: PostgreSQL) -> dict[str, object]:
             **{f"database_{name}": value for name, value in login.items()}}  # fmt: skip
 
 
+@DOCKER_AT_LENGTH
 def test_captured_rows_keep_their_types_while_columns_and_database_come_and_go(
     cluster: Cluster, connect: ConnectCluster, database: PostgreSQL, registry: SchemaRegistry
 ) -> None:
@@ -479,7 +530,7 @@ def test_captured_rows_keep_their_types_while_columns_and_database_come_and_go(
 
     tell(database, "DROP TABLE IF EXISTS boat", "CREATE TABLE boat (id INT PRIMARY KEY, built DATE, tons NUMERIC(6, 2))",
          "INSERT INTO boat VALUES (1, '2026-01-01', 12.50)")  # fmt: skip
-    boats = captured(database) | avro(registry)
+    boats = captured(database) | avro(registry.url)
     database.kill()
     with pytest.raises(AssertionError, match="Unable to connect|Error while validating connector config"):
         put(connect, "boats", **boats)
@@ -503,6 +554,7 @@ def test_captured_rows_keep_their_types_while_columns_and_database_come_and_go(
     ask(connect, "DELETE", "/connectors/boats")
 
 
+@DOCKER_AT_LENGTH
 def test_settings_of_the_jdbc_connectors_are_checked_field_by_field(connect: ConnectCluster) -> None:
     for kind, wrong, missing in (
         ("Source", {"connection.url": "jdbc:mysql://x", "poll.interval.ms": 0, "table": ""}, "topic.prefix"),
@@ -513,17 +565,7 @@ def test_settings_of_the_jdbc_connectors_are_checked_field_by_field(connect: Con
         assert {*wrong, missing} <= {field["value"]["name"] for field in told["configs"] if field["value"]["errors"]}
 
 
-def test_a_worker_whose_port_is_taken_says_so_and_leaves_the_others(connect: ConnectCluster) -> None:
-    worker, other = connect.workers
-    worker.kill()
-    port = int(worker.url.rpartition(":")[2])
-    with socket.create_server((HOST, port)):
-        with pytest.raises(PortInUse, match=f"worker 0 ended by itself: another program has taken its port, {port}"):
-            worker.start()
-    assert other.alive
-    worker.start()
-
-
+@DOCKER_AT_LENGTH
 def test_a_connector_class_that_no_worker_has_is_named(connect: ConnectCluster) -> None:
     with pytest.raises(
         AssertionError, match="Failed to find any class that implements Connector and which name matches Nobody"
@@ -531,19 +573,21 @@ def test_a_connector_class_that_no_worker_has_is_named(connect: ConnectCluster) 
         put(connect, "nobody", connector_class="Nobody")
 
 
+@DOCKER_AT_LENGTH
 def test_workers_listen_on_loopback_only(connect: ConnectCluster) -> None:
-    for worker in connect.workers:
-        assert worker.pid is not None
-        listening = [c.laddr.ip for c in psutil.Process(worker.pid).net_connections("tcp") if c.status == psutil.CONN_LISTEN]
-        assert listening and set(listening) <= {"127.0.0.1", "::ffff:127.0.0.1", "::1"}
+    worker = next(worker for worker in connect.workers if worker.alive)
+    listening = [c.laddr.ip for c in psutil.Process(worker.pid).net_connections("tcp") if c.status == psutil.CONN_LISTEN]
+    assert listening and set(listening) <= {"127.0.0.1", "::ffff:127.0.0.1", "::1"}
 
 
+@DOCKER_AT_LENGTH
 def test_it_knows_the_connectors_in_its_folder(connect: ConnectCluster) -> None:
     known = {plugin["class"] for plugin in ask(connect, "GET", "/connector-plugins?connectorsOnly=false")}
-    assert {SOURCE, SINK, "io.debezium.connector.postgresql.PostgresConnector", "course.Same"} <= known
+    assert {SOURCE, SINK, "io.debezium.connector.postgresql.PostgresConnector", "kafkalab.AvroConverter"} <= known
     assert any(path.name.startswith("connect-file") for path in connect.plugins.iterdir())
 
 
+@DOCKER_AT_LENGTH
 def test_a_plugin_that_is_not_to_be_had_is_named(connect: ConnectCluster) -> None:
     before = set(connect.plugins.iterdir())
     with pytest.raises(ValueError, match="there is no plug-in 'debezium' here; there are avro-converter, debezium-postgres, "):
@@ -555,6 +599,7 @@ def test_a_plugin_that_is_not_to_be_had_is_named(connect: ConnectCluster) -> Non
     assert set(connect.plugins.iterdir()) == before
 
 
+@DOCKER_AT_LENGTH
 def test_a_worker_that_cannot_start_says_why_and_leaves_nothing(cluster: Cluster) -> None:
     before = own_runs()
     connect = ConnectCluster(cluster, settings={"key.converter": "not.there.Converter"})
@@ -565,6 +610,7 @@ def test_a_worker_that_cannot_start_says_why_and_leaves_nothing(cluster: Cluster
         connect.url  # noqa: B018
 
 
+@DOCKER_AT_LENGTH
 def test_too_little_memory_for_workers_is_said_before_one_starts(
     cluster: Cluster, connect: ConnectCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -575,9 +621,11 @@ def test_too_little_memory_for_workers_is_said_before_one_starts(
         connect.add_worker()
 
 
+@DOCKER_AT_LENGTH
 def test_a_forked_child_leaves_it_alone(connect: ConnectCluster) -> None:
+    alive = [worker.alive for worker in connect.workers]
     in_a_fork(connect.stop)
-    assert [worker.alive for worker in connect.workers] == [True, True]
+    assert any(alive) and [worker.alive for worker in connect.workers] == alive
 
 
 def test_it_ends_with_its_cluster(cluster: Cluster, connect: ConnectCluster) -> None:

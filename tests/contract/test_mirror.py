@@ -1,4 +1,4 @@
-"""What `MirrorMaker` guarantees, between clusters of every back end."""
+"""What `MirrorMaker` guarantees. It is a process of this machine, whatever back end its clusters have."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ import pytest
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from contract_support import DOCKER_AT_LENGTH
 from kafkalab import Cluster, wait_until
 from kafkalab.checks import CheckContext
 from kafkalab.errors import MirrorFailed
 from kafkalab.paths import runs_dir
 from kafkalab.services import MirrorMaker
 from support import create, in_a_fork
+
+pytestmark = DOCKER_AT_LENGTH
 
 QUICK = {
     "refresh.topics.interval.seconds": 1,

@@ -72,6 +72,7 @@ def test_all_listeners_stand_side_by_side_and_the_super_user_gets_through(secure
     assert sum(high for _, high in watermarks(secured, topic).values()) == 4
 
 
+@DOCKER_AT_LENGTH
 def test_who_is_not_known_or_not_allowed_is_refused(secured: Cluster) -> None:
     topic = make_topic(secured, 1, 1)
     denied = KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED).name()
@@ -86,6 +87,7 @@ def test_who_is_not_known_or_not_allowed_is_refused(secured: Cluster) -> None:
         secured.client_config("admin", "NONE")
 
 
+@DOCKER_AT_LENGTH
 def test_a_rule_holds_on_every_broker_once_it_was_waited_for(secured: Cluster) -> None:
     topic = make_topic(secured, 1, 2)
     admin = AdminClient(secured.client_config())
@@ -109,6 +111,7 @@ def test_a_rule_holds_on_every_broker_once_it_was_waited_for(secured: Cluster) -
 
 
 # Kafka reads the names in messages of SCRAM as ASCII, and refuses others (its class ScramMessages).
+@DOCKER_AT_LENGTH
 @pytest.mark.parametrize("user", ["admin", "ann"])
 def test_scram_users_are_made_on_the_running_cluster(secured: Cluster, user: str) -> None:
     topic = make_topic(secured, 1, 1)
@@ -202,6 +205,7 @@ def test_an_authorizer_without_a_super_user_is_refused_before_it_hangs(backend: 
         Cluster(1, backend=backend, settings={**authorizer, "super.users": "User:admin"})
 
 
+@DOCKER_AT_LENGTH
 def test_a_topic_that_nobody_may_see_is_not_described(secured: Cluster) -> None:
     topic = make_topic(secured, 1, 1)
     admin = AdminClient(secured.client_config("stocks_producer", "SASL_SSL"))

@@ -1,4 +1,4 @@
-"""Share groups as a cluster shows them, and the workers that are their members, on every back end."""
+"""Share groups as a cluster shows them, and the workers that are their members: processes of this machine, whatever the back end."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
+from contract_support import DOCKER_AT_LENGTH
 from kafkalab import Cluster, ConsoleShareConsumer, wait_until
 from kafkalab.errors import WaitTimeout, WorkerClosed
 from support import create, put
+
+pytestmark = DOCKER_AT_LENGTH
 
 ORDERS = ("order-1", "order-2", "order-3")
 

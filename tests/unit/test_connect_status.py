@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+import kafkalab.distribution.javac as javac
 import kafkalab.services.own_plugins as plugins_module
 import kafkalab.widgets.live as live_module
 from kafkalab import ConnectStatus, wait_until
@@ -133,7 +134,7 @@ def test_a_plugin_is_compiled_once_for_its_sources(plugin, tmp_path, monkeypatch
         jar.touch()
 
     monkeypatch.setenv("KAFKALAB_CACHE", str(tmp_path))
-    monkeypatch.setattr(plugins_module, "compile_jar", compile_jar)
+    monkeypatch.setattr(javac, "compile_jar", compile_jar)
     monkeypatch.setattr(plugins_module, "ensure_jars", lambda *_: [])
     monkeypatch.setattr(plugins_module, "connect_classpath", lambda _: "")
     jars = plugin.jars()

@@ -52,14 +52,16 @@ def runs(ctx: CheckContext, connector: str) -> None:
 
     def settled() -> bool:
         told.update(answer_of(ctx, f"/connectors/{connector}/status"))
-        return not any(part["state"] in _UNDER_WAY for part in (told["connector"], *told["tasks"]))
+        states = {part["state"] for part in (told["connector"], *told["tasks"])}
+        # One that is stopped, paused or failed doesn't run, whatever becomes of the others.
+        return bool(states - _UNDER_WAY - {"RUNNING"}) or not states & _UNDER_WAY
 
     try:
         with suppress(WaitTimeout):
             wait_until(settled, 15, f"{connector} to start again", interval=0.3)
     except urllib.error.HTTPError:  # 404: it was just created
         raise Unmet(f"{connector} has no state yet. Wait until it runs, and check again.") from None
-    for part in (told["connector"], *told["tasks"]):
+    for part in sorted((told["connector"], *told["tasks"]), key=lambda part: part["state"] in _UNDER_WAY):
         name = f"task {part['id']} of {connector}" if "id" in part else connector
         if part["state"] != "RUNNING":
             raise Unmet(f"The state of {name} is {part['state']}. What does GET /connectors/{connector}/status say?")

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from kafkalab.cluster.backends.base import Backend
+from kafkalab.cluster.backends.base import TIER_NOWHERE, Backend
 from kafkalab.cluster.log_fetch import fetch
 from kafkalab.cluster.log_files import LogFiles, LogFolder, Segment, TierFolder
 from kafkalab.cluster.log_offsets import LogOffsets, OffsetReader
@@ -181,7 +181,7 @@ class LogReader:
 
     def _remote(self, placed: PartitionView) -> tuple[Segment, ...]:
         backend = self._backend
-        if not backend.spec.tiered_storage or backend.tier_cut_off:
+        if not backend.spec.tiered_storage or backend.tier_target == TIER_NOWHERE:
             return ()
         folder = tier_folder(backend.tier_data(self._mirror / "tier"), placed.topic, placed.partition)
         return self._tier.read(folder) if folder is not None else ()

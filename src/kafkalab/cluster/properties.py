@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kafkalab.cluster.spec import CONTROLLER, INTERNAL, OBSERVER_LISTENER, ClusterSpec, Node
+from kafkalab.cluster.tier_jars import TRANSFERER
 from kafkalab.security.authority import Identity
 from kafkalab.security.keyring import KeyRing
 from kafkalab.settings import as_text
@@ -149,6 +150,7 @@ def node_properties(
             **_TIER_SETTINGS,
             "remote.log.storage.manager.class.path": os.pathsep.join(tier.jars),
             "rsm.config.dir": tier.folder,
+            "rsm.config.transferer.class": TRANSFERER,
             "rlmm.config.remote.log.metadata.topic.replication.factor": copies,
         }
     for listener in spec.listeners:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from kafkalab.cluster.backends.base import TIER_NOWHERE, TIER_STORE, Backend
+from kafkalab.cluster.backends.base import TIER_FULL, TIER_NOWHERE, TIER_STORE, Backend
 
 __all__ = ["RemoteTier", "tier_folder"]
 
@@ -40,14 +40,29 @@ class RemoteTier:
     @property
     def is_cut_off(self) -> bool:
         """Whether brokers can't reach it at the moment."""
-        return self._backend.tier_cut_off
+        return self._backend.tier_target == TIER_NOWHERE
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the tier has no room for another segment at the moment."""
+        return self._backend.tier_target == TIER_FULL
 
     def cut_off(self) -> None:
         """Make every read and write of the brokers to the tier fail. Its content stays there."""
-        self._backend.point_tier_at(TIER_NOWHERE)
-        self._backend.tier_cut_off = True
+        self._point_at(TIER_NOWHERE)
 
     def reconnect(self) -> None:
         """Undo `cut_off`."""
-        self._backend.point_tier_at(TIER_STORE)
-        self._backend.tier_cut_off = False
+        self._point_at(TIER_STORE)
+
+    def fill_up(self) -> None:
+        """Make the tier refuse new segments as a full disk does, with "No space left on device". Reads still work."""
+        self._point_at(TIER_FULL)
+
+    def make_room(self) -> None:
+        """Undo `fill_up`."""
+        self._point_at(TIER_STORE)
+
+    def _point_at(self, target: str) -> None:
+        self._backend.point_tier_at(target)
+        self._backend.tier_target = target

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import subprocess
 import tempfile
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from kafkalab.distribution.jars import ensure_jars
+from kafkalab.distribution.jars import ensure_jars, lock_digest
 from kafkalab.distribution.java import java_command
-from kafkalab.distribution.shared import Report
+from kafkalab.distribution.shared import Report, cache_folder, made_by_one, mark_used
 from kafkalab.distribution.tools import JVM_OPTIONS
 from kafkalab.errors import JavaError
+from kafkalab.paths import cache_dir
 
-__all__ = ["compile_jar", "compile_service"]
+__all__ = ["compile_jar", "compile_service", "jar_in_cache"]
 
 _MAIN = "org.eclipse.jdt.internal.compiler.batch.Main"
 _PACKAGE = re.compile(r"^\s*package\s+([\w.]+)\s*;", re.MULTILINE)
@@ -109,3 +111,41 @@ def compile_jar(
                 providers = [provider for provider, provided in services.items() if provided == service]
                 archive.writestr(f"META-INF/services/{service}", "".join(f"{provider}\n" for provider in providers))
     return draft.replace(jar)
+
+
+def jar_in_cache(
+    name: str,
+    sources: Mapping[str, str],
+    services: Mapping[str, str],
+    classes: str,
+    groups: Sequence[str],
+    report: Report | None = None,
+) -> Path:
+    """Return the jar of classes of this package, compiled once for these sources and jars, and then in the cache.
+
+    Parameters
+    ----------
+    name
+        Of the jar.
+    sources, services, classes, report
+        As `compile_jar` takes them.
+    groups
+        Groups of locked jars that `classes` consists of.
+
+    Raises
+    ------
+    JavaError, DownloadError, HashMismatch
+        As `compile_jar` raises them.
+    KafkaLabError
+        If the cache can't be written.
+    """
+    made_from = [*sources.items(), *map(lock_digest, (*groups, "ecj"))]
+    entry = cache_dir() / "plugins" / f"{name}-{hashlib.sha256(repr(made_from).encode()).hexdigest()[:12]}"
+    jar = entry / f"{name}.jar"
+    mark_used(entry)
+    if not jar.exists():
+        with made_by_one(entry, f"the plug-in {name}", report):
+            if not jar.exists():
+                cache_folder("plugins", entry.name)
+                compile_jar(sources, services, classes, jar, report)
+    return jar

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from kafkalab.distribution import Report, connect_classpath, ensure_jars, lock_digest, made_by_one
-from kafkalab.distribution.javac import compile_jar
-from kafkalab.distribution.shared import cache_folder, mark_used
-from kafkalab.paths import cache_dir
+from kafkalab.distribution import Report, connect_classpath, ensure_jars
+from kafkalab.distribution.javac import jar_in_cache
 
 __all__ = ["AVRO_CONVERTER", "JDBC", "MQTT_SOURCE", "SOURCE_CONNECTOR", "OwnPlugin"]
 
@@ -58,19 +55,10 @@ class OwnPlugin:
         KafkaLabError
             When the cache can't be written.
         """
-        needed, sources = ensure_jars(self.group, report), self.sources()
-        made_from = [*sources.items(), *map(lock_digest, ("kafka", "mirror", "ecj", self.group))]
-        entry = cache_dir() / "plugins" / f"{self.name}-{hashlib.sha256(repr(made_from).encode()).hexdigest()[:12]}"
-        jar = entry / f"{self.name}.jar"
-        mark_used(entry)
-        if not jar.exists():
-            with made_by_one(entry, f"the plug-in {self.name}", report):
-                if not jar.exists():
-                    cache_folder("plugins", entry.name)
-                    services = {f"kafkalab.{name}": service for name, service in self.services.items()}
-                    classes = os.pathsep.join((connect_classpath(report), *map(str, needed)))
-                    compile_jar(sources, services, classes, jar, report)
-        return [*needed, jar]
+        needed = ensure_jars(self.group, report)
+        services = {f"kafkalab.{name}": service for name, service in self.services.items()}
+        classes = os.pathsep.join((connect_classpath(report), *map(str, needed)))
+        return [*needed, jar_in_cache(self.name, self.sources(), services, classes, ("kafka", "mirror", self.group), report)]
 
 
 MQTT_SOURCE = OwnPlugin("mqtt-source", "mqtt-client", {"MqttSourceConnector": SOURCE_CONNECTOR})

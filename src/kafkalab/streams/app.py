@@ -52,7 +52,8 @@ class StreamsApp:
     A function is given a ``StreamsBuilder`` and says what is done. Since it is run in that other process, it knows no names of
     the notebook. It imports what it needs, Kafka Streams' own classes too, as in
     ``from org.apache.kafka.streams.kstream import TimeWindows``. Keys and values are texts unless it says otherwise. Stores are
-    kept in memory: what survives the process is in their changelog topics.
+    kept in memory: what survives the process is in their changelog topics. So nothing locks a ``state.dir``, and two instances
+    may have the same one. A topology that asks for a store in files is refused: the course has no RocksDB.
 
     It runs on this machine also where brokers are containers. It ends with this process, and with its cluster.
 

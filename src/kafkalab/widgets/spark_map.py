@@ -12,23 +12,17 @@ __all__ = ["SparkMap"]
 
 
 class SparkMap(Status[SparkView]):
-    """A live map of a Spark cluster: master, workers with their executors, and the streams that this notebook runs there.
+    """A live map of a `SparkCluster`: master, workers with their executors, and the streams that this notebook runs there.
 
     In the course's JupyterLab it's in the panel beside the notebook. When the cluster is stopped, or on `close`, a still copy
     of the last state takes its place in the notebook.
-
-    Parameters
-    ----------
-    cluster
-        A `SparkCluster` that was started.
 
     Examples
     --------
     >>> SparkMap(spark_cluster)  # the last line of a cell shows it  # doctest: +SKIP
     """
 
-    def __init__(self, cluster: Described[SparkView]) -> None:
-        super().__init__(cluster, spark_html, spark_text)
+    _html, _text = staticmethod(spark_html), staticmethod(spark_text)
 
     @property
     def cluster(self) -> Described[SparkView]:

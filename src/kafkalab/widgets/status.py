@@ -29,22 +29,23 @@ class Described(Protocol[V_co]):
 
 
 class Status(Live, Generic[V]):
-    """A card that follows a service.
+    """A card that follows a service. A class of its own for each kind of service says how to write what that says.
 
     When the service is stopped, or on `close`, a still copy of the last state takes its place in the notebook.
 
     Parameters
     ----------
     service
-        What to follow.
-    html, text
-        How to write what it says, for a notebook and in plain text.
+        What to follow. It was started.
     """
 
-    def __init__(self, service: Described[V], html: Callable[[V], str], text: Callable[[V], str]) -> None:
-        self._service, self._html, self._text = service, html, text
+    _html: Callable[[V], str]  # for a notebook
+    _text: Callable[[V], str]  # in plain text
+
+    def __init__(self, service: Described[V]) -> None:
+        self._service = service
         self._view = service.describe()
-        self._table = ipywidgets.HTML(html(self._view), layout=ipywidgets.Layout(width="auto", margin="0"))
+        self._table = ipywidgets.HTML(self._html(self._view), layout=ipywidgets.Layout(width="auto", margin="0"))
         super().__init__(ipywidgets.VBox([self._table], layout=ipywidgets.Layout(width="100%")))
         self._closed = threading.Event()
         service.on_stop(self.close)

@@ -6,6 +6,7 @@ import pytest
 from confluent_kafka import ElectionType, TopicPartition
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
+from contract_support import DOCKER_AT_LENGTH
 from kafkalab import Cluster, LogMicroscope, wait_until
 from kafkalab.checks.context import CheckContext
 from kafkalab.cluster.log_reader import LogView
@@ -110,6 +111,26 @@ def test_nothing_is_lost_while_the_tier_is_cut_off(shared: Cluster, topic: str) 
     assert len(CheckContext(shared).records(topic)) == 2 * COUNT
 
 
+@DOCKER_AT_LENGTH
+def test_nothing_is_lost_while_the_tier_is_full(shared: Cluster, topic: str) -> None:
+    before = look(shared, topic).offsets.high_watermark
+    leader = shared.describe(groups=False).leaders(topic)[0]
+    assert leader is not None
+    shared.remote_tier.fill_up()
+    assert shared.remote_tier.is_full
+    try:
+        send(shared, topic, ["price"] * COUNT)
+        wait_until(lambda: "No space left on device" in shared.logs(leader), 60, "a copy to fail", interval=0.3)
+        view = look(shared, topic)
+        assert view.offsets.tiered == before - 1 and view.segments[0].base_offset <= before
+        assert len(CheckContext(shared).records(topic)) == before + COUNT  # the old ones come from the tier
+    finally:
+        shared.remote_tier.make_room()
+    wait_until_moved(shared, topic, before + COUNT)
+    assert len(CheckContext(shared).records(topic)) == before + COUNT
+
+
+@DOCKER_AT_LENGTH
 def test_total_retention_empties_the_tier(shared: Cluster, topic: str) -> None:
     end = look(shared, topic).offsets.high_watermark
     assert shared.remote_tier.files(topic)

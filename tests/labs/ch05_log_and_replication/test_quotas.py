@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
+from kafka.protocol.admin import AlterClientQuotasRequest, AlterClientQuotasResponse
 
 from kafkalab import Cluster, wait_until
 from kafkalab.checks.context import CheckContext
 from kafkalab.checks.quotas import CLIENT_ID, USER, quotas_of
+from kafkalab.cluster.wire import BrokerConnection
 from support import BACKEND, Verdict, create, delete, put
 
 pytestmark = pytest.mark.cluster
@@ -22,12 +24,15 @@ RIGHT: dict[str, dict[str, float]] = {
 
 
 def quota(cluster: Cluster, entity: dict[str, str], change: str) -> None:
-    """Set a quota, or remove it, and wait until the broker knows."""
-    tool = ["kafka-configs.sh", "--bootstrap-server", cluster.bootstrap_servers, "--alter"]
-    for kind, name in entity.items():
-        tool += ["--entity-type", {CLIENT_ID: "clients", USER: "users"}[kind], "--entity-name", name]
+    """Set a quota, or remove it, as ``kafka-configs.sh`` does, and wait until the broker knows."""
     setting, _, value = change.partition("=")
-    subprocess.run([*tool, "--add-config" if value else "--delete-config", change], check=True)
+    entry = AlterClientQuotasRequest.EntryData
+    whose = [entry.EntityData(entity_type=kind, entity_name=name) for kind, name in entity.items()]
+    op = entry.OpData(key=setting, value=float(value or 0), remove=not value)
+    request = AlterClientQuotasRequest(entries=[entry(entity=whose, ops=[op])], validate_only=False, version=1)
+    with closing(BrokerConnection(cluster.bootstrap(0), timeout=10)) as connection:
+        [answer] = connection.ask(request, AlterClientQuotasResponse, 1).entries
+    assert answer.error_code == 0, answer
     asking = CheckContext(cluster)
     wait_until(lambda: quotas_of(asking, entity).get(setting) == (float(value) if value else None), 30, change)
 

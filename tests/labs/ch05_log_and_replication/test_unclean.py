@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator
 
 import pytest
 from confluent_kafka import ElectionType, TopicPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
-from kafkalab import Cluster
+from kafkalab import Cluster, wait_until
 from support import BACKEND, Told, Verdict, create, put, renew
 
 pytestmark = pytest.mark.cluster
@@ -38,6 +37,20 @@ def make_topics(cluster: Cluster, daring: str = "true") -> None:
     for topic in TOPICS:
         allowed = daring if topic == "daring" else "false"
         create(cluster, topic, 1, placed=[(0, 1)], min_insync_replicas="1", unclean_leader_election_enable=allowed)
+
+
+def allow(cluster: Cluster, topic: str, change: AlterConfigOpType) -> None:
+    """Let a replica out of sync lead a topic, or take that setting off."""
+    entry = ConfigEntry(UNCLEAN, "true", incremental_operation=change)
+    resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
+    admin = AdminClient(cluster.client_config())
+    admin.incremental_alter_configs([resource])[resource].result()
+
+
+def elect(cluster: Cluster, topic: str) -> None:
+    """Let a replica lead that isn't in sync, by hand."""
+    admin = AdminClient({**cluster.client_config(), "bootstrap.servers": cluster.bootstrap(1)})
+    admin.elect_leaders(ElectionType.UNCLEAN, [TopicPartition(topic, 0)]).result()
 
 
 def send_fifteen(cluster: Cluster) -> Values:
@@ -71,8 +84,7 @@ def test_unclean(pair: Cluster, verdict: Verdict) -> None:
     verdict.says("Broker 0 is up. It should be down", ELECTION, cluster)
     swap(cluster)
     verdict.says("by-hand has no leader", ELECTION, cluster)
-    admin = AdminClient({**cluster.client_config(), "bootstrap.servers": cluster.bootstrap(1)})
-    admin.elect_leaders(ElectionType.UNCLEAN, [TopicPartition("by-hand", 0)]).result()
+    elect(cluster, "by-hand")
     verdict.passes(ELECTION, cluster)
 
     verdict.says("Not every node is up: 0 is dead", LOSS, cluster, ledger=ledger)
@@ -91,20 +103,19 @@ def test_all_may_be_unclean_and_nothing_was_sent_to_one_replica(pair: Cluster, v
     cluster = pair
     make_topics(cluster, daring="false")
     verdict.says("unclean.leader.election.enable of daring is false", ELECTION, cluster)
-    configs = ["kafka-configs.sh", "--bootstrap-server", cluster.bootstrap_servers, "--alter", "--entity-type", "topics"]
     for topic in TOPICS:
-        subprocess.run([*configs, "--entity-name", topic, "--add-config", f"{UNCLEAN}=true"], check=True)
-    verdict.says("unclean.leader.election.enable of careful is true", ELECTION, cluster)
+        allow(cluster, topic, AlterConfigOpType.SET)
+    known = "unclean.leader.election.enable of careful is true"
+    wait_until(lambda: known in verdict(ELECTION, cluster)[1], 20, "the settings to be known")
     for topic in ("careful", "by-hand"):  # another way to have it false: take it off
-        subprocess.run([*configs, "--entity-name", topic, "--delete-config", UNCLEAN], check=True)
+        allow(cluster, topic, AlterConfigOpType.DELETE)
 
     for topic in TOPICS:  # all fifteen on both replicas
         put(cluster, topic, [(None, f"on both {n}", 0) for n in range(15)], acks="all")
     cluster.stop_broker(1)
     cluster.wait_for(lambda view: all(view.topics[topic][0].isr == (0,) for topic in TOPICS), "broker 0 alone")
     swap(cluster)
-    tool = ["kafka-leader-election.sh", "--bootstrap-server", cluster.bootstrap(1), "--election-type", "unclean"]
-    subprocess.run([*tool, "--topic", "by-hand", "--partition", "0"], check=True)
+    elect(cluster, "by-hand")
     verdict.says("The log of daring ends at 15, so broker 1 lacks nothing", ELECTION, cluster)
-    subprocess.run([*tool, "--topic", "careful", "--partition", "0"], check=True)
+    elect(cluster, "careful")
     verdict.says("Broker 1 leads careful, though it lacks records", ELECTION, cluster)

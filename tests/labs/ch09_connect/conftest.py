@@ -8,21 +8,29 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from connect_support import ask
-from kafkalab import Cluster, ConnectCluster
+from kafkalab import Cluster, ConnectCluster, PostgreSQL
 from support import BACKEND
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def single() -> Iterator[Cluster]:
-    """A broker, for all tests of a module."""
+    """A broker, for all tests of the chapter."""
     with Cluster(brokers=1, backend=BACKEND) as cluster:
         yield cluster
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
+def server() -> Iterator[PostgreSQL]:
+    """A database server, for all tests of the chapter; each makes its tables, and drops them."""
+    with PostgreSQL() as server:
+        yield server
+
+
+@pytest.fixture(scope="package")
 def _worker(single: Cluster) -> Iterator[ConnectCluster]:
     connect = ConnectCluster(single)
-    connect.add_plugin("debezium-postgres")
+    for plugin in ("debezium-postgres", "jdbc", "mqtt-source"):
+        connect.add_plugin(plugin)  # type: ignore[arg-type]
     with connect:
         yield connect
 

@@ -21,20 +21,6 @@ JSON, TEXT = "org.apache.kafka.connect.json.JsonConverter", "org.apache.kafka.co
 UPSERT = {"insert.mode": "upsert", "delete.enabled": True}
 
 
-@pytest.fixture(scope="module")
-def _worker(single: Cluster) -> Iterator[ConnectCluster]:
-    connect = ConnectCluster(single)
-    connect.add_plugin("jdbc")
-    with connect:
-        yield connect
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[PostgreSQL]:
-    with PostgreSQL() as server:
-        yield server
-
-
 @pytest.fixture
 def database(server: PostgreSQL) -> Iterator[PostgreSQL]:
     """A server with two drivers and two empty copies."""

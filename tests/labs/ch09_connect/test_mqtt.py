@@ -22,14 +22,6 @@ SENT = [json.dumps({"truck": 10 + number % 2, "number": number}) for number in r
 
 
 @pytest.fixture(scope="module")
-def _worker(single: Cluster) -> Iterator[ConnectCluster]:
-    connect = ConnectCluster(single)
-    connect.add_plugin("mqtt-source")
-    with connect:
-        yield connect
-
-
-@pytest.fixture(scope="module")
 def broker() -> Iterator[MqttBroker]:
     with MqttBroker() as broker:
         yield broker

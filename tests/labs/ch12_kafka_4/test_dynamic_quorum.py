@@ -5,12 +5,12 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
+from pathlib import Path
 
 import pytest
 
 from kafkalab import Cluster, LedgerProducer
-from kafkalab.waiting import wait_until
+from kafkalab.quorum import all_voters_heard
 from kafkalab.workers import Acknowledgement
 from support import BACKEND, Told, Verdict, create
 
@@ -39,14 +39,19 @@ def tool(cluster: Cluster, name: str, *words: str) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
+def properties(path: Path) -> dict[str, str]:
+    pairs = (line.partition("=") for line in path.read_text().splitlines() if line and not line.startswith("#"))
+    return {name: value for name, _, value in pairs}
+
+
 def add(cluster: Cluster, controller: int) -> None:
     config = str(cluster.controller_config(controller))
     tool(cluster, "kafka-metadata-quorum", "--command-config", config, "add-controller")
 
 
 def remove(cluster: Cluster, controller: int) -> None:
-    rows = [line.split() for line in tool(cluster, "kafka-metadata-quorum", "describe", "--replication").splitlines()[1:]]
-    [folder] = [row[1] for row in rows if row[0] == str(controller)]
+    settings = properties(cluster.controller_config(controller))
+    folder = properties(Path(settings["log.dirs"], "meta.properties"))["directory.id"]
     ids = ["--controller-id", str(controller), "--controller-directory-id", folder]
     tool(cluster, "kafka-metadata-quorum", "remove-controller", *ids)
     cluster.wait_for(lambda view: view.controller not in (None, controller), "an active controller")
@@ -64,9 +69,8 @@ def test_dynamic_quorum(governed: Cluster, verdict: Verdict) -> None:
     ledger = LedgerProducer(cluster, "payments", rate=50, enable_idempotence=True)
     ledger.wait_for(5)
     verdict.says("Broker 0 says that kraft.version is finalized at level 0, not 1", ADDED, cluster)
-    # The active controller must have heard from all voters, which report every few seconds.
-    upgrade = partial(tool, cluster, "kafka-features", "upgrade", "--feature", "kraft.version=1")
-    wait_until(upgrade, 60, "kraft.version 1", ignore=(subprocess.CalledProcessError,))
+    cluster.wait_for(lambda view: all_voters_heard(cluster, view.controller), "every voter to be heard")
+    tool(cluster, "kafka-features", "upgrade", "--feature", "kraft.version=1")
     verdict.says("The voters are 100, 101, 102. Controllers that only follow the log: none", ADDED, cluster)
     new = cluster.add_controller()
     verdict.says("Controllers that only follow the log: 103", ADDED, cluster)

@@ -12,7 +12,7 @@ from kafkalab import Cluster, wait_until
 from kafkalab.checks.ch12_kafka_4.tiered_storage import look
 from kafkalab.checks.context import CheckContext
 from kafkalab.cluster.wire import BrokerConnection
-from support import BACKEND, Told, Verdict, commit, create, delete, put
+from support import BACKEND, Told, Verdict, commit, create, delete, empty, put
 
 pytestmark = pytest.mark.cluster
 
@@ -25,10 +25,17 @@ QUICK = {
 A_SEGMENT_EACH = {"index_interval_bytes": "1", "segment_index_bytes": "12"}
 
 
-@pytest.fixture
-def tiered() -> Iterator[Cluster]:
+@pytest.fixture(scope="module")
+def three_tiered() -> Iterator[Cluster]:
     with Cluster(brokers=3, tiered_storage=True, settings=QUICK, backend=BACKEND) as cluster:
         yield cluster
+
+
+@pytest.fixture
+def tiered(three_tiered: Cluster) -> Iterator[Cluster]:
+    """Three brokers with a remote tier, and no topic."""
+    yield three_tiered
+    empty(three_tiered)
 
 
 def send(cluster: Cluster, first: int, count: int) -> None:

@@ -13,11 +13,11 @@ from kafkalab.errors import FaultsUnsupported
 from kafkalab.lifeline import Run
 from kafkalab.security.keyring import KeyRing
 
-__all__ = ["TIER_NOWHERE", "TIER_STORE", "Backend", "holds_partition"]
+__all__ = ["TIER_FULL", "TIER_NOWHERE", "TIER_STORE", "Backend", "holds_partition"]
 
 # The remote tier is a link to a folder, so one step can move it out of reach. A file in the folder's place makes every
-# read and write fail.
-TIER_STORE, TIER_NOWHERE = "store", "nowhere"
+# read and write fail. By the name of the second link, to the same folder, nodes know that there is no room.
+TIER_STORE, TIER_NOWHERE, TIER_FULL = "store", "nowhere", "full"
 
 
 def holds_partition(folder: str, topics: Collection[str]) -> bool:
@@ -42,8 +42,8 @@ class Backend(ABC):
         self.keyring = KeyRing(run.directory / "secrets", spec.security) if spec.security else None
         self.isolated: set[int] = set()
         """Isolated nodes, also while they are down."""
-        self.tier_cut_off = False
-        """Whether the remote tier is out of reach for all nodes."""
+        self.tier_target = TIER_STORE
+        """Where every node finds the remote tier at the moment."""
 
     @abstractmethod
     def launch(self) -> None:
@@ -142,7 +142,7 @@ class Backend(ABC):
 
     @abstractmethod
     def point_tier_at(self, target: str) -> None:
-        """Set where every node finds the remote tier: `TIER_STORE` or `TIER_NOWHERE`."""
+        """Set where every node finds the remote tier: `TIER_STORE`, `TIER_NOWHERE` or `TIER_FULL`."""
 
     @abstractmethod
     def tier_data(self, mirrored: Path) -> Path:

@@ -32,15 +32,16 @@ from docker.models.networks import Network
 from docker.types import IPAMConfig, IPAMPool
 from testcontainers.core.docker_client import DockerClient
 
-from kafkalab.cluster.backends.base import TIER_NOWHERE, TIER_STORE, Backend, holds_partition
+from kafkalab.cluster.backends.base import TIER_FULL, TIER_NOWHERE, TIER_STORE, Backend, holds_partition
 from kafkalab.cluster.backends.docker_engine import ensure_image, image_of, require_resources, why_unusable
 from kafkalab.cluster.backends.failure import broker_failed, node_name
 from kafkalab.cluster.log_files import CHECKPOINTS
 from kafkalab.cluster.ports import HOST, Reservation, reserve_port
 from kafkalab.cluster.properties import TIER_FOLDER, Endpoint, Tier, node_properties
 from kafkalab.cluster.spec import CONTROLLER, INTERNAL, ClusterSpec, Node
+from kafkalab.cluster.tier_jars import tier_jars
 from kafkalab.cluster.view import BrokerState
-from kafkalab.distribution import JVM_OPTIONS, KAFKA_VERSION, ensure_jars, format_log_dir, random_uuid
+from kafkalab.distribution import JVM_OPTIONS, KAFKA_VERSION, format_log_dir, random_uuid
 from kafkalab.errors import BackendUnavailable, PortInUse
 from kafkalab.lifeline import RUN_LABEL, Run, reap
 from kafkalab.security.authority import Identity
@@ -340,7 +341,8 @@ class DockerBackend(Backend):
 
     def _create_tier(self) -> None:
         self._client.volumes.create(self._network_name("tier"), labels={RUN_LABEL: self.run.id})
-        self._do_in_tier(f"mkdir {TIER_STORE} && touch {TIER_NOWHERE} && chown {_IMAGE_USER} . {TIER_STORE}")
+        targets = f"mkdir {TIER_STORE} && touch {TIER_NOWHERE} && ln -s {TIER_STORE} {TIER_FULL}"
+        self._do_in_tier(f"{targets} && chown {_IMAGE_USER} . {TIER_STORE}")
         self.point_tier_at(TIER_STORE)
 
     def _tier_volume(self) -> dict[str, dict[str, str]]:
@@ -459,7 +461,7 @@ class DockerBackend(Backend):
         settings = self._settings(member)
         files = {str(path): path.read_bytes() for path in [*_named_files(settings), *_option_files(self.spec.java_options)]}
         if self.spec.tiered_storage:
-            files |= {str(_TIER_JARS / jar.name): jar.read_bytes() for jar in ensure_jars("tiered")}
+            files |= {str(_TIER_JARS / jar.name): jar.read_bytes() for jar in tier_jars()}
         return {**files, _MOUNTED_SETTINGS: format_properties(settings).encode()}
 
     def _storage(self, node: Node) -> dict[str, bytes]:
@@ -512,7 +514,7 @@ class DockerBackend(Backend):
             if n.controller
         }
         secured = (self.keyring, member.identity) if self.keyring is not None and member.identity is not None else None
-        tier = Tier([str(_TIER_JARS / jar.name) for jar in ensure_jars("tiered")], _TIER) if self.spec.tiered_storage else None
+        tier = Tier([str(_TIER_JARS / jar.name) for jar in tier_jars()], _TIER) if self.spec.tiered_storage else None
         return {**_SETTINGS, **node_properties(self.spec, node, endpoints, voters, _DATA, secured, member.changed, tier)}
 
     def _environment(self) -> dict[str, str]:

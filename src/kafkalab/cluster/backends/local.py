@@ -19,12 +19,13 @@ from typing import Any
 
 import psutil
 
-from kafkalab.cluster.backends.base import TIER_NOWHERE, TIER_STORE, Backend, holds_partition
+from kafkalab.cluster.backends.base import TIER_FULL, TIER_NOWHERE, TIER_STORE, Backend, holds_partition
 from kafkalab.cluster.backends.failure import broker_failed, node_name
 from kafkalab.cluster.ports import HOST
 from kafkalab.cluster.properties import TIER_FOLDER, Endpoint, Tier, node_properties
 from kafkalab.cluster.resources import require_disk, require_memory
 from kafkalab.cluster.spec import CONTROLLER, INTERNAL, ClusterSpec, Node
+from kafkalab.cluster.tier_jars import tier_jars
 from kafkalab.cluster.view import BrokerState
 from kafkalab.distribution import (
     JVM_OPTIONS,
@@ -32,7 +33,6 @@ from kafkalab.distribution import (
     NODE_LOG_SETTINGS,
     archive_options,
     classpath,
-    ensure_jars,
     format_log_dir,
     gssapi_support,
     java_command,
@@ -105,6 +105,7 @@ class LocalBackend(Backend):
         if self.spec.tiered_storage:
             (self._tier / TIER_STORE).mkdir(parents=True)
             (self._tier / TIER_NOWHERE).touch()
+            (self._tier / TIER_FULL).symlink_to(TIER_STORE)
             self.point_tier_at(TIER_STORE)
         with self._lock:
             for node in nodes:
@@ -355,7 +356,7 @@ class LocalBackend(Backend):
         voters = {n.id: self.address(n.id, CONTROLLER) for n in self.spec.nodes() if n.controller}
         node = process.node
         secured = (self.keyring, self._identities[node.id]) if self.keyring else None
-        tier = Tier([str(jar) for jar in ensure_jars("tiered")], str(self._tier)) if self.spec.tiered_storage else None
+        tier = Tier([str(jar) for jar in tier_jars()], str(self._tier)) if self.spec.tiered_storage else None
         settings = node_properties(
             self.spec, node, endpoints, voters, str(self._log_dir(node.id)), secured, self._changed.get(node.id), tier
         )
