@@ -30,7 +30,7 @@ from pipeline.events import encoder
 
 WARM_UPS, ROUNDS = 2, 3  # Java's second compiler takes its time
 PARTITIONS = 8
-FLEET = Trucks(1000, interval=5)  # 200 events a second by the trucks' clocks: the streams remember 60,000 ids
+FLEET = Trucks(1000, interval=5)  # 200 events a second by the trucks' clocks: the stream remembers 120,000 ids
 
 
 @dataclass

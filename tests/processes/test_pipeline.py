@@ -1,4 +1,4 @@
-"""The truck pipeline on Spark: what its functions make of records, and that streams, a batch and the ledger agree.
+"""The truck pipeline on Spark: what its functions make of records, and that a stream, a batch and the ledger agree.
 
 Chapter 11 runs it with a registry, and kills Spark and a broker; here a small registry of the test's own answers.
 """
@@ -152,7 +152,7 @@ def send(cluster: Cluster, settings: Settings, reports: list[Report], schema: in
     put(cluster, settings.positions, values, message_max_bytes=HUGE)
 
 
-def test_streams_a_batch_and_the_ledger_agree(
+def test_a_stream_a_batch_and_the_ledger_agree(
     spark: SparkSession, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """While they run, PostgreSQL is killed, trucks get a new schema, and a record comes that is too large for the dead letters."""
@@ -171,7 +171,7 @@ def test_streams_a_batch_and_the_ledger_agree(
         database.kill()
         registry.schemas[9] = SCHEMAS[9]
         send(cluster, settings, reports[200:300], schema=9)
-        wait_until(lambda: "PostgreSQL doesn't answer" in caplog.text, 60, "the streams to notice")
+        wait_until(lambda: "PostgreSQL doesn't answer" in caplog.text, 60, "the stream to notice")
         database.start()
         pipeline.catch_up()
         so_far = answers(report.event for report in reports[:300] if report.event)
