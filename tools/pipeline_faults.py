@@ -41,7 +41,7 @@ DOWN = 5.0  # seconds until somebody starts again what the others wait for
 
 @dataclass
 class Site:
-    """Everything between the trucks and the tables, and somebody who starts the streams when they have ended.
+    """Everything between the trucks and the tables, and somebody who starts the stream when it has ended.
 
     Attributes
     ----------
@@ -67,8 +67,8 @@ class Site:
         self._start()
 
     def supervise(self) -> None:
-        """Start the streams again if they have ended, as Kubernetes or systemd would. If that fails, the next call tries again."""
-        if self._streams.is_alive():
+        """Start the stream again if it has ended, as Kubernetes or systemd would. If that fails, the next call tries again."""
+        if self._running.is_alive():
             return
         with suppress(Py4JError, OSError):
             self.pipeline.stop()
@@ -79,8 +79,8 @@ class Site:
         spark = spark_session(self.cluster, master=self.spark_cluster)
         self.pipeline = Pipeline(spark, self.settings).start()
         self.starts += 1
-        self._streams = threading.Thread(target=wait_for_end, args=(self.pipeline,), name="streams", daemon=True)
-        self._streams.start()
+        self._running = threading.Thread(target=wait_for_end, args=(self.pipeline,), name="stream", daemon=True)
+        self._running.start()
 
     def drive(self, reports: int = REPORTS) -> MqttTruckSender:
         """Let the trucks send what comes next."""
@@ -142,7 +142,7 @@ class Site:
 
 
 def wait_for_end(pipeline: Pipeline) -> None:
-    """Wait until one of its streams has ended, for whatever reason."""
+    """Wait until its stream has ended, for whatever reason."""
     with suppress(Exception):
         pipeline.wait_for_end()
 
@@ -229,7 +229,7 @@ def kill_database(site: Site) -> Restart:
 
 
 def kill_driver(site: Site) -> Restart:
-    """Spark's JVM, with the streams. The supervisor sees to the rest."""
+    """Spark's JVM, with the stream. The supervisor sees to the rest."""
     kill_spark(spark_session())
     return lambda: None
 
@@ -257,7 +257,7 @@ class Fault:
     by_itself
         What then comes back without anybody's help.
     restarted
-        What is started again, and by whom. The streams are counted apart.
+        What is started again, and by whom. The stream is counted apart.
     """
 
     kill: Callable[[Site], Restart]
@@ -276,8 +276,8 @@ FAULTS: Mapping[str, Fault] = {
     "Connect worker": Fault(kill_connect_worker, False, "The other worker takes over the connector.", f"the worker, {_LATER}"),
     "MQTT broker": Fault(kill_mqtt, True, "Trucks and connector connect again.", f"the MQTT broker, {_SOON}"),
     "registry": Fault(kill_registry, False, "Nobody notices: whoever runs has the schemas.", f"the registry, {_LATER}"),
-    "PostgreSQL": Fault(kill_database, True, "The streams wait for it, and write the batch again.", f"PostgreSQL, {_SOON}"),
-    "Spark driver": Fault(kill_driver, True, "The streams go on from their checkpoint.", "the driver, by the supervisor"),
+    "PostgreSQL": Fault(kill_database, True, "The stream waits for it, and writes the batch again.", f"PostgreSQL, {_SOON}"),
+    "Spark driver": Fault(kill_driver, True, "The stream goes on from its checkpoint.", "the driver, by the supervisor"),
     "Spark executor": Fault(
         kill_executor, False, "Its worker starts another one, and the driver hands out its tasks again.", "nothing"
     ),
@@ -298,7 +298,7 @@ class Outcome:
     caught_up
         Seconds from the kill until the tables were as young as before, and stayed so.
     starts
-        How often the supervisor had to start the streams.
+        How often the supervisor had to start the stream.
     repeats
         Records that came into the topic twice.
     """
@@ -328,7 +328,7 @@ class Ages:
         self._began = time.monotonic()
 
     def now(self) -> float:
-        """How old they are at this moment. The supervisor looks after the streams first."""
+        """How old they are at this moment. The supervisor looks after the stream first."""
         self._site.supervise()
         return time.monotonic() - self._began - self._due[max(0, self._site.counted() - self._before)]
 
@@ -409,18 +409,18 @@ SIGKILL, one after the other.
 **After each fault the tables equal what the trucks' ledger gives: nothing is lost, and nothing is counted twice.** The topic of
 dangerous events has all of them and no other, and each malformed record has its dead letter. Else the command below fails.
 
-| killed | comes back by itself | started again by hand | streams started again | oldest | caught up | repeats |
+| killed | comes back by itself | started again by hand | stream started again | oldest | caught up | repeats |
 | --- | --- | --- | --- | --- | --- | --- |
 {rows}
 
 - *Comes back by itself.* If the part is started again only afterwards, the tables caught up without it.
-- *Streams started again.* A supervisor does that when a stream has ended, as Kubernetes or systemd would. In how many of the
+- *Stream started again.* A supervisor does that when the stream has ended, as Kubernetes or systemd would. In how many of the
   rounds it had to.
 - *Oldest.* How old the tables became, as a multiple of what is usual. The tables are as old as the first report that is due and
   not in them. Usual were {usual} s at most.
 - *Caught up.* Seconds from the kill until the tables were no older than one and a half times the usual, and stayed so.
-- *Repeats.* Records that came into the topic `truck_position` twice, because MQTT or Connect delivered them again. The streams
-  drop them by their correlation ids.
+- *Repeats.* Records that came into the topic `truck_position` twice, because MQTT or Connect delivered them again. The stream
+  drops them by their correlation ids.
 
 Figures are medians of {rounds}, with the smallest and the largest; {machine}. `python tools/pipeline_faults.py` measures
 them and writes this page.

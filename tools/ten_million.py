@@ -82,7 +82,7 @@ class Measured:
     size
         Bytes of an event in the topic, in each replica.
     state_row
-        Bytes of memory for an id that a stream remembers.
+        Bytes of memory for an id that the stream remembers.
     batch
         Seconds that a micro-batch with little to do takes.
     """
@@ -103,8 +103,7 @@ class Measured:
 
 
 REPLICAS = 3
-STREAMS = 3  # each of the pipeline's streams reads the topic
-REMEMBERING = 2  # of these remember ids: the one that counts, and the one of dangerous events
+REMEMBERED = 2  # times the patience: until the watermark has passed an id, and for the patience once more
 
 
 @dataclass(frozen=True)
@@ -123,7 +122,7 @@ class Plan:
     @property
     def state(self) -> float:
         """Bytes of ids that are remembered."""
-        return self.rate * self.assumed.patience * self.measured.state_row * REMEMBERING
+        return self.rate * self.assumed.patience * self.measured.state_row * REMEMBERED
 
     @property
     def executors(self) -> int:
@@ -142,8 +141,8 @@ class Plan:
 
     @property
     def outgoing(self) -> float:
-        """Bytes a second that all brokers send: copies, and to each stream."""
-        return self.rate * self.measured.size * (REPLICAS - 1 + STREAMS)
+        """Bytes a second that all brokers send: copies to all replicas but one, and once to the stream."""
+        return self.rate * self.measured.size * REPLICAS
 
     @property
     def brokers(self) -> int:
@@ -286,7 +285,7 @@ def assumed_table(assumed: Assumed) -> str:
         "broker_cores": f"{assumed.broker_cores} processors in a broker",
         "executor_memory": f"{assumed.executor_memory / 1e9:g} GB of an executor's memory for state",
         "network": f"{assumed.network / 1e9:g} GB/s in and as much out for a broker: half of 10 Gbit/s",
-        "patience": f"{assumed.patience:g} s for which ids are remembered",
+        "patience": f"{assumed.patience:g} s of patience with late events, and twice that for which ids are remembered",
         "retention": f"{assumed.retention / 3600:g} hours for which the topic keeps events",
         "core_hour": f"${assumed.core_hour:.2f} for an hour of a processor with its memory",
         "gigabyte_month": f"${assumed.gigabyte_month:.2f} for a month of a gigabyte of disk",

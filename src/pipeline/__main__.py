@@ -4,7 +4,7 @@
 
     spark-submit --packages org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0,org.apache.spark:spark-avro_2.13:4.0.0 …
 
-``--lake`` takes what is new into Delta tables, and ends. Let a scheduler run it beside the streams, with the same checkpoint:
+``--lake`` takes what is new into Delta tables, and ends. Let a scheduler run it beside the stream, with the same checkpoint:
 each has folders of its own in it. ``docs/pipeline.yaml`` does so every ten minutes. It needs a third package,
 ``io.delta:delta-spark_2.13:4.0.0``, and two settings::
 

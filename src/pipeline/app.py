@@ -1,11 +1,11 @@
-"""The pipeline: three streams over one topic, or the same as one batch."""
+"""The pipeline: one stream over a topic, or the same as one batch."""
 
 from __future__ import annotations
 
 import contextlib
 import queue
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Self
 
 from py4j.protocol import Py4JError
@@ -22,20 +22,16 @@ from pipeline.writers import Writers
 
 __all__ = ["Pipeline"]
 
-_VERSION = 1  # of what the streams keep in their state
-_NAMES = ("dead_letters", "dangerous", "counts")
-_COUNTS = ("starts", "driverId", "events", "dangerous")
-_ALARMS = (
-    *("correlationId", "time", "eventType", "truckId", "driverId"),
-    *("first_name", "last_name", "latitude", "longitude", "sent"),
-)
+_VERSION = 2  # of what the stream keeps in its state, and the tables beside it
+_STREAM = "stream"  # its folder in the checkpoint
+_JSON = "to_json(struct(*))"
 
 
 class Pipeline:
     """Reads what trucks report, and keeps topics and tables of answers up to date.
 
-    The streams wait for a PostgreSQL or a registry that is away, within `Settings.wait`. When values come that a new version
-    of the schema wrote, they ask the registry and go on with them.
+    The stream waits for a PostgreSQL or a registry that is away, within `Settings.wait`. When values come that a new version of
+    the schema wrote, it asks the registry and goes on with them.
 
     Parameters
     ----------
@@ -46,25 +42,26 @@ class Pipeline:
 
     Attributes
     ----------
-    queries
-        The streams by name, once started: ``dead_letters``, ``dangerous`` and ``counts``.
+    query
+        The stream, once started. It's another one after a new version of the schema.
     tables
         The answers in PostgreSQL.
     """
 
+    query: StreamingQuery | None = None
+
     def __init__(self, spark: SparkSession, settings: Settings) -> None:
         self.settings = settings
         self.tables = Tables(settings.database, settings.schema, settings.wait)
-        self.queries: dict[str, StreamingQuery] = {}
         self._spark = spark
         self._writers = Writers(settings)
         self._lock = threading.Lock()
         self._stopped = True
-        self._problems: dict[str, Exception] = {}
+        self._problem: Exception | None = None
         self._ended: queue.SimpleQueue[Exception | None] = queue.SimpleQueue()
 
     def start(self) -> Self:
-        """Start the streams. With a checkpoint they go on from where they were, else at the beginning of the topic.
+        """Start the stream. With a checkpoint it goes on from where it was, else at the beginning of the topic.
 
         Raises
         ------
@@ -73,47 +70,50 @@ class Pipeline:
         LookupError
             When the topic isn't there.
         CheckpointRefused
-            When the streams can't go on from the checkpoint, or it's empty and the topic has lost records that tables count.
+            When the stream can't go on from the checkpoint, or it's empty and the topic has lost records that tables count.
         """
         topic = require_topic(self._spark, self.settings.kafka, self.settings.positions)
         checkpoint = self._checkpoint()
         goes_on = checkpoint.require(topic.id)
         self._writers.ask()
         self.tables.create()
-        if not goes_on and not topic.whole and self.tables.filled():
-            raise CheckpointRefused(_LOST.format(self.settings))
         if not goes_on:
+            if not topic.whole and self.tables.filled():
+                raise CheckpointRefused(_LOST.format(self.settings))
+            self.tables.empty()
             checkpoint.note(topic.id, {})
         self._stopped = False
-        for name in _NAMES:
-            self._begin(name)
-            threading.Thread(target=self._watch, args=(name,), name=f"watch {name}", daemon=True).start()
-        checkpoint.note(topic.id, {name: str(query.id) for name, query in self.queries.items()})
+        self.query = self._begun()
+        threading.Thread(target=self._watch, name="watch the stream", daemon=True).start()
+        checkpoint.note(topic.id, {_STREAM: str(self.query.id)})
         return self
 
-    def _streams(self) -> dict[str, DataStreamWriter]:
+    def _stream(self) -> DataStreamWriter:
+        """One stream for everything, so that each record is read and decoded once."""
         options = {**self.settings.source(self.settings.positions), "maxOffsetsPerTrigger": self.settings.most}
-        decoded = self._decoded(self._spark.readStream.format("kafka").options(**options).load())
-        events = transform.events(decoded)
-        once = transform.once(events, self.settings.patience)
-        dead = transform.dead_letters(decoded).writeStream.format("kafka")
-        noted = transform.once(transform.noted(events), self.settings.patience)
-        counts = transform.per_window(noted, self.settings.window).writeStream.outputMode("update")
-        return {
-            "dead_letters": dead.options(**self.settings.sink(self.settings.dead_letters)),
-            "dangerous": self._dangerous(once).writeStream.foreachBatch(_each(self._store_dangerous)),
-            "counts": counts.foreachBatch(_each(self._store_counts)),
-        }
+        records = self._spark.readStream.format("kafka").options(**options).load()
+        once = transform.once(transform.noted(self._decoded(records)), self.settings.patience)
+        return once.writeStream.foreachBatch(self._store)
+
+    def _store(self, rows: DataFrame, batch: int) -> None:
+        """Put what a batch found where it belongs. If it runs again, topics get it again, and the tables stay as they are."""
+        with _kept(rows):
+            if not rows.count():  # Spark lets the state forget, and that's all
+                return
+            self._send(transform.dead_letters(rows), self.settings.dead_letters)
+            with _kept(self._alarms(rows)) as alarms:
+                self._send(alarms, self.settings.dangerous)
+                self._put(batch, rows, alarms)
 
     def stop(self) -> None:
-        """Stop the streams; what they have not finished they do again after a start."""
+        """Stop the stream; what it has not finished it does again after a start."""
         with self._lock:
             self._stopped = True
-            for query in self.queries.values():
-                query.stop()
+            if self.query:
+                self.query.stop()
 
     def wait_for_end(self) -> None:
-        """Wait until one of the streams ends.
+        """Wait until the stream ends.
 
         Raises
         ------
@@ -129,11 +129,10 @@ class Pipeline:
         Raises
         ------
         StreamingQueryException, ConnectionError, CheckpointRefused
-            When one of the streams has failed.
+            When the stream has failed.
         """
-        for name in _NAMES:
-            while not self._caught_up(name, self.queries[name]):
-                pass
+        while self.query and not self._caught_up(self.query):
+            pass
 
     def run_batch(self) -> None:
         """Work out the tables from the whole topic at once, by the same functions. Topics are not written.
@@ -144,21 +143,24 @@ class Pipeline:
             When Kafka doesn't answer, or PostgreSQL or the registry don't in time.
         LookupError
             When the topic isn't there.
+        CheckpointRefused
+            When a stream counts in the tables: it would go on from its own checkpoint.
         """
         require_topic(self._spark, self.settings.kafka, self.settings.positions)
         self._writers.ask()
         self.tables.create()
+        if self.tables.streamed():
+            raise CheckpointRefused(_STREAMED.format(self.settings))
         while not self._ran_batch():
             pass
 
     def _ran_batch(self) -> bool:
         """Whether no value was written by a schema that came meanwhile."""
         records = self._spark.read.format("kafka").options(**self.settings.source(self.settings.positions)).load()
-        once = transform.once(transform.events(self._decoded(records)), self.settings.patience)
+        once = transform.once(self._decoded(records), self.settings.patience)
         try:
             with _kept(once):
-                self._store_counts(transform.per_window(once, self.settings.window))
-                self.tables.put_dangerous(self._dangerous(once).select(*_ALARMS).toLocalIterator)
+                self._put(None, once, self._alarms(once))
         except (PySparkException, Py4JError) as error:
             if not self._writers.learn(error):
                 raise
@@ -168,20 +170,18 @@ class Pipeline:
     def _decoded(self, records: DataFrame) -> DataFrame:
         return transform.decoded(records, self._writers.schemas, self._writers.foreign)
 
-    def _dangerous(self, once: DataFrame) -> DataFrame:
-        # Read anew with each micro-batch: a driver's new name counts from then on.
+    def _alarms(self, rows: DataFrame) -> DataFrame:
+        # Read anew each time: a driver's new name counts from then on.
         drivers = self._spark.read.format("kafka").options(**self.settings.source(self.settings.drivers)).load()
-        return transform.dangerous(once, transform.latest_drivers(drivers))
+        alarms = transform.dangerous(transform.events(rows), transform.latest_drivers(drivers))
+        return alarms.selectExpr("correlationId AS key", f"{_JSON} AS value")
 
-    def _store_dangerous(self, alarms: DataFrame) -> None:
-        with _kept(alarms):
-            values = alarms.selectExpr("correlationId AS key", "to_json(struct(*)) AS value")
-            values.write.format("kafka").options(**self.settings.sink(self.settings.dangerous)).save()
-            self.tables.put_dangerous(alarms.select(*_ALARMS).toLocalIterator)
+    def _send(self, records: DataFrame, topic: str) -> None:
+        records.write.format("kafka").options(**self.settings.sink(topic)).save()
 
-    def _store_counts(self, counts: DataFrame) -> None:
-        with _kept(counts):
-            self.tables.put_counts(counts.select(*_COUNTS).toLocalIterator)
+    def _put(self, batch: int | None, rows: DataFrame, alarms: DataFrame) -> None:
+        counts = transform.per_window(transform.events(rows), self.settings.window)
+        self.tables.put(batch, _array(counts.selectExpr(f"{_JSON} AS value")), _array(alarms))
 
     def _checkpoint(self) -> Checkpoint:
         facts = {
@@ -190,54 +190,52 @@ class Pipeline:
             "topic": self.settings.positions,
             "window": self.settings.window,
         }
-        return Checkpoint(self._spark, self.settings.checkpoint, "pipeline", facts, _NAMES)
+        return Checkpoint(self._spark, self.settings.checkpoint, "pipeline", facts, [_STREAM])
 
-    def _begin(self, name: str) -> None:
-        placed = self._streams()[name].queryName(f"{self.settings.schema}_{name}").option(
-            "checkpointLocation", self._checkpoint().of(name)
-        )  # fmt: skip
-        self.queries[name] = placed.trigger(processingTime=self.settings.trigger).start()
+    def _begun(self) -> StreamingQuery:
+        named = self._stream().queryName(self.settings.schema).option("checkpointLocation", self._checkpoint().of(_STREAM))
+        return named.trigger(processingTime=self.settings.trigger).start()
 
-    def _watch(self, name: str) -> None:
-        """Start a stream again each time it ends because of a schema that it didn't know; note why it ends otherwise."""
+    def _watch(self) -> None:
+        """Start the stream again each time it ends because of a schema that it didn't know; note why it ends otherwise."""
         problem: Exception | None = None
         try:
-            while self._revived(name, self.queries[name]):
+            while self.query and self._revived(self.query):
                 pass
         except Exception as error:
             problem = error
         self._ended.put(problem)
 
-    def _revived(self, name: str, query: StreamingQuery) -> bool:
-        """Wait for a stream's end. Whether it was started again."""
+    def _revived(self, query: StreamingQuery) -> bool:
+        """Wait for the stream's end. Whether it was started again."""
         with contextlib.suppress(StreamingQueryException):
             query.awaitTermination()
         with self._lock:
-            if self.queries[name] is not query:
+            if self.query is not query:
                 return True
             error = query.exception()
             if self._stopped or error is None:
                 return False
-            if name not in self._problems:
+            if self._problem is None:
                 try:
-                    self._mend(name, error)
+                    self._mend(error)
                     return True
                 except Exception as problem:
-                    self._problems[name] = problem
-            raise self._problems[name]
+                    self._problem = problem
+            raise self._problem
 
-    def _mend(self, name: str, error: Exception) -> None:
+    def _mend(self, error: Exception) -> None:
         if "CANNOT_LOAD_STATE_STORE" in str(error):
             raise self._checkpoint().damaged(str(error)) from error
         if not self._writers.learn(error):
             raise error
-        self._begin(name)
+        self.query = self._begun()
 
-    def _caught_up(self, name: str, query: StreamingQuery) -> bool:
+    def _caught_up(self, query: StreamingQuery) -> bool:
         try:
             query.processAllAvailable()
         except StreamingQueryException:
-            return not self._revived(name, query)
+            return not self._revived(query)
         return True
 
 
@@ -247,17 +245,22 @@ _LOST = (
     "give another schema for the tables"
 )
 
+_STREAMED = (
+    "a stream counts in the tables of {0.schema}, by a checkpoint of its own: a batch would count the same events beside it. "
+    "Nothing was changed; give another schema for the tables"
+)
+
 
 @contextlib.contextmanager
-def _kept(rows: DataFrame) -> Iterator[None]:
+def _kept(rows: DataFrame) -> Iterator[DataFrame]:
     """Rows are worked out once, however often they are read."""
-    rows.persist()
     try:
-        yield
+        yield rows.persist()
     finally:
         rows.unpersist()
 
 
-def _each(store: Callable[[DataFrame], None]) -> Callable[[DataFrame, int], None]:
-    """What `foreachBatch` calls. The number of the batch isn't needed: to store a batch again changes nothing."""
-    return lambda batch, _: store(batch)
+def _array(rows: DataFrame) -> str:
+    """Values in JSON as one text: to hand it over to Python costs much less than rows."""
+    [(array,)] = rows.selectExpr("concat('[', array_join(collect_list(value), ','), ']')").collect()
+    return str(array)

@@ -1,4 +1,4 @@
-"""The checkpoint: a folder with one of Spark's checkpoints for each stream, and a note that says whose they are."""
+"""The checkpoint: a folder with one of Spark's checkpoints for each stream, and notes that say whose they are."""
 
 from __future__ import annotations
 
@@ -126,22 +126,20 @@ _ANEW = "give it an empty folder and another schema for its tables, and the answ
 
 
 class _Files:
-    """Files in a folder, by Hadoop's client, as Spark itself reads and writes them."""
+    """Files in a folder, by the client that Spark itself reads and writes a checkpoint with."""
 
     def __init__(self, spark: SparkSession, folder: str) -> None:
         context: Any = spark.sparkContext
         self._java, self._folder = context._jvm, folder
-        hadoop = context._jsc.hadoopConfiguration()
-        self._system = self._path("").getFileSystem(hadoop)
         managers = getattr(context._jvm.org.apache.spark.sql.execution.streaming, "CheckpointFileManager$")
-        self._manager = getattr(managers, "MODULE$").create(self._path(""), hadoop)
+        self._manager = getattr(managers, "MODULE$").create(self._path(""), context._jsc.hadoopConfiguration())
 
     def names(self, folder: str = "") -> list[str]:
         path = self._path(folder)
-        return [found.getPath().getName() for found in self._system.listStatus(path)] if self._system.exists(path) else []
+        return [found.getPath().getName() for found in self._manager.list(path)] if self._manager.exists(path) else []
 
     def read(self, name: str) -> str:
-        stream = self._system.open(self._path(name))
+        stream = self._manager.open(self._path(name))
         try:
             return str(self._java.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
         finally:

@@ -35,7 +35,7 @@ _KINDS = {
 
 def in_words(reading: Reading) -> str:
     """The same as a sentence."""
-    running = "the streams run" if reading.running else "no stream runs"
+    running = "the stream runs" if reading.running else "no stream runs"
     worst = f"; most of them by {reading.worst[0][0]}" if reading.worst else ""
     return f"{reading.events} events in the tables, {reading.dangerous} of them dangerous{worst}; lag {reading.lag}; {running}"
 
@@ -52,7 +52,7 @@ def _figures(reading: Reading, palette: Palette) -> Drawing:
     latency = " · ".join(map(_seconds, reading.latency)) if reading.latency else "–"
     rate = f"{reading.rates[-1].came:,.0f}" if reading.running and reading.rates else "–"
     tiles = (
-        ("streams", f"{reading.running} run" if reading.running else "stopped"),
+        ("stream", "runs" if reading.running else "stopped"),
         ("events counted", f"{reading.events:,}"),
         ("events per second", rate),
         ("latency: p50 · p99", latency),

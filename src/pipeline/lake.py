@@ -1,7 +1,7 @@
 """The lake: all that trucks ever reported, in three Delta tables in a folder, each made from the one before it.
 
 It's an application of its own beside `Pipeline`. A scheduler calls it every few minutes, and it takes in what is new and ends.
-So the streams, which answer at once, never wait for it, and one of both may be down, or be replaced, without the other.
+So the stream, which answers at once, never waits for it, and one of both may be down, or be replaced, without the other.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _TABLES: Mapping[str, str] = {
 }
 
 
-_VERSION = 1  # of what the streams keep in their state
+_VERSION = 2  # of what the streams keep in their state
 _STREAMS = ("bronze", "silver")
 
 
@@ -55,7 +55,7 @@ class Lake:
     spark
         A session with Spark's Kafka and Avro connectors and Delta Lake.
     settings
-        Topic and registry. The checkpoint has the positions in the topic and in ``bronze``. It may be the streams' own folder.
+        Topic and registry. The checkpoint has the positions in the topic and in ``bronze``. It may be the pipeline's folder.
     folder
         Where the tables are; it outlives this process.
     """

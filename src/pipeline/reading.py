@@ -54,7 +54,7 @@ class Reading:
     Attributes
     ----------
     running
-        How many of the pipeline's streams run.
+        Whether the stream runs.
     events, dangerous
         How many are in the tables.
     worst
@@ -62,17 +62,17 @@ class Reading:
     places
         The latest dangerous events, newest first.
     rates
-        Of the latest micro-batches of the stream that counts.
+        Of the latest micro-batches.
     latency
         Median and 99th percentile of the seconds from when a truck, or its connector, sent an event until the tables counted
         it; of all events of the latest micro-batches.
     state
-        Rows that the streams keep in their state.
+        Rows that the stream keeps in its state.
     lag
-        Records in the topic that the stream that counts has not taken in.
+        Records in the topic that the stream has not taken in.
     """
 
-    running: int = 0
+    running: bool = False
     events: int = 0
     dangerous: int = 0
     worst: tuple[tuple[str, int, int], ...] = ()
@@ -103,7 +103,7 @@ class Reader:
 
     def read(self, pipeline: Pipeline) -> Reading:
         """What is so now."""
-        for look in (self._ask_tables, self._ask_streams, self._ask_kafka):
+        for look in (self._ask_tables, self._ask_stream, self._ask_kafka):
             self._last = look(pipeline, self._last)
         return self._last
 
@@ -122,25 +122,23 @@ class Reader:
             places=tuple(Place(*row) for row in places),
         )
 
-    def _ask_streams(self, pipeline: Pipeline, last: Reading) -> Reading:
-        queries = pipeline.queries
-        if not queries:
+    def _ask_stream(self, pipeline: Pipeline, last: Reading) -> Reading:
+        if not (query := pipeline.query):
             return last
         try:
-            running = sum(query.isActive for query in queries.values())
-            latest = [query.lastProgress for query in queries.values()]
-            counting = queries["counts"].recentProgress
+            running, batches = query.isActive, query.recentProgress
         except (Py4JError, OSError):  # Spark is gone
-            return replace(last, running=0)
-        if counting:
-            self._taken = _sum_of(counting[-1]["sources"][0]["endOffset"])
-        delays = [delay for progress in counting if (delay := _delay(progress))]
+            return replace(last, running=False)
+        if not batches:
+            return replace(last, running=running)
+        self._taken = _sum_of(batches[-1]["sources"][0]["endOffset"])
+        delays = [delay for progress in batches if (delay := _delay(progress))]
         return replace(
             last,
             running=running,
             latency=_latency(delays) if delays else last.latency,
-            state=sum(part["numRowsTotal"] for progress in latest if progress for part in progress["stateOperators"]),
-            rates=_merged(last.rates, tuple(_rate(progress) for progress in counting)),
+            state=sum(part["numRowsTotal"] for part in batches[-1]["stateOperators"]),
+            rates=_merged(last.rates, tuple(_rate(progress) for progress in batches)),
         )
 
     def _ask_kafka(self, pipeline: Pipeline, last: Reading) -> Reading:

@@ -30,7 +30,7 @@ class Settings:
     database
         URL of PostgreSQL. It may hold a password, so it isn't shown.
     checkpoint
-        A folder for offsets and state, which outlives the process. The streams of a pipeline have folders of their own in it.
+        A folder for offsets and state, which outlives the process. The stream has a folder of its own in it.
     schema
         The schema in the database that holds the tables. Another one is another version of the answers.
     positions, drivers
@@ -46,7 +46,7 @@ class Settings:
     most
         How many records a micro-batch reads at most.
     wait
-        How many seconds PostgreSQL or the registry may be away. After that the streams end; another start loses nothing.
+        How many seconds PostgreSQL or the registry may be away. After that the stream ends; another start loses nothing.
     """
 
     kafka: dict[str, str]

@@ -1,8 +1,8 @@
-"""The tables in PostgreSQL. To write a row again changes nothing: a batch that is repeated after a crash counts once."""
+"""The tables in PostgreSQL. To write a batch again changes nothing: one that is repeated after a crash counts once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
@@ -12,10 +12,7 @@ from psycopg import sql
 from pipeline.ledger import Answers
 from pipeline.outage import patiently
 
-__all__ = ["Rows", "Tables"]
-
-Rows = Callable[[], Iterable[Sequence[Any]]]
-"""Gives the rows to write. It's called again when PostgreSQL went away amid them."""
+__all__ = ["Tables"]
 
 _TIMEOUT = 5  # seconds for a connection
 
@@ -23,18 +20,27 @@ _CREATE = """
 CREATE SCHEMA IF NOT EXISTS {schema};
 CREATE TABLE IF NOT EXISTS {schema}.driving (
     starts TIMESTAMPTZ, driver INT, events BIGINT, dangerous BIGINT, PRIMARY KEY (starts, driver));
+ALTER TABLE {schema}.driving ADD COLUMN IF NOT EXISTS batch BIGINT;
 CREATE TABLE IF NOT EXISTS {schema}.dangerous_driving (
     correlation TEXT PRIMARY KEY, happened TIMESTAMPTZ, kind TEXT, truck INT, driver INT, first_name TEXT, last_name TEXT,
     latitude FLOAT, longitude FLOAT, sent TIMESTAMPTZ, stored TIMESTAMPTZ DEFAULT clock_timestamp())
 """
 
+_FORGET = "DELETE FROM {schema}.driving"
+
+# A row remembers the batch that it counted last.
 _COUNTS = """
-INSERT INTO {schema}.driving VALUES (%s, %s, %s, %s)
-ON CONFLICT (starts, driver) DO UPDATE SET events = EXCLUDED.events, dangerous = EXCLUDED.dangerous
+INSERT INTO {schema}.driving SELECT starts, "driverId", events, dangerous, %s FROM json_to_recordset(%s)
+    AS new(starts TIMESTAMPTZ, "driverId" INT, events BIGINT, dangerous BIGINT)
+ON CONFLICT (starts, driver) DO UPDATE SET
+    events = driving.events + EXCLUDED.events, dangerous = driving.dangerous + EXCLUDED.dangerous, batch = EXCLUDED.batch
+WHERE driving.batch < EXCLUDED.batch
 """
 
 _DANGEROUS = """
-INSERT INTO {schema}.dangerous_driving VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
+INSERT INTO {schema}.dangerous_driving SELECT * FROM json_to_recordset(%s)
+    AS new("correlationId" TEXT, time TIMESTAMPTZ, "eventType" TEXT, "truckId" INT, "driverId" INT, first_name TEXT,
+           last_name TEXT, latitude FLOAT, longitude FLOAT, sent TIMESTAMPTZ)
 ON CONFLICT (correlation) DO NOTHING
 """
 
@@ -74,13 +80,31 @@ class Tables:
         with self._connect() as connection:
             connection.execute(self._statement("DROP SCHEMA IF EXISTS {schema} CASCADE"))
 
-    def put_counts(self, rows: Rows) -> None:
-        """Set the counts of windows, in one transaction. Rows: start, driver, events, dangerous ones."""
-        self._write(_COUNTS, rows)
+    def empty(self) -> None:
+        """Forget all counts, for somebody who begins anew."""
+        self._patiently(lambda connection: connection.execute(self._statement(_FORGET)))
 
-    def put_dangerous(self, rows: Rows) -> None:
-        """Add dangerous events, in one transaction; those that are there stay. Rows: all columns but the last."""
-        self._write(_DANGEROUS, rows)
+    def put(self, batch: int | None, counts: str, dangerous: str) -> None:
+        """Take in what a batch found, in one transaction.
+
+        Parameters
+        ----------
+        batch
+            Its number. Batches come in the order of their numbers; one that comes again is counted once. None stands for one
+            of everything, whose counts take the place of all others.
+        counts
+            Rows of `transform.per_window` as an array in JSON, to be added to what is there.
+        dangerous
+            Rows of `transform.dangerous` as an array in JSON. Those that are there stay.
+        """
+
+        def put(connection: psycopg.Connection) -> None:
+            if batch is None:
+                connection.execute(self._statement(_FORGET))
+            connection.execute(self._statement(_COUNTS), [batch, counts])
+            connection.execute(self._statement(_DANGEROUS), [dangerous])
+
+        self._patiently(put)
 
     def answers(self) -> Answers:
         """What they hold."""
@@ -95,19 +119,16 @@ class Tables:
         """Whether they hold anything."""
         return self.ask("SELECT EXISTS (SELECT FROM {schema}.driving)") == [(True,)]
 
+    def streamed(self) -> bool:
+        """Whether a stream counts in them, batch by batch."""
+        return self.ask("SELECT EXISTS (SELECT FROM {schema}.driving WHERE batch IS NOT NULL)") == [(True,)]
+
     def ask(self, query: str) -> list[tuple[Any, ...]]:
         """Rows that a query gives; ``{schema}`` in it stands for the schema."""
         with self._connect() as connection:
             return connection.execute(self._statement(query)).fetchall()
 
-    def _write(self, statement: str, rows: Rows) -> None:
-        def write(connection: psycopg.Connection) -> None:
-            with connection.cursor() as cursor:
-                cursor.executemany(self._statement(statement), rows())
-
-        self._patiently(write)
-
-    def _patiently(self, work: Callable[[psycopg.Connection], None]) -> None:
+    def _patiently(self, work: Callable[[psycopg.Connection], object]) -> None:
         """Do something in one transaction, and again when the server went away amid it."""
 
         def attempt() -> None:

@@ -19,6 +19,9 @@ UNKNOWN = "a value was written by a schema that is new, number"
 SENT = "sent"
 """The metric of `noted`."""
 
+_RECORD = ("key", "value", "topic", "partition", "offset")
+_FIELDS = ("truckId", "driverId", "routeId", "eventType", "latitude", "longitude")
+
 _HEADER = 5  # bytes: a zero, and the schema's id
 _HIGHEST = 1 << 24  # registries count their schemas; a higher number is no schema's
 
@@ -34,7 +37,10 @@ _DRIVER = "id INT, first_name STRING, last_name STRING, available BOOLEAN"
 
 
 def decoded(records: DataFrame, schemas: Mapping[int, str], foreign: Collection[int] | None = None) -> DataFrame:
-    """Kafka's records with the `event` that each holds, or with the `problem`, which is null where there is none.
+    """The event that each of Kafka's records holds, or the `problem` and the record itself; what a row hasn't is null.
+
+    An event has the `time` when it happened, and the time `sent` of its record. A record with a problem has its own place for
+    an id, and no time: so it's never late, and no stream takes it for a repeat.
 
     Parameters
     ----------
@@ -46,25 +52,37 @@ def decoded(records: DataFrame, schemas: Mapping[int, str], foreign: Collection[
         Which ids aren't among those of the topic, as is known. A query that meets any other ends: see `UNKNOWN`. Without
         these, all others are foreign.
     """
-    written_by = f.conv(f.hex(f.substring("value", 2, 4)), 16, 10).cast("long")
+    header = f.substring("value", 1, _HEADER)
+    headers = {number: f.lit(b"\0" + number.to_bytes(4, "big")) for number in schemas}
     event: Column = from_avro(f.lit(None).cast("binary"), SCHEMA)
     for number, schema in schemas.items():
         avro = f.expr(f"substring(value, {_HEADER + 1})")
         read = from_avro(avro, schema, {"mode": "PERMISSIVE", "avroSchema": SCHEMA})
-        event = f.when(written_by == number, read).otherwise(event)
-    framed = (f.length("value") > _HEADER) & (f.hex(f.substring("value", 1, 1)) == "00")
+        event = f.when(header == headers[number], read).otherwise(event)
     unknown = f.lit("a schema that the registry doesn't know for this topic")
     if foreign is not None:
+        written_by = f.conv(f.hex(f.substring("value", 2, 4)), 16, 10).cast("long")
         new = (written_by < _HIGHEST) & ~written_by.isin(*foreign)
         unknown = f.when(new, f.raise_error(f.concat_ws(" ", f.lit(UNKNOWN), written_by))).otherwise(unknown)
+    misfit = f.when(f.col("event.correlationId").isNull(), "the value doesn't fit its schema").when(
+        _impossible(), "a time, an id or a text that no event can have"
+    )
     problem = (
         f.when(f.length("value") > _LARGEST, f.concat(f.length("value"), f.lit(f" bytes, and an event has {_LARGEST} at most")))
-        .when(f.coalesce(~framed, f.lit(True)), "no header of a schema")
-        .when(~written_by.isin(*schemas), unknown)
-        .when(f.col("event.correlationId").isNull(), "the value doesn't fit its schema")
-        .when(_impossible(), "a time, an id or a text that no event can have")
+        .when(header.isin(*headers.values()), misfit)
+        .when((f.length("value") > _HEADER) & (f.substring("value", 1, 1) == f.lit(b"\0")), unknown)
+        .otherwise("no header of a schema")
     )
-    return records.withColumn("event", f.when(framed, event)).withColumn("problem", problem)
+    place = f.concat_ws("/", "topic", "partition", "offset")
+    good = f.col("problem").isNull()
+    return records.withColumn("event", event).withColumn("problem", problem).select(
+        "problem",
+        *[f.when(~good, f.col(name)).alias(name) for name in _RECORD],
+        *[f.when(good, f.col(f"event.{name}")).alias(name) for name in _FIELDS],
+        f.when(good, f.col("event.correlationId")).otherwise(place).alias("correlationId"),
+        f.when(good, f.col("timestamp")).alias("sent"),
+        f.when(good, f.timestamp_millis("event.timestamp")).alias("time"),
+    )  # fmt: skip
 
 
 def _impossible() -> Column:
@@ -75,15 +93,14 @@ def _impossible() -> Column:
 
 
 def events(decoded: DataFrame) -> DataFrame:
-    """The events, with the `time` when each happened and the time `sent` of its record."""
-    good = decoded.where("problem IS NULL").select("event.*", f.col("timestamp").alias("sent"))
-    return good.withColumn("time", f.timestamp_millis("timestamp")).drop("timestamp")
+    """The events alone."""
+    return decoded.where("problem IS NULL").select(*_FIELDS, "correlationId", "sent", "time")
 
 
-def noted(events: DataFrame) -> DataFrame:
-    """The events. With each micro-batch the stream tells when half of them had been sent, and when the first hundredth."""
+def noted(rows: DataFrame) -> DataFrame:
+    """The rows. With each micro-batch the stream tells when half of the events had been sent, and when the first hundredth."""
     when = f.percentile_approx(f.unix_millis("sent"), [0.5, 0.01])
-    return events.observe(SENT, when.alias("when"), f.count("*").alias("events"))
+    return rows.observe(SENT, when.alias("when"), f.count("sent").alias("events"))
 
 
 def dead_letters(decoded: DataFrame) -> DataFrame:
@@ -92,19 +109,21 @@ def dead_letters(decoded: DataFrame) -> DataFrame:
     They are unchanged, but for those that are too large for it: of them it gets the beginning.
     """
     header = f.array(*[
-        f.struct(f.lit(name).alias("key"), f.col(column).cast("string").cast("binary").alias("value"))
-        for name, column in {"problem": "problem", "topic": "topic", "partition": "partition", "offset": "offset"}.items()
+        f.struct(f.lit(name).alias("key"), f.col(name).cast("string").cast("binary").alias("value"))
+        for name in ("problem", "topic", "partition", "offset")
     ])  # fmt: skip
     beginnings = [f.substring(column, 1, most).alias(column) for column, most in _DEAD.items()]
     return decoded.where("problem IS NOT NULL").select(*beginnings, header.alias("headers"))
 
 
-def once(events: DataFrame, patience: str) -> DataFrame:
+def once(rows: DataFrame, patience: str) -> DataFrame:
     """Each event once, however often it was sent.
 
-    A stream remembers the ids of events until the watermark has passed them. An event that is later than that is dropped.
+    A stream drops events that are later than the watermark. It remembers an id until no event that isn't late can have it.
     """
-    return events.withWatermark("time", patience).dropDuplicates(["correlationId", "time"])
+    if not rows.isStreaming:
+        return rows.dropDuplicates(["correlationId"])
+    return rows.withWatermark("time", patience).dropDuplicatesWithinWatermark(["correlationId"])
 
 
 def latest_drivers(records: DataFrame) -> DataFrame:

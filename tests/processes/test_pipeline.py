@@ -1,4 +1,4 @@
-"""The truck pipeline on Spark: what its functions make of records, and that streams, a batch and the ledger agree.
+"""The truck pipeline on Spark: what its functions make of records, and that a stream, a batch and the ledger agree.
 
 Chapter 11 runs it with a registry, and kills Spark and a broker; here a small registry of the test's own answers.
 """
@@ -69,13 +69,17 @@ def framed(event: Event, schema: int = 7, **more: object) -> bytes:
 
 
 def decoded(spark: SparkSession, *values: bytes | None) -> list[Row]:
-    records = spark.createDataFrame([(value, NOW) for value in values], "value BINARY, timestamp TIMESTAMP")
+    columns = "value BINARY, timestamp TIMESTAMP, key BINARY, topic STRING, partition INT, offset BIGINT"
+    records = spark.createDataFrame([(value, NOW, b"key", "t", 1, offset) for offset, value in enumerate(values)], columns)
     return transform.decoded(records, SCHEMAS).collect()
 
 
 def test_events_are_read_whichever_schema_wrote_them(spark: SparkSession) -> None:
     rows = decoded(spark, framed(EVENT), framed(EVENT, 9, driverAge=33))
-    assert [(tuple(row.event), row.problem) for row in rows] == [(tuple(EVENT), None)] * 2
+    happened = datetime.fromtimestamp(EVENT.timestamp / 1000, UTC).replace(tzinfo=None)
+    for row in rows:
+        found = (row.truckId, row.driverId, row.routeId, row.eventType, row.latitude, row.longitude, row.correlationId)
+        assert (row.problem, row.value, found) == (None, None, tuple(EVENT)[1:]) and row.time == happened
 
 
 def test_what_is_wrong_with_malformed_values(spark: SparkSession) -> None:
@@ -148,7 +152,7 @@ def send(cluster: Cluster, settings: Settings, reports: list[Report], schema: in
     put(cluster, settings.positions, values, message_max_bytes=HUGE)
 
 
-def test_streams_a_batch_and_the_ledger_agree(
+def test_a_stream_a_batch_and_the_ledger_agree(
     spark: SparkSession, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """While they run, PostgreSQL is killed, trucks get a new schema, and a record comes that is too large for the dead letters."""
@@ -167,13 +171,13 @@ def test_streams_a_batch_and_the_ledger_agree(
         database.kill()
         registry.schemas[9] = SCHEMAS[9]
         send(cluster, settings, reports[200:300], schema=9)
-        wait_until(lambda: "PostgreSQL doesn't answer" in caplog.text, 60, "the streams to notice")
+        wait_until(lambda: "PostgreSQL doesn't answer" in caplog.text, 60, "the stream to notice")
         database.start()
         pipeline.catch_up()
         so_far = answers(report.event for report in reports[:300] if report.event)
         assert pipeline.tables.answers() == so_far
         reading = Reader(cluster.client_config()).read(pipeline)
-        assert (reading.running, reading.events, reading.lag) == (3, so_far.events, 0)
+        assert (reading.running, reading.events, reading.lag) == (True, so_far.events, 0)
         assert reading.latency and 0 < reading.latency[0] <= reading.latency[1] < 600
         pipeline.stop()
 
@@ -206,6 +210,60 @@ def test_streams_a_batch_and_the_ledger_agree(
     assert len(places) == sum(report.event is None for report in reports)
 
 
+def test_what_a_stream_remembers_drops_and_counts(
+    spark: SparkSession, cluster: Cluster, postgresql_server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What can't be read is never late, and leaves nothing in the state."""
+    monkeypatch.setattr("pipeline.writers.written_schemas", lambda *_: SCHEMAS)
+    schema = f"pipeline_{uuid.uuid4().hex[:8]}"
+    topics = {name: f"{name}_{schema}" for name in ("positions", "drivers", "dangerous", "dead_letters")}
+    settings = Settings(kafka_options(cluster), "none", postgresql_server, str(tmp_path), schema, trigger="0 seconds", **topics)
+    for topic in topics.values():
+        create(cluster, topic, 1)
+
+    def at(minute: int, name: str) -> bytes:
+        return framed(EVENT._replace(timestamp=EVENT.timestamp + minute * 60_000, correlation=name))
+
+    pipeline = Pipeline(spark, settings).start()
+    batches = (
+        [at(0, "a"), at(20, "b"), at(20, "b")],
+        [b"not an event", b"not an event", at(0, "late"), at(16, "c"), at(20, "b")],
+        [b"not an event", at(60, "d")],
+        [],
+    )
+    for values in batches:
+        put(cluster, settings.positions, [(None, value, 0) for value in values])
+        pipeline.catch_up()
+    assert pipeline.query is not None
+    assert pipeline.query.lastProgress["stateOperators"][0]["numRowsTotal"] == 1
+    counts = dict.fromkeys((0, 16, 20, 60), (1, 1))
+    assert counted(pipeline) == counts
+    letters = spark.read.format("kafka").options(**settings.source(settings.dead_letters)).load().collect()
+    assert [letter.value for letter in letters] == [b"not an event"] * 3
+    with pytest.raises(CheckpointRefused, match=f"a stream counts in the tables of {schema}"):
+        Pipeline(spark, settings).run_batch()
+    pipeline.stop()
+    # As if Spark had died when it had written the last batch with data, and before it could note that.
+    last = max(int(commit.name) for commit in (tmp_path / "stream/commits").glob("[0-9]*"))
+    for log, batch in (("offsets", last), ("commits", last), ("commits", last - 1)):
+        for file in (f"{batch}", f".{batch}.crc"):
+            (tmp_path / "stream" / log / file).unlink(missing_ok=True)
+    again = Pipeline(spark, settings).start()
+    again.catch_up()
+    again.stop()
+    assert counted(again) == counts
+    replay = Pipeline(spark, replace(settings, checkpoint=str(tmp_path / "lost"))).start()  # the tables begin anew
+    replay.catch_up()
+    replay.stop()
+    assert counted(replay) == counts | {0: (2, 2)}  # all in one batch, so nothing is late
+    replay.tables.drop()
+
+
+def counted(pipeline: Pipeline) -> dict[int, tuple[int, int]]:
+    """Events and dangerous ones, by the minutes since the first event."""
+    return {at // 60 - EVENT.timestamp // 60_000: found for (at, _), found in pipeline.tables.answers().counts.items()}
+
+
 def what_a_start_refuses(spark: SparkSession, cluster: Cluster, settings: Settings, database: PostgreSQL) -> None:
     """The tables stay as they are, and so does the checkpoint."""
 
@@ -216,7 +274,7 @@ def what_a_start_refuses(spark: SparkSession, cluster: Cluster, settings: Settin
     point = Path(settings.checkpoint)
     before = {path: path.read_bytes() for path in point.rglob("*") if path.is_file()}
     refused(CheckpointRefused, "belongs to another query: its schema of tables is streams, not second", schema="second")
-    refused(CheckpointRefused, "belongs to another query: it holds commits, ", checkpoint=str(point / "counts"))
+    refused(CheckpointRefused, "belongs to another query: it holds commits, ", checkpoint=str(point / "stream"))
     refused(ConnectionError, "the registry at http://127.0.0.1:1 hasn't answered for 0 s", registry="http://127.0.0.1:1")
     refused(LookupError, "there is no topic nowhere at", positions="nowhere")
     admin = AdminClient(cluster.client_config())

@@ -108,13 +108,13 @@ def test_a_command_line_that_lacks_something(
 def test_the_dashboard_draws_what_was_read() -> None:
     places = tuple(Place(e.latitude, e.longitude, e.kind) for r in Trucks().reports(300) if (e := r.event) and e.dangerous)
     rates = tuple(Rate(1.0 * n, 100 + n, 900.0) for n in range(50))
-    reading = Reading(3, 1234, 56, (("Lila <Page>", 30, 400), ("driver 28", 26, 500)), places, rates, (1.25, 3.5), 4321, 17)
+    reading = Reading(True, 1234, 56, (("Lila <Page>", 30, 400), ("driver 28", 26, 500)), places, rates, (1.25, 3.5), 4321, 17)
     drawing = document(draw_dashboard(reading), in_words(reading))
     ElementTree.fromstring(drawing)  # it is XML, whatever names it holds
     for shown in ("1,234", "Lila &lt;Page&gt;", "30 of 400", "driver 28", "1.2 s · 3.5 s", "4,321", "Chicago", "Overspeed"):
         assert shown in drawing, shown
     assert in_words(reading) == (
-        "1234 events in the tables, 56 of them dangerous; most of them by Lila <Page>; lag 17; the streams run"
+        "1234 events in the tables, 56 of them dangerous; most of them by Lila <Page>; lag 17; the stream runs"
     )
     slow = document(draw_dashboard(replace(reading, latency=(11.14, 129.4))), "")
     assert "11 s · 129 s" in slow

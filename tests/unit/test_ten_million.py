@@ -50,7 +50,7 @@ def test_a_plan_grows_with_the_rate_and_never_below_three_brokers() -> None:
     assert (small.partitions, small.executors, small.brokers) == (1, 1, 3)
     assert (large.partitions, large.executors_to_work) == (1000, 250)
     assert large.executors == math.ceil(10e6 * 300 * 1000 * 2 / 16e9) == 375  # state decides
-    assert large.incoming == pytest.approx(3.3e9) and large.outgoing == pytest.approx(5.5e9)
+    assert large.incoming == pytest.approx(3.3e9) and large.outgoing == pytest.approx(3.3e9)
     forgetful = Plan(large.rate, large.measured, replace(Assumed(), patience=10))
     assert forgetful.executors == large.executors_to_work and forgetful.cost < large.cost
 
