@@ -201,7 +201,9 @@ def test_fetch_all_has_more_steps(machine: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("kafkalab.cli.fetch.fetch", lambda console, todo: asked.append([step.title for step in todo]))
     assert main(["fetch"]) == main(["fetch", "--all"]) == 0
     few, all_of_them = asked
-    assert all_of_them[: len(few)] == few and {"schema registry", "Kafka 4.2.1"} <= set(all_of_them[len(few) :])
+    assert all_of_them[: len(few)] == few and {"schema registry", "Kafka 4.2.1", "the course's own classes in Java"} <= set(
+        all_of_them[len(few) :]
+    )
 
 
 # -- lab --------------------------------------------------------------------------------------------------------------

@@ -107,8 +107,15 @@ def steps() -> list[Step]:
 
 def more_steps() -> list[Step]:
     """Return the steps that only some chapters need."""
+    from kafkalab.cluster.tier_jars import tier_jars
     from kafkalab.distribution import KAFKA_VERSION, KAFKA_VERSIONS
     from kafkalab.services.apicurio import is_prepared, prepare
+    from kafkalab.services.own_plugins import OWN_PLUGINS
+
+    def compile_own(report: Report) -> None:
+        for plugin in OWN_PLUGINS.values():
+            plugin.jars(report)
+        tier_jars()
 
     return [
         Step("schema registry", "MB", is_prepared, prepare),
@@ -125,6 +132,8 @@ def more_steps() -> list[Step]:
         _jars("Kafka Streams", "streams"),
         *(_older_kafka(version) for version in KAFKA_VERSIONS if version != KAFKA_VERSION),
         _jars("a remote tier in a folder", "tiered"),
+        # A few small classes. Those that are compiled already are left alone.
+        Step("the course's own classes in Java", "steps", lambda: False, compile_own),
     ]
 
 

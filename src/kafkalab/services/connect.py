@@ -20,7 +20,7 @@ from kafkalab.security.files import write_private
 from kafkalab.services.answers import direct
 from kafkalab.services.connect_view import ConnectView, WorkerView, connectors_in
 from kafkalab.services.java_process import JavaProcess
-from kafkalab.services.own_plugins import AVRO_CONVERTER, JDBC, MQTT_SOURCE
+from kafkalab.services.own_plugins import OWN_PLUGINS
 from kafkalab.services.traces import reason
 from kafkalab.settings import as_text, format_properties
 from kafkalab.tar import unpack
@@ -30,7 +30,6 @@ __all__ = ["ConnectCluster", "ConnectWorker"]
 
 Plugin = Literal["avro-converter", "debezium-postgres", "jdbc", "mqtt-source"]
 
-_OWN_PLUGINS = {plugin.name: plugin for plugin in (AVRO_CONVERTER, JDBC, MQTT_SOURCE)}
 _TRANSFORMATION = "org.apache.kafka.connect.transforms.Transformation"
 _MAIN = "org.apache.kafka.connect.cli.ConnectDistributed"
 _START_TIMEOUT = 180.0
@@ -323,7 +322,7 @@ class ConnectCluster:
         """
         if name not in get_args(Plugin):
             raise ValueError(f"there is no plug-in {name!r} here; there are {', '.join(get_args(Plugin))}")
-        if own := _OWN_PLUGINS.get(name):
+        if own := OWN_PLUGINS.get(name):
             jars, folder = own.jars(announce), self.plugins / name
             folder.mkdir(exist_ok=True)
             for jar in jars:

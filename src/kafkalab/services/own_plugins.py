@@ -10,7 +10,7 @@ from pathlib import Path
 from kafkalab.distribution import Report, connect_classpath, ensure_jars
 from kafkalab.distribution.javac import jar_in_cache
 
-__all__ = ["AVRO_CONVERTER", "JDBC", "MQTT_SOURCE", "SOURCE_CONNECTOR", "OwnPlugin"]
+__all__ = ["AVRO_CONVERTER", "JDBC", "MQTT_SOURCE", "OWN_PLUGINS", "SOURCE_CONNECTOR", "OwnPlugin"]
 
 SOURCE_CONNECTOR = "org.apache.kafka.connect.source.SourceConnector"
 _CONVERTER = "org.apache.kafka.connect.storage.Converter"
@@ -69,3 +69,6 @@ JDBC = OwnPlugin("jdbc", "jdbc", {"JdbcSourceConnector": SOURCE_CONNECTOR, "Jdbc
 
 AVRO_CONVERTER = OwnPlugin("avro-converter", "avro", {"AvroConverter": _CONVERTER}, ("AvroData", "Registry"))
 """A converter to Avro and back, which keeps its schemas in a registry."""
+
+OWN_PLUGINS = {plugin.name: plugin for plugin in (AVRO_CONVERTER, JDBC, MQTT_SOURCE)}
+"""All of them, by their names."""
