@@ -11,6 +11,7 @@ from typing import Self
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
 from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
 
 from pipeline import transform
@@ -98,9 +99,11 @@ class Pipeline:
     def _store(self, rows: DataFrame, batch: int) -> None:
         """Put what a batch found where it belongs. If it runs again, topics get it again, and the tables stay as they are."""
         with _kept(rows):
-            if not rows.count():  # Spark lets the state forget, and that's all
+            [(found, problems)] = rows.agg(f.count("*"), f.count("problem")).collect()
+            if not found:  # Spark lets the state forget, and that's all
                 return
-            self._send(transform.dead_letters(rows), self.settings.dead_letters)
+            if problems:
+                self._send(transform.dead_letters(rows), self.settings.dead_letters)
             with _kept(self._alarms(rows)) as alarms:
                 self._send(alarms, self.settings.dangerous)
                 self._put(batch, rows, alarms)

@@ -15,7 +15,6 @@ from ten_million import FIGURES, PAGE, WHERE, Assumed, Burst, Measured, Plan, bl
 MEASURED = Measured(spark=60e-6, brokers=12e-6, database=3e-6, python=6e-6, size=110, state_row=250, batch=0.5)
 
 
-@pytest.mark.skipif(not FIGURES.exists(), reason="nothing is measured yet")
 def test_the_page_has_the_tables_that_the_measured_figures_give(capsys: pytest.CaptureFixture[str]) -> None:
     page = PAGE.read_text()
     tables = blocks(json.loads(FIGURES.read_text()), Assumed())
