@@ -42,6 +42,7 @@ __all__ = [
 ]
 
 BACKEND = os.environ.get("KAFKALAB_BACKEND", "local")
+TIERS_OWN = {"__remote_log_metadata"}
 """What the clusters of checks and faults run on; `make test-all` has a round with each."""
 
 Record = tuple[bytes | str | None, bytes | str | None, int]
@@ -108,7 +109,10 @@ def evict_members(cluster: Cluster) -> None:
 
 
 def empty(cluster: Cluster) -> None:
-    """Delete all topics and groups, for the next test. A test that failed may have left members: they are ended."""
+    """Delete all topics and groups, for the next test. A test that failed may have left members: they are ended.
+
+    The topic in which brokers note what a remote tier holds stays: they need it to delete the others, and make it anew.
+    """
     for process in marked_processes(cluster.run.id):
         try:
             if "kafkalab.workers" in " ".join(process.cmdline()):
@@ -121,10 +125,14 @@ def empty(cluster: Cluster) -> None:
     if view.groups:
         for deleted in admin.delete_consumer_groups(list(view.groups)).values():
             deleted.result()
-    if view.topics:
-        for deleted in admin.delete_topics(list(view.topics)).values():
+    if topics := view.topics.keys() - TIERS_OWN:
+        for deleted in admin.delete_topics(list(topics)).values():
             deleted.result()
-    cluster.wait_for(lambda v: not v.topics and not v.groups, "the topics and groups to be gone", groups=True)
+
+    def bare(view: ClusterView) -> bool:
+        return view.topics.keys() <= TIERS_OWN and not view.groups
+
+    cluster.wait_for(bare, "the topics and groups to be gone", groups=True)
 
 
 def own_runs() -> set[str]:

@@ -21,6 +21,8 @@ from kafkalab.spark.session import start_session
 def plain(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("KAFKALAB_SPARK_MASTER", "KAFKALAB_SPARK_SETTINGS", "HADOOP_CONF_DIR", "YARN_CONF_DIR"):
         monkeypatch.delenv(name, raising=False)
+    for name in ("_gateway", "_active_spark_context"):  # a JVM that earlier tests of this worker left
+        monkeypatch.setattr(SparkContext, name, None)
 
 
 @pytest.fixture

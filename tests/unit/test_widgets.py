@@ -888,8 +888,8 @@ def lab_notebook(monkeypatch, folder_of_progress):
 
     second = notebook.check("09_group", "Read it", hints=("Read.",))
     second.requires("The group has read")(lambda ctx: None)
-    monkeypatch.setattr(checks_lab, "notebooks", lambda: {"09_games": notebook})
-    monkeypatch.setattr(checks_lab, "labs", lambda: {lab.id: lab for lab in notebook.labs})
+    monkeypatch.setattr(checks_lab, "_modules", lambda: {"09_games": "games_of_this_test"})
+    monkeypatch.setitem(sys.modules, "games_of_this_test", SimpleNamespace(notebook=notebook))
     monkeypatch.setattr(checks_lab, "on_report", [])
     monkeypatch.setattr(LabCard, "_newest", {})
     return state

@@ -1,7 +1,20 @@
 """What a learner's cluster must show, lab by lab, with a helpful sentence if it doesn't."""
 
 from kafkalab.checks.context import CheckContext, Unmet
-from kafkalab.checks.lab import Lab, Notebook, Report, Requirement, check, evaluate, find_lab, hint, labs, notebooks
+from kafkalab.checks.lab import (
+    Lab,
+    Notebook,
+    Report,
+    Requirement,
+    check,
+    evaluate,
+    find_lab,
+    find_notebook,
+    hint,
+    labs,
+    notebooks,
+    stems,
+)
 
 __all__ = [
     "CheckContext",
@@ -13,7 +26,9 @@ __all__ = [
     "check",
     "evaluate",
     "find_lab",
+    "find_notebook",
     "hint",
     "labs",
     "notebooks",
+    "stems",
 ]

@@ -41,10 +41,12 @@ __all__ = [
     "check",
     "evaluate",
     "find_lab",
+    "find_notebook",
     "hint",
     "labs",
     "notebooks",
     "on_report",
+    "stems",
 ]
 
 Probe = Callable[[CheckContext], None]
@@ -160,20 +162,42 @@ class Notebook:
 
 
 @cache
-def notebooks() -> Mapping[str, Notebook]:
-    """Return all notebooks of labs by their stem, in order of the chapters and as each chapter names them."""
-    found = {}
+def _modules() -> Mapping[str, str]:
+    # By the notebook's stem. A card and a check import their own only: chapter 11's alone take PySpark a second.
     package = importlib.import_module("kafkalab.checks")
-    for chapter in sorted(m.name for m in pkgutil.iter_modules(package.__path__) if m.ispkg and m.name.startswith("ch")):
-        for name in importlib.import_module(f"kafkalab.checks.{chapter}").NOTEBOOKS:
-            notebook: Notebook = importlib.import_module(f"kafkalab.checks.{chapter}.{name}").notebook
-            found[notebook.stem] = notebook
-    return found
+    chapters = sorted(m.name for m in pkgutil.iter_modules(package.__path__) if m.ispkg and m.name.startswith("ch"))
+    named = {chapter: importlib.import_module(f"kafkalab.checks.{chapter}").NOTEBOOKS for chapter in chapters}
+    return {f"{chapter[2:4]}_{name}": f"kafkalab.checks.{chapter}.{name}" for chapter in named for name in named[chapter]}
 
 
-def labs() -> Mapping[str, Lab]:
-    """Return all checks by id, in order."""
-    return {lab.id: lab for notebook in notebooks().values() for lab in notebook.labs}
+def stems() -> Sequence[str]:
+    """Return the stems of all notebooks of labs, in order of the chapters and as each chapter names them."""
+    return list(_modules())
+
+
+def find_notebook(stem: str) -> Notebook:
+    """Return what is known of a lab's notebook.
+
+    Raises
+    ------
+    KafkaLabError
+        If there is none. The message suggests similar names.
+    """
+    if stem not in _modules():
+        near = [other for other in stems() if other[:2] == stem[:2]] or stems()
+        raise KafkaLabError(f"there is no lab notebook {stem!r}; did you mean {' or '.join(near)}?")
+    notebook: Notebook = importlib.import_module(_modules()[stem]).notebook
+    return notebook
+
+
+def notebooks() -> Mapping[str, Notebook]:
+    """Return all notebooks of labs by their stem, in the order of `stems`."""
+    return {stem: find_notebook(stem) for stem in stems()}
+
+
+def labs(chapter: str = "") -> Mapping[str, Lab]:
+    """Return the checks of a chapter (``05``), or of all of them, by id, in order."""
+    return {lab.id: lab for stem in stems() if stem.startswith(chapter) for lab in find_notebook(stem).labs}
 
 
 def find_lab(lab_id: str) -> Lab:
@@ -184,15 +208,15 @@ def find_lab(lab_id: str) -> Lab:
     KafkaLabError
         If there is none. The message suggests similar names.
     """
-    known = labs()
+    known = labs(lab_id[:2])
     if lab_id in known:
         return known[lab_id]
-    if lab_id in notebooks():
-        checks = [lab.id for lab in notebooks()[lab_id].labs]
+    if lab_id in stems():
+        checks = [lab.id for lab in find_notebook(lab_id).labs]
         if len(checks) == 1:
             return known[checks[0]]
         raise KafkaLabError(f"{lab_id} is a notebook with {len(checks)} checks: {', '.join(checks)}. Name one of them.")
-    near = get_close_matches(lab_id, known, n=3) or [i for i in known if i[:2] == lab_id[:2]] or list(known)
+    near = get_close_matches(lab_id, labs(), n=3) or list(known) or list(labs())
     raise KafkaLabError(f"there is no lab {lab_id!r}; did you mean {' or '.join(near[:3])}?")
 
 

@@ -43,7 +43,7 @@ class LabCard(Live):
     _newest: ClassVar[dict[str, LabCard]] = {}  # by notebook, because running a cell again makes another card
 
     def __init__(self, name: str) -> None:
-        self._notebook = _find(name)
+        self._notebook = checks.find_notebook(name)
         self._reports: dict[str, Report] = {}
         self._contexts: dict[str, CheckContext] = {}
         self._variables: dict[str, str] = {}  # the names of the variables that hold the clusters
@@ -177,17 +177,9 @@ def _notebook_variables() -> Mapping[str, object]:
     return getattr(get_ipython(), "user_ns", {})
 
 
-def _find(name: str) -> Notebook:
-    known = checks.notebooks()
-    if name in known:
-        return known[name]
-    near = [stem for stem in known if stem[:2] == name[:2]] or list(known)
-    raise KafkaLabError(f"there is no lab notebook {name!r}; did you mean {' or '.join(near)}?")
-
-
 def _next_of(notebook: Notebook) -> Path | None:
     """Return the next lab's notebook relative to this one, or None after the last one."""
-    stems = list(checks.notebooks())
+    stems = checks.stems()
     place = stems.index(notebook.stem) + 1
     if place == len(stems):
         return None
