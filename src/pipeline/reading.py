@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -13,12 +13,15 @@ from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 from py4j.protocol import Py4JError
 
+from kafkalab.spark.streaming import new_progress
 from pipeline.app import Pipeline
 from pipeline.transform import SENT
 
 __all__ = ["Place", "Rate", "Reader", "Reading"]
 
 _TIMEOUT = 5.0
+_BATCHES = 100  # as many as Spark itself remembers of a query
+_CURVE = 60  # of them, for the rates
 
 _WORST = """
 SELECT driver, (SELECT max(first_name || ' ' || last_name) FROM {schema}.dangerous_driving AS d WHERE d.driver = c.driver),
@@ -96,6 +99,7 @@ class Reader:
     client: Mapping[str, Any]
     _admin: AdminClient = field(init=False)
     _last: Reading = field(default_factory=Reading)
+    _batches: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=_BATCHES))
     _taken: int = 0
 
     def __post_init__(self) -> None:
@@ -126,11 +130,13 @@ class Reader:
         if not (query := pipeline.query):
             return last
         try:
-            running, batches = query.isActive, query.recentProgress
+            running, new = query.isActive, new_progress(query, self._batches[-1]["timestamp"] if self._batches else "")
         except (Py4JError, OSError):  # Spark is gone
             return replace(last, running=False)
-        if not batches:
+        self._batches.extend(new)
+        if not self._batches:
             return replace(last, running=running)
+        batches = list(self._batches)
         self._taken = _sum_of(batches[-1]["sources"][0]["endOffset"])
         delays = [delay for progress in batches if (delay := _delay(progress))]
         return replace(
@@ -138,7 +144,7 @@ class Reader:
             running=running,
             latency=_latency(delays) if delays else last.latency,
             state=sum(part["numRowsTotal"] for part in batches[-1]["stateOperators"]),
-            rates=_merged(last.rates, tuple(_rate(progress) for progress in batches)),
+            rates=tuple(_rate(progress) for progress in batches[-_CURVE:]),
         )
 
     def _ask_kafka(self, pipeline: Pipeline, last: Reading) -> Reading:
@@ -154,16 +160,15 @@ class Reader:
         return replace(last, lag=max(0, end - self._taken))
 
 
-def _sum_of(offsets: str | Mapping[str, Any]) -> int:
-    topics = json.loads(offsets) if isinstance(offsets, str) else offsets
-    return sum(offset for partitions in topics.values() for offset in partitions.values())
+def _sum_of(offsets: Mapping[str, Mapping[str, int]]) -> int:
+    return sum(offset for partitions in offsets.values() for offset in partitions.values())
 
 
 def _rate(progress: Any) -> Rate:
     at = datetime.fromisoformat(progress["timestamp"]).timestamp()
     rows, seconds = progress["numInputRows"], progress["durationMs"]["triggerExecution"] / 1000
-    came = progress["inputRowsPerSecond"]  # none for the first batch
-    return Rate(at, came if came == came else 0.0, rows / max(seconds, 0.001))
+    came = progress.get("inputRowsPerSecond", 0.0)  # the first batch has none
+    return Rate(at, came, rows / max(seconds, 0.001))
 
 
 class _Delay(NamedTuple):
@@ -175,7 +180,7 @@ class _Delay(NamedTuple):
 
 
 def _delay(progress: Any) -> _Delay | None:
-    if not (told := progress["observedMetrics"].get(SENT)) or not told["events"]:
+    if not (told := progress.get("observedMetrics", {}).get(SENT)) or not told["events"]:
         return None
     end = datetime.fromisoformat(progress["timestamp"]).timestamp() + progress["durationMs"]["triggerExecution"] / 1000
     half, most = (max(0.0, end - sent / 1000) for sent in told["when"])
@@ -194,8 +199,3 @@ def _latency(delays: Sequence[_Delay]) -> tuple[float, float]:
         return which(delay)
 
     return reached(0.5, lambda delay: delay.half), reached(0.99, lambda delay: delay.most)
-
-
-def _merged(earlier: tuple[Rate, ...], later: tuple[Rate, ...]) -> tuple[Rate, ...]:
-    by_time = {rate.at: rate for rate in (*earlier, *later)}
-    return tuple(by_time[at] for at in sorted(by_time))[-60:]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import math
 import threading
 from datetime import UTC, datetime
@@ -15,10 +16,31 @@ if TYPE_CHECKING:
 
     from pyspark.sql.streaming import StreamingQuery
 
-__all__ = ["show_progress"]
+__all__ = ["new_progress", "show_progress"]
 
 _SHOWN = 8  # batches
 _BAR = 160  # pixels
+
+
+def new_progress(query: StreamingQuery, since: str = "") -> list[dict[str, Any]]:
+    """Return what a streaming query told of its latest batches, the oldest first.
+
+    It's what ``query.recentProgress`` holds, in the words of Spark's JSON. PySpark would ask for each field of each batch by
+    itself: thousands of calls, which keep a processor busy if somebody looks once a second.
+
+    Parameters
+    ----------
+    query
+        A query that was started.
+    since
+        The ``timestamp`` of the last one that is known. Without it, all of them are returned.
+    """
+    found = []
+    for progress in reversed(query._jsq.recentProgress()):
+        if progress.timestamp() == since:
+            break
+        found.append(json.loads(progress.json()))
+    return found[::-1]
 
 
 def show_progress(query: StreamingQuery, timeout: float = 120.0) -> int:
@@ -53,7 +75,8 @@ def show_progress(query: StreamingQuery, timeout: float = 120.0) -> int:
 
     def look() -> bool:
         ended = not catching_up.is_alive()
-        batches.update({p["batchId"]: p for p in query.recentProgress})
+        known = next(reversed(batches.values()), {"timestamp": ""})
+        batches.update({p["batchId"]: p for p in new_progress(query, known["timestamp"])})
         done = ended or any(_took_all(batch, called_at) for batch in batches.values())
         view.show(list(batches.values()), done)
         return done
@@ -66,9 +89,9 @@ def show_progress(query: StreamingQuery, timeout: float = 120.0) -> int:
 
 def _took_all(batch: Mapping[str, Any], since: datetime) -> bool:
     # Where records keep coming there is always more: all that was there when the batch began is enough.
-    offsets = [(source["endOffset"], source["latestOffset"]) for source in batch["sources"]]
+    offsets = [(source["endOffset"], source.get("latestOffset")) for source in batch["sources"]]
     return datetime.fromisoformat(batch["timestamp"]) >= since and all(
-        end == latest and latest != "None"  # so PySpark writes that a source does not tell
+        end == latest and latest is not None  # a source may not tell
         for end, latest in offsets
     )
 
