@@ -777,7 +777,9 @@ def main(arguments: list[str]) -> int:
     """Measure, print the table; 1 if a bound is not kept."""
     parser = argparse.ArgumentParser(description="The course's figures, measured on this machine.")
     parser.add_argument("rows", nargs="*", metavar="ROW", help="measure only rows whose names contain one of these")
-    parser.add_argument("--save", type=Path, metavar="FILE", help="write the figures as JSON, too, for tools/ten_million.py")
+    parser.add_argument(
+        "--save", type=Path, metavar="FILE", help="write the figures as JSON, too, for tools/ten_million.py; others in it stay"
+    )
     given = parser.parse_args(arguments)
     if unknown := [row for row in given.rows if not any(row in name for name in ROWS)]:
         sys.exit(f"no row is called {', '.join(unknown)}; there are {', '.join(ROWS)}")
@@ -790,9 +792,9 @@ def main(arguments: list[str]) -> int:
         table.add_row(*figure.cells())
     Console(width=max(110, shutil.get_terminal_size().columns)).print(table)
     if given.save is not None:
-        given.save.write_text(
-            json.dumps({"machine": title, "figures": [asdict(figure) for figure in figures]}, indent=1) + "\n"
-        )
+        earlier = json.loads(given.save.read_text())["figures"] if given.save.exists() else []
+        saved = {figure["what"]: figure for figure in (*earlier, *map(asdict, figures))}
+        given.save.write_text(json.dumps({"machine": title, "figures": list(saved.values())}, indent=1) + "\n")
     return int(not all(figure.kept for figure in figures))
 
 

@@ -422,7 +422,7 @@ dangerous events has all of them and no other, and each malformed record has its
 - *Repeats.* Records that came into the topic `truck_position` twice, because MQTT or Connect delivered them again. The stream
   drops them by their correlation ids.
 
-Figures are medians of {rounds}, with the smallest and the largest; {machine}. `python tools/pipeline_faults.py` measures
+Figures are {rounds}; {machine}. `python tools/pipeline_faults.py` measures
 them and writes this page.
 """
 
@@ -446,7 +446,7 @@ def page(outcomes: Mapping[str, list[Outcome]]) -> str:
         rate=RATE,
         rows="\n".join(rows),
         usual=spread(usual),
-        rounds=f"{number} rounds" if number > 1 else "one round",
+        rounds=f"medians of {number} rounds, with the smallest and the largest" if number > 1 else "those of one round",
         machine=f"{os.cpu_count()} CPUs, load {os.getloadavg()[2]:.0f}",
     )
 

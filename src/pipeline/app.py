@@ -10,7 +10,7 @@ from typing import Self
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException, StreamingQueryException
-from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
 
@@ -26,7 +26,6 @@ __all__ = ["Pipeline"]
 _VERSION = 2  # of what the stream keeps in its state, and the tables beside it
 _STREAM = "stream"  # its folder in the checkpoint
 _JSON = "to_json(struct(*))"
-_NOTHING = "[]"
 
 
 class Pipeline:
@@ -100,16 +99,14 @@ class Pipeline:
     def _store(self, rows: DataFrame, batch: int) -> None:
         """Put what a batch found where it belongs. If it runs again, topics get it again, and the tables stay as they are."""
         with _kept(rows):
-            counts, problems = self._counted(rows)
-            if counts == _NOTHING and not problems:  # Spark lets the state forget, and that's all
+            [(found, problems)] = rows.agg(f.count("*"), f.count("problem")).collect()
+            if not found:  # Spark lets the state forget, and that's all
                 return
+            if problems:
+                self._send(transform.dead_letters(rows), self.settings.dead_letters)
             with _kept(self._alarms(rows)) as alarms:
-                records = _to(self.settings.dangerous, alarms)
-                if problems:
-                    dead = _to(self.settings.dead_letters, transform.dead_letters(rows))
-                    records = dead.unionByName(records, allowMissingColumns=True)
-                records.write.format("kafka").options(**self.settings.sink()).save()
-                self.tables.put(batch, counts, _array(alarms))
+                self._send(alarms, self.settings.dangerous)
+                self._put(batch, rows, alarms)
 
     def stop(self) -> None:
         """Stop the stream; what it has not finished it does again after a start."""
@@ -166,8 +163,7 @@ class Pipeline:
         once = transform.once(self._decoded(records), self.settings.patience)
         try:
             with _kept(once):
-                counts, _ = self._counted(once)
-                self.tables.put(None, counts, _array(self._alarms(once)))
+                self._put(None, once, self._alarms(once))
         except (PySparkException, Py4JError) as error:
             if not self._writers.learn(error):
                 raise
@@ -183,12 +179,12 @@ class Pipeline:
         alarms = transform.dangerous(transform.events(rows), transform.latest_drivers(drivers))
         return alarms.selectExpr("correlationId AS key", f"{_JSON} AS value")
 
-    def _counted(self, rows: DataFrame) -> tuple[str, int]:
-        """Counts by window and driver, and the number of records with a problem, for which one look at the rows is enough."""
-        problems = Observation()
-        looked_at = rows.observe(problems, f.count("problem").alias("problems"))
-        counts = transform.per_window(transform.events(looked_at), self.settings.window)
-        return _array(counts.selectExpr(f"{_JSON} AS value")), problems.get["problems"]
+    def _send(self, records: DataFrame, topic: str) -> None:
+        records.write.format("kafka").options(**self.settings.sink(topic)).save()
+
+    def _put(self, batch: int | None, rows: DataFrame, alarms: DataFrame) -> None:
+        counts = transform.per_window(transform.events(rows), self.settings.window)
+        self.tables.put(batch, _array(counts.selectExpr(f"{_JSON} AS value")), _array(alarms))
 
     def _checkpoint(self) -> Checkpoint:
         facts = {
@@ -265,10 +261,6 @@ def _kept(rows: DataFrame) -> Iterator[DataFrame]:
         yield rows.persist()
     finally:
         rows.unpersist()
-
-
-def _to(topic: str, records: DataFrame) -> DataFrame:
-    return records.withColumn("topic", f.lit(topic))
 
 
 def _array(rows: DataFrame) -> str:

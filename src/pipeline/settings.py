@@ -68,6 +68,6 @@ class Settings:
         """Options that read a topic from its beginning, by a batch or, without a checkpoint, by a stream."""
         return {**_IMPATIENT, **self.kafka, "subscribe": topic, "startingOffsets": "earliest"}
 
-    def sink(self) -> dict[str, str]:
-        """Options that write each row to the topic in its column ``topic``."""
-        return {**_IN_BATCHES, **self.kafka}
+    def sink(self, topic: str) -> dict[str, str]:
+        """Options that write to a topic."""
+        return {**_IN_BATCHES, **self.kafka, "topic": topic}

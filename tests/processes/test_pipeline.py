@@ -33,6 +33,7 @@ from kafkalab.security import Security
 from kafkalab.spark import kafka_options
 from kafkalab.spark.archive import classpath
 from kafkalab.spark.jvm import jvm_options
+from kafkalab.spark.streaming import new_progress
 from pipeline import Event, Lake, Pipeline, Report, Settings, Trucks, answers, send_drivers, transform
 from pipeline import __main__ as pipeline_main
 from pipeline.__main__ import main
@@ -179,6 +180,8 @@ def test_a_stream_a_batch_and_the_ledger_agree(
         reading = Reader(cluster.client_config()).read(pipeline)
         assert (reading.running, reading.events, reading.lag) == (True, so_far.events, 0)
         assert reading.latency and 0 < reading.latency[0] <= reading.latency[1] < 600
+        rows_of_state = [progress["stateOperators"][0]["numRowsTotal"] for progress in new_progress(pipeline.query)]
+        assert max(rows_of_state) == so_far.events  # twice as many where a batch works its rows out twice
         pipeline.stop()
 
         send(cluster, settings, reports[300:])
