@@ -42,8 +42,10 @@ __all__ = [
 ]
 
 BACKEND = os.environ.get("KAFKALAB_BACKEND", "local")
-TIERS_OWN = {"__remote_log_metadata"}
 """What the clusters of checks and faults run on; `make test-all` has a round with each."""
+
+TIERS_OWN = {"__remote_log_metadata"}
+"""In which brokers note what a remote tier holds. They need it to delete other topics, and make it anew when it's gone."""
 
 Record = tuple[bytes | str | None, bytes | str | None, int]
 """Key, value, partition."""
@@ -109,10 +111,7 @@ def evict_members(cluster: Cluster) -> None:
 
 
 def empty(cluster: Cluster) -> None:
-    """Delete all topics and groups, for the next test. A test that failed may have left members: they are ended.
-
-    The topic in which brokers note what a remote tier holds stays: they need it to delete the others, and make it anew.
-    """
+    """Delete all topics but `TIERS_OWN`, and all groups. A test that failed may have left members: they are ended."""
     for process in marked_processes(cluster.run.id):
         try:
             if "kafkalab.workers" in " ".join(process.cmdline()):

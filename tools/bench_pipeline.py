@@ -111,15 +111,6 @@ def opened() -> Iterator[Site]:
         yield site
 
 
-@contextmanager
-def stopping(spark: SparkSession) -> Iterator[SparkSession]:
-    """A session, stopped afterwards."""
-    try:
-        yield spark
-    finally:
-        spark.stop()
-
-
 RATE_EVENTS = 300_000
 
 
@@ -130,7 +121,7 @@ def bench_rate() -> list[Figure]:
     counting = Figure("stream that only reads and counts", None, "events/s")
     parts = {part: Figure(f"processor time per event: {part}", None, "µs") for part in PARTS}
     disk = Figure("an event in the topic, each replica", None, "bytes")
-    with opened() as site, stopping(long_running_session()) as spark:
+    with opened() as site, long_running_session() as spark:
         settings = site.fill("backlog", FLEET, RATE_EVENTS)
         disk.values.append(site.bytes_on_disk("backlog") / 3 / RATE_EVENTS)
         for number in range(WARM_UPS + ROUNDS):
@@ -202,7 +193,7 @@ def bench_latency() -> list[Figure]:
     what = f"event sent → dashboard, at {LATENCY_RATE:,} events/s"
     figures = [Figure(f"{what}, median", 3, "s"), Figure(f"{what}, p99", 6, "s")]
     batch = Figure(f"a micro-batch, at {LATENCY_RATE:,} events/s", None, "s")
-    with opened() as site, stopping(start_session("bench")) as spark:
+    with opened() as site, start_session("bench") as spark:
         site.run(spark, site.fill("warm-up", FLEET, WARM_UP_EVENTS), WARM_UP_EVENTS)
         for number in range(ROUNDS):
             topic = f"live-{number}"
@@ -274,7 +265,7 @@ def bench_growth() -> list[Figure]:
     """A backlog of 1×, 10× and 100× events: seconds, and the memory of Spark's JVM, whose heap is at most 1 GB."""
     seconds = {events: Figure(f"pipeline, backlog of {events:,} events", None, "s") for events in GROWTH}
     memory = {events: Figure(f"Spark's memory after {events:,} events (PSS)", None, "MB") for events in GROWTH}
-    with opened() as site, stopping(long_running_session()) as spark:
+    with opened() as site, long_running_session() as spark:
         backlogs = {events: site.fill(f"backlog-{events}", FLEET, events) for events in GROWTH}
         site.run(spark, backlogs[GROWTH[-1]], GROWTH[-1])  # warm-up
         for _, (events, settings) in itertools.product(range(ROUNDS), backlogs.items()):
@@ -292,7 +283,7 @@ def bench_state() -> list[Figure]:
     rows = {trucks: Figure(f"rows of state, {trucks:,} trucks", None, "rows") for trucks in FLEETS}
     memory = {trucks: Figure(f"memory of the state, {trucks:,} trucks", None, "MB") for trucks in FLEETS}
     row = Figure("memory of a row of state", None, "bytes")
-    with opened() as site, stopping(long_running_session()) as spark:
+    with opened() as site, long_running_session() as spark:
         # All within the pipeline's patience: every id and every window is remembered.
         backlogs = {trucks: site.fill(f"fleet-{trucks}", Trucks(trucks, interval=1), FLEET_EVENTS) for trucks in FLEETS}
         site.run(spark, backlogs[FLEETS[0]], FLEET_EVENTS)  # warm-up
