@@ -17,13 +17,13 @@ from pipeline.reading import Reader
 
 __all__ = ["Dashboard"]
 
-_INTERVAL = 1.0
+_INTERVAL = 0.5
 
 
 class Dashboard(Live):
     """A map of dangerous events, the drivers with most of them, and figures of the pipeline: rates, latency, state and lag.
 
-    It is drawn once a second until it is closed; then a still picture takes its place in the notebook.
+    It is drawn twice a second until it is closed; then a still picture takes its place in the notebook.
 
     Parameters
     ----------

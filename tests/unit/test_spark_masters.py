@@ -56,6 +56,12 @@ def test_the_address_of_a_master(form: str, master: str, monkeypatch: pytest.Mon
     assert "spark-sql-kafka" in chosen.settings["spark.jars"]
 
 
+def test_checkpoints_elsewhere_are_kept_as_spark_does(master: str) -> None:
+    manager = "spark.sql.streaming.checkpointFileManagerClass"
+    assert "FileSystemBased" in choose_master(None).settings[manager]
+    assert manager not in choose_master(f"spark://{master}").settings
+
+
 def test_one_of_two_masters_answers(master: str, nowhere: str) -> None:
     assert choose_master(f"spark://{nowhere},{master}").url == f"spark://{nowhere},{master}"
 
