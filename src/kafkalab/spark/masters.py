@@ -76,8 +76,10 @@ def _of_a_cluster(master: SparkCluster) -> dict[str, str]:
         "spark.authenticate.secret": master.secret,
         "spark.executor.memory": f"{EXECUTOR_MB}m",
         "spark.executor.cores": "1",
-        "spark.executor.extraClassPath": os.pathsep.join(map(str, spark_jars())),  # connectors; it has Spark's own
         "spark.executor.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData",
+        # How long a task waits for the executor that has its state, though that may have been killed; 3 s by default. All
+        # executors are on this machine, so any other reads the state from the checkpoint at once.
+        "spark.locality.wait": "200ms",
         # Wait until all executors are there, or the first query would run on one of them.
         "spark.scheduler.minRegisteredResourcesRatio": "1.0",
     }

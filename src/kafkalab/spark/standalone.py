@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import secrets
+import shlex
 import subprocess
 import time
 import urllib.request
@@ -24,7 +25,7 @@ from kafkalab.distribution.java import write_script
 from kafkalab.errors import SparkFailed
 from kafkalab.lifeline import Owner, Run, reap
 from kafkalab.security.files import write_private
-from kafkalab.spark.archive import classpath
+from kafkalab.spark.archive import archive_options, classpath
 from kafkalab.spark.driver import driver_on
 from kafkalab.spark.jvm import jvm_options
 from kafkalab.spark.view import ExecutorView, SparkView, SparkWorkerView
@@ -40,13 +41,17 @@ EXECUTOR_MB = 512  # the least that Spark allows
 # What each takes, measured: a master or worker, and an executor. With the class-data archive a master would take 250 MB.
 _PROCESS, _EXECUTOR = 160 << 20, 280 << 20
 
-# Spark starts executors with a module of Java's that the course's own Java lacks. It's for some linear algebra.
+# What Spark calls to start an executor. It leaves out a module that the course's own Java lacks, which is for some linear
+# algebra. Spark's classes, and the connectors', it names by the class path that the class-data archive was made with.
 _JAVA = """#!/bin/sh
+before=
 for argument; do
   shift
+  [ "$before" != -cp ] || argument={classes}
+  before=$argument
   [ "$argument" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$argument"
 done
-exec "{java}" "$@"
+exec {java} "$@"
 """
 
 
@@ -282,7 +287,8 @@ class SparkCluster:
         """Write what its processes read: settings with the secret, and a Java for executors."""
         secret = f"spark.authenticate true\nspark.authenticate.secret {self._secret}\n"
         write_private(folder / "spark.properties", secret)
-        write_script(folder / "java" / "bin" / "java", _JAVA.format(java=spark_java_command()))
+        java = shlex.join([str(spark_java_command()), *archive_options()])
+        write_script(folder / "java" / "bin" / "java", _JAVA.format(java=java, classes=shlex.quote(classpath())))
         (folder / "tmp").mkdir()
 
     def _start_worker(self, number: int) -> None:
