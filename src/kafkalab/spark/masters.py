@@ -20,13 +20,6 @@ __all__ = ["Master", "choose_master"]
 
 _LOCAL = re.compile(r"local(\[[\d*, ]+\])?")
 _HADOOP = ("HADOOP_CONF_DIR", "YARN_CONF_DIR")
-_ON_THIS_DISK = {
-    # For each file of a checkpoint Spark's default starts a dozen processes, as Hadoop does without its native library
-    # (readlink, chmod): half a second for a micro-batch with state. This one starts two. Its rename must be one that replaces.
-    "spark.sql.streaming.checkpointFileManagerClass": (
-        "org.apache.spark.sql.execution.streaming.FileSystemBasedCheckpointFileManager"
-    ),
-}
 _SECONDS = 5.0  # to wait for a master that doesn't answer; Spark itself would go on for a minute
 
 
@@ -53,9 +46,9 @@ def choose_master(given: SparkCluster | str | None) -> Master:
         return Master(given.url, _of_a_cluster(given))
     url = given or os.environ.get("KAFKALAB_SPARK_MASTER", "")
     if not url:
-        return Master("local[2]", {**_driver_at(HOST), **_ON_THIS_DISK})
+        return Master("local[2]", _on_this_machine())
     if _LOCAL.fullmatch(url):
-        return Master(url, {**_driver_at(HOST), **_ON_THIS_DISK, **_own_settings()})
+        return Master(url, {**_on_this_machine(), **_own_settings()})
     jars = {"spark.jars": ",".join(map(str, spark_jars()))}  # executors fetch the connectors from here
     if url == "yarn":
         folder = _hadoop_folder()
@@ -68,10 +61,21 @@ def _driver_at(host: str) -> dict[str, str]:
     return {"spark.driver.host": host, "spark.driver.bindAddress": host}
 
 
-def _of_a_cluster(master: SparkCluster) -> dict[str, str]:
+def _on_this_machine() -> dict[str, str]:
+    """Return settings of a session whose driver, tasks and checkpoints are all here."""
     return {
         **_driver_at(HOST),
-        **_ON_THIS_DISK,
+        # For each file of a checkpoint Spark's default starts some ten processes, as Hadoop does without its native library
+        # (readlink, chmod): half a second for a micro-batch with state. This one starts two. It needs a rename that replaces.
+        "spark.sql.streaming.checkpointFileManagerClass": (
+            "org.apache.spark.sql.execution.streaming.FileSystemBasedCheckpointFileManager"
+        ),
+    }
+
+
+def _of_a_cluster(master: SparkCluster) -> dict[str, str]:
+    return {
+        **_on_this_machine(),
         "spark.authenticate": "true",
         "spark.authenticate.secret": master.secret,
         "spark.executor.memory": f"{EXECUTOR_MB}m",

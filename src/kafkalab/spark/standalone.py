@@ -42,12 +42,12 @@ EXECUTOR_MB = 512  # the least that Spark allows
 _PROCESS, _EXECUTOR = 160 << 20, 280 << 20
 
 # What Spark calls to start an executor. It leaves out a module that the course's own Java lacks, which is for some linear
-# algebra. Spark's classes, and the connectors', it names by the class path that the class-data archive was made with.
+# algebra. In front of the class path it puts the one that the class-data archive was made with: Spark's jars, and connectors.
 _JAVA = """#!/bin/sh
 before=
 for argument; do
   shift
-  [ "$before" != -cp ] || argument={classes}
+  [ "$before" != -cp ] || argument={classes}:$argument
   before=$argument
   [ "$argument" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$argument"
 done
