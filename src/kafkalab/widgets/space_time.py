@@ -40,7 +40,7 @@ class SpaceTime(Live):
         self._words = repr(verdict)
         self._layout, self._faults = lay_out(verdict), tuple(faults)
         themed = document(draw_space_time(self._layout, self._faults, THEMED), self._words, palette=THEMED, live=True)
-        html = ipywidgets.HTML(themed, layout=ipywidgets.Layout(width="100%"))
+        html = ipywidgets.HTML(themed, layout=ipywidgets.Layout(width="100%", margin="2px 0"))
         super().__init__(ipywidgets.VBox([html], layout=ipywidgets.Layout(width="100%", max_width="1100px")))
 
     def snapshot(self) -> Picture:

@@ -57,7 +57,7 @@ class Timeline(Live):
         self._leader_changes: dict[float, None] = {}  # when they were seen, in order
         self._reading = threading.Lock()
         self._closed = threading.Event()
-        self._html = ipywidgets.HTML(layout=ipywidgets.Layout(width="100%"))
+        self._html = ipywidgets.HTML(layout=ipywidgets.Layout(width="100%", margin="2px 0"))
         super().__init__(ipywidgets.VBox([self._html], layout=ipywidgets.Layout(width="100%", max_width="1100px")))
         self._draw()
         Watcher.of(cluster).observe(self, groups=False)
