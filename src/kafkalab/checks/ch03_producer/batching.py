@@ -94,7 +94,9 @@ def batches_were_read(ctx: CheckContext) -> None:
 def codecs_are_used(ctx: CheckContext) -> None:
     found = some_batches(ctx, *[f"{kind}-{codec}" for kind in ("prices", "noise") for codec in CODECS])
     for codec in CODECS:
-        if others := {b.codec for b in found[f"prices-{codec}"]} - {codec}:
+        there = {b.codec for b in found[f"prices-{codec}"]}
+        # librdkafka sends a batch as it is if the codec doesn't make it smaller, as with the last record of a flood.
+        if others := there - ({codec, "none"} if codec in there else {codec}):
             raise Unmet(f"prices-{codec} has batches with the codec {min(others)!r}. Which setting did its producer get?")
     size = {topic: sum(b.size for b in batches) / sum(b.count for b in batches) for topic, batches in found.items()}
     for codec in CODECS[1:]:
