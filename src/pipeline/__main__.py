@@ -1,6 +1,7 @@
 """``python -m pipeline``, or ``spark-submit`` with this file: run the pipeline until it is ended.
 
-``--batch`` works out the tables from the whole topic once. Spark needs two packages beside itself, of its own version::
+``python -m pipeline`` starts Spark as the course's notebooks do, with all that it needs. ``--batch`` works out the tables from
+the whole topic once. With ``spark-submit``, Spark needs two packages beside itself, of its own version::
 
     spark-submit --packages org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0,org.apache.spark:spark-avro_2.13:4.0.0 …
 
@@ -23,11 +24,14 @@ from collections.abc import Sequence
 
 from pyspark.sql import SparkSession
 
+from kafkalab.errors import KafkaLabError
+from kafkalab.spark.session import start_session
 from pipeline.app import Pipeline
 from pipeline.checkpoint import CheckpointRefused
 from pipeline.lake import Lake, LakeGone
 from pipeline.settings import Settings
 
+_SUBMITTED = "PYSPARK_GATEWAY_PORT"  # spark-submit sets it for the Python that it starts
 _DATABASE = "PIPELINE_DATABASE"  # a URL holds a password, which others can read on a command line
 
 
@@ -59,12 +63,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     settings = Settings(kafka, given.registry, given.database or "", given.checkpoint, given.schema)
     try:
         _run(settings, given.batch, given.lake)
-    except (ConnectionError, LookupError, CheckpointRefused, LakeGone) as problem:
+    except (ConnectionError, LookupError, CheckpointRefused, LakeGone, KafkaLabError) as problem:
         parser.exit(1, f"pipeline: {problem}\n")
 
 
 def _run(settings: Settings, batch: bool, lake: str | None) -> None:
-    spark = SparkSession.builder.appName("pipeline").getOrCreate()
+    spark = _session(delta=lake is not None)
     if lake is not None:
         tables = Lake(spark, settings, lake)
         tables.create()
@@ -73,6 +77,13 @@ def _run(settings: Settings, batch: bool, lake: str | None) -> None:
         Pipeline(spark, settings).run_batch()
     else:
         Pipeline(spark, settings).start().wait_for_end()
+
+
+def _session(delta: bool) -> SparkSession:
+    """The session that spark-submit prepared, or else the course's own."""
+    if _SUBMITTED in os.environ:
+        return SparkSession.builder.appName("pipeline").getOrCreate()
+    return start_session("pipeline", delta=delta)
 
 
 def _setting(text: str) -> tuple[str, str]:

@@ -69,11 +69,13 @@ class Pipeline:
         ConnectionError
             When Kafka doesn't answer, or PostgreSQL or the registry don't in time.
         LookupError
-            When the topic isn't there.
+            When one of the four topics isn't there.
         CheckpointRefused
             When the stream can't go on from the checkpoint, or it's empty and the topic has lost records that tables count.
         """
-        topic = require_topic(self._spark, self.settings.kafka, self.settings.positions)
+        settings = self.settings
+        needed = (settings.drivers, settings.dangerous, settings.dead_letters)
+        topic = require_topic(self._spark, settings.kafka, settings.positions, *needed)
         checkpoint = self._checkpoint()
         goes_on = checkpoint.require(topic.id)
         self._writers.ask()
@@ -145,11 +147,11 @@ class Pipeline:
         ConnectionError
             When Kafka doesn't answer, or PostgreSQL or the registry don't in time.
         LookupError
-            When the topic isn't there.
+            When the topic, or that of drivers, isn't there.
         CheckpointRefused
             When a stream counts in the tables: it would go on from its own checkpoint.
         """
-        require_topic(self._spark, self.settings.kafka, self.settings.positions)
+        require_topic(self._spark, self.settings.kafka, self.settings.positions, self.settings.drivers)
         self._writers.ask()
         self.tables.create()
         if self.tables.streamed():

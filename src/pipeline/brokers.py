@@ -31,7 +31,7 @@ class Topic(NamedTuple):
     whole: bool
 
 
-def require_topic(spark: SparkSession, kafka: Mapping[str, str], name: str) -> Topic:
+def require_topic(spark: SparkSession, kafka: Mapping[str, str], name: str, *others: str) -> Topic:
     """Ask Kafka for a topic, by the client and with the settings that Spark will use.
 
     Parameters
@@ -42,30 +42,34 @@ def require_topic(spark: SparkSession, kafka: Mapping[str, str], name: str) -> T
         Options of Spark's Kafka source.
     name
         The topic.
+    others
+        Topics that have to be there, too.
 
     Raises
     ------
     ConnectionError
         When no broker answers within some seconds, or Kafka refuses the login.
     LookupError
-        When there is no such topic.
+        When one of the topics isn't there.
     """
     settings = {name.removeprefix(_PREFIX): value for name, value in kafka.items() if name.startswith(_PREFIX)}
     java: Any = spark.sparkContext._jvm
     client = java.java.util.HashMap()
     for setting, value in {**settings, **_PATIENCE}.items():
         client.put(setting, value)
-    servers = settings["bootstrap.servers"]
+    servers, asked = settings["bootstrap.servers"], name
     try:
         admin = java.org.apache.kafka.clients.admin.AdminClient.create(client)
         try:
-            return _ask(java, admin, name)
+            for asked in others:
+                _described(java, admin, asked)
+            return _ask(java, admin, asked := name)
         finally:
             admin.close()
     except Py4JJavaError as error:
         problem = _cause(error)
         if problem.getClass().getSimpleName() == "UnknownTopicOrPartitionException":
-            raise LookupError(f"there is no topic {name} at {servers}") from None
+            raise LookupError(f"there is no topic {asked} at {servers}") from None
         hint = _TO_SECURE if _listens(servers) and "security.protocol" not in settings else ""
         raise ConnectionError(f"no broker answers at {servers}: {problem.getMessage()}{hint}") from None
 
@@ -77,13 +81,17 @@ _TO_SECURE = (
 
 
 def _ask(java: Any, admin: Any, name: str) -> Topic:
-    topic = admin.describeTopics(java.java.util.List.of(name)).allTopicNames().get().get(name)
+    topic = _described(java, admin, name)
     earliest = java.org.apache.kafka.clients.admin.OffsetSpec.earliest()
     wanted = java.java.util.HashMap()
     for partition in topic.partitions():
         wanted.put(java.org.apache.kafka.common.TopicPartition(name, partition.partition()), earliest)
     begins = admin.listOffsets(wanted).all().get().values()
     return Topic(topic.topicId().toString(), all(found.offset() == 0 for found in begins))
+
+
+def _described(java: Any, admin: Any, name: str) -> Any:
+    return admin.describeTopics(java.java.util.List.of(name)).allTopicNames().get().get(name)
 
 
 def _listens(servers: str) -> bool:

@@ -50,7 +50,7 @@ def draw_dashboard(reading: Reading, palette: Palette = LIGHT) -> Drawing:
 
 def _figures(reading: Reading, palette: Palette) -> Drawing:
     latency = " · ".join(map(_seconds, reading.latency)) if reading.latency else "–"
-    rate = f"{reading.rates[-1].came:,.0f}" if reading.running and reading.rates else "–"
+    rate = f"{reading.rates[-1].taken:,.0f}" if reading.running and reading.rates else "–"
     tiles = (
         ("stream", "runs" if reading.running else "stopped"),
         ("events counted", f"{reading.events:,}"),
@@ -138,15 +138,15 @@ def _drivers(reading: Reading, palette: Palette) -> Drawing:
 
 
 def _curve(rates: tuple[Rate, ...], palette: Palette) -> Drawing:
-    """Records per second that came, and that could have been processed, micro-batch by micro-batch."""
+    """Records per second that the stream took, and that could have been processed, micro-batch by micro-batch."""
     shown = rates[-_SHOWN:]
     body = text(0, 13, "Records per second, by micro-batch", fill=palette.text, size=13, weight="600")
-    body += text(0, 30, "came", fill=_WATER) + text(44, 30, "could be processed", fill=LAG)
+    body += text(0, 30, "taken", fill=_WATER) + text(48, 30, "could be processed", fill=LAG)
     top, bottom = 40, 40 + _CURVE
     body += rect(0, top, _SIDE, _CURVE, fill=palette.panel)
-    highest = max((max(rate.came, rate.processed) for rate in shown), default=0) or 1
+    highest = max((max(rate.taken, rate.processed) for rate in shown), default=0) or 1
     step = _SIDE / max(1, len(shown) - 1)
-    for colour, values in ((LAG, [rate.processed for rate in shown]), (_WATER, [rate.came for rate in shown])):
+    for colour, values in ((LAG, [rate.processed for rate in shown]), (_WATER, [rate.taken for rate in shown])):
         ends = [(number * step, bottom - _CURVE * value / highest) for number, value in enumerate(values)]
         body += "".join(line(*a, *b, stroke=colour, width=1.8) for a, b in itertools.pairwise(ends))
     body += text(_SIDE, 30, f"{highest:,.0f}", fill=palette.muted, anchor="end")

@@ -43,10 +43,10 @@ class Place:
 
 @dataclass(frozen=True)
 class Rate:
-    """What a micro-batch did: when it began (seconds since the epoch), and records per second that came and were processed."""
+    """What a micro-batch did: when it began (seconds since the epoch); records per second that it took, and could process."""
 
     at: float
-    came: float
+    taken: float
     processed: float
 
 
@@ -167,8 +167,8 @@ def _sum_of(offsets: Mapping[str, Mapping[str, int]]) -> int:
 def _rate(progress: Any) -> Rate:
     at = datetime.fromisoformat(progress["timestamp"]).timestamp()
     rows, seconds = progress["numInputRows"], progress["durationMs"]["triggerExecution"] / 1000
-    came = progress.get("inputRowsPerSecond", 0.0)  # the first batch has none
-    return Rate(at, came, rows / max(seconds, 0.001))
+    taken = progress.get("inputRowsPerSecond", 0.0)  # the first batch has none
+    return Rate(at, taken, rows / max(seconds, 0.001))
 
 
 class _Delay(NamedTuple):

@@ -280,6 +280,8 @@ def what_a_start_refuses(spark: SparkSession, cluster: Cluster, settings: Settin
     refused(CheckpointRefused, "belongs to another query: it holds commits, ", checkpoint=str(point / "stream"))
     refused(ConnectionError, "the registry at http://127.0.0.1:1 hasn't answered for 0 s", registry="http://127.0.0.1:1")
     refused(LookupError, "there is no topic nowhere at", positions="nowhere")
+    for other in ("drivers", "dangerous", "dead_letters"):
+        refused(LookupError, f"there is no topic without_{other} at", **{other: f"without_{other}"})
     admin = AdminClient(cluster.client_config())
     [deleted] = admin.delete_records([TopicPartition(settings.positions, 0, 5)]).values()
     deleted.result(30)
@@ -331,8 +333,12 @@ def test_the_lake_survives_the_loss_of_its_folder(
     assert lake.read("silver").count() == wanted.events
 
 
-def in_this_process(arguments: list[str], _: Path) -> None:
-    main(arguments)
+def by_python(arguments: list[str], folder: Path) -> None:
+    """As somebody runs it in a terminal, who has nothing but the course's environment."""
+    done = subprocess.run(
+        [sys.executable, "-m", "pipeline", *arguments], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
 
 
 def by_spark_submit(arguments: list[str], folder: Path) -> None:
@@ -346,7 +352,7 @@ def by_spark_submit(arguments: list[str], folder: Path) -> None:
     assert done.returncode == 0, done.stderr[-3000:]
 
 
-@pytest.mark.parametrize("run", [in_this_process, pytest.param(by_spark_submit, marks=pytest.mark.at_length)])
+@pytest.mark.parametrize("run", [by_python, pytest.param(by_spark_submit, marks=pytest.mark.at_length)])
 def test_a_kafka_that_wants_a_login(
     spark: SparkSession,
     postgresql_server: str,

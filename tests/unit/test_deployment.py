@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+import tomllib
 from pathlib import Path
 
 import kubernetes_validate
 import pytest
 import yaml
+from packaging.specifiers import SpecifierSet
 
 from kafkalab.distribution.jars import locked_jars
 from pipeline import Settings, __main__
@@ -52,3 +55,19 @@ def test_their_packages_are_those_that_are_locked_and_that_the_package_names() -
     usage = __main__.__doc__ or ""
     assert all(package in usage for package in packages(LAKE))
     assert all(setting.removeprefix("--conf=") in usage for setting in LAKE["args"] if "spark.sql" in setting)
+
+
+def test_the_images_recipe_has_a_python_for_the_package_and_the_locked_spark() -> None:
+    recipe = MANIFEST.read_text().partition("kind:")[0]
+    project = tomllib.loads((MANIFEST.parents[1] / "pyproject.toml").read_text())["project"]
+    [python] = re.findall(r"apt-get install -y python([\d.]+)-venv", recipe)
+    assert f"python{python} -m venv /opt/python" in recipe and "PYSPARK_PYTHON=/opt/python/bin/python" in recipe
+    assert SpecifierSet(project["requires-python"]).contains(python)
+    [spark] = re.findall(r"FROM apache/spark:(\S+)", recipe)
+    assert f"pyspark=={spark}" in project["dependencies"]
+
+
+def test_the_chapters_command_names_the_locked_packages() -> None:
+    chapter = (MANIFEST.parents[1] / "notebooks/11_spark_pipeline.ipynb").read_text()
+    [given] = re.findall(r"spark-submit --packages (\S+) ", chapter)
+    assert set(given.split(",")) == packages(DRIVER)

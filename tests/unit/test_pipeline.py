@@ -9,6 +9,7 @@ import shutil
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -22,7 +23,7 @@ from pipeline.dashboard_drawing import draw_dashboard, in_words
 from pipeline.events import SCHEMA, written_schemas
 from pipeline.ledger import Answers
 from pipeline.outage import patiently
-from pipeline.reading import Place, Rate, Reading, _delay, _latency
+from pipeline.reading import Place, Rate, Reading, _delay, _latency, _rate
 from pipeline.settings import Settings
 from pipeline.tables import Tables
 from pipeline.transform import UNKNOWN
@@ -105,12 +106,23 @@ def test_a_command_line_that_lacks_something(
     assert said in capsys.readouterr().err
 
 
+def test_the_rates_of_a_micro_batch() -> None:
+    """What a stream took is by the time since the batch before it began; the first one has none."""
+    first = {"timestamp": "2026-01-01T00:00:10Z", "numInputRows": 300, "durationMs": {"triggerExecution": 500}}
+    began = datetime(2026, 1, 1, 0, 0, 10, tzinfo=UTC).timestamp()
+    assert _rate(first) == Rate(began, 0.0, 600.0)
+    assert _rate(first | {"inputRowsPerSecond": 150.0}) == Rate(began, 150.0, 600.0)
+
+
 def test_the_dashboard_draws_what_was_read() -> None:
     places = tuple(Place(e.latitude, e.longitude, e.kind) for r in Trucks().reports(300) if (e := r.event) and e.dangerous)
     rates = tuple(Rate(1.0 * n, 100 + n, 900.0) for n in range(50))
     reading = Reading(True, 1234, 56, (("Lila <Page>", 30, 400), ("driver 28", 26, 500)), places, rates, (1.25, 3.5), 4321, 17)
     drawing = document(draw_dashboard(reading), in_words(reading))
-    ElementTree.fromstring(drawing)  # it is XML, whatever names it holds
+    texts = ["".join(found.itertext()) for found in ElementTree.fromstring(drawing).iter() if found.tag.endswith("text")]
+    for tile, value in (("events per second", "149"), ("rows of state", "4,321"), ("lag", "17")):
+        assert texts[texts.index(tile) + 1] == value
+    assert {"taken", "could be processed"} < set(texts)
     for shown in ("1,234", "Lila &lt;Page&gt;", "30 of 400", "driver 28", "1.2 s · 3.5 s", "4,321", "Chicago", "Overspeed"):
         assert shown in drawing, shown
     assert in_words(reading) == (
