@@ -196,6 +196,24 @@ def test_records_that_are_not_written_out_are_a_square_each(folder: Path) -> Non
     assert len([t for t in svg.iter(f"{SVG}text") if "→ V" in (t.text or "")]) == 40
 
 
+@pytest.mark.parametrize(
+    ("count", "line", "heading", "first"),
+    [
+        (3, "offset index: 3 entries, the last 3 at byte 300", "offset index:", 1),
+        (40, "offset index: 40 entries, the last 40 at byte 4,000", "offset index:", 1),
+        (41, "offset index: 41 entries, the last 41 at byte 4,100", "offset index, the last 40 of 41 entries:", 2),
+    ],
+)
+def test_index_entries_that_do_not_fit_into_a_line_are_in_its_tooltip(
+    folder: Path, count: int, line: str, heading: str, first: int
+) -> None:
+    offsets = [(i, 100 * i) for i in range(1, count + 1)]
+    write_segment(folder, 0, [batch(0, pairs(0, 50))], offsets=offsets, times=[(AT, 0), (AT + 1, 1)])
+    titles = {e.text or "": e.findtext(f"{SVG}title") for e in ET.fromstring(log_picture(look(folder)).svg).iter(f"{SVG}text")}
+    assert titles[line] == "\n".join([heading, *(f"{i} at byte {100 * i:,}" for i in range(first, count + 1))])
+    assert [title for words, title in titles.items() if words.startswith("time index: ")] == [None], "two entries fit"
+
+
 def test_text_is_large_enough_and_nothing_is_drawn_outside(folder: Path) -> None:
     write_segment(folder, 10**12, [batch(10**12, [(10**12, b"k" * 100, b"v" * 100)], producer=10**9, sequence=2**31 - 1)])
     view = look(folder, LogOffsets(0, 10**12, 10**12, ends=dict.fromkeys((0, 1, 2), 10**12 + 1), compacted=True))

@@ -29,7 +29,8 @@ __all__ = ["segment_cards"]
 
 _STEPS = ((1_000, 7), (1 << 62, 4))  # up to this many squares in a card, one takes this many pixels with its gap
 _CARDS = 40  # segments with their own card
-_INDEX_ENTRIES = 2
+_INDEX_ENTRIES = 2  # entries of an index in its line
+_TITLED_ENTRIES = 40  # entries of an index in its line's tooltip
 _TITLED = 300  # squares of one card with a tooltip
 
 
@@ -106,26 +107,30 @@ def _segment_card(segment: Segment, end: int, scene: _Scene) -> Drawing:
     if segment.live and segment.batches and scene.tiered is not None and segment.next_offset <= scene.tiered + 1:
         words += ", in remote tier"
     head += text(CARD - PAD, 20, words, fill=colour, size=12, anchor="end", weight="600")
-    lines = [
-        f"{counted(segment.count, 'record')} in {counted(len(segment.batches), 'batch', 'batches')} · {sized(segment.size)}"
-    ]
+    batches = counted(len(segment.batches), "batch", "batches")
+    lines = [(f"{counted(segment.count, 'record')} in {batches} · {sized(segment.size)}", "")]
     if segment.torn:
-        lines.append(f"the last {segment.torn:,} B aren't a whole batch yet")
+        lines.append((f"the last {segment.torn:,} B aren't a whole batch yet", ""))
     if segment.offset_index:
-        lines.append("offset index: " + _entries([f"{o} at byte {p:,}" for o, p in segment.offset_index]))
+        lines.append(_index_line("offset index", [f"{o} at byte {p:,}" for o, p in segment.offset_index]))
     if segment.time_index:
-        lines.append("time index: " + _entries([f"{time_of_day(at)} → {offset}" for at, offset in segment.time_index]))
+        lines.append(_index_line("time index", [f"{time_of_day(at)} → {offset}" for at, offset in segment.time_index]))
     y = 36.0
-    for words in lines:
-        head += text(PAD, y, fit(words, CARD - 2 * PAD, 11), fill=scene.palette.muted, size=11)
+    for words, title in lines:
+        head += text(PAD, y, fit(words, CARD - 2 * PAD, 11), fill=scene.palette.muted, size=11, title=title)
         y += 15
     pieces = [Drawing(head, y - 8), *_contents(segment, end, scene)]
     whole = stack(*pieces, gap=4)
     return card(whole.body, whole.height + 6, scene.palette, leaving=segment.state == "deleted")
 
 
-def _entries(words: Sequence[str]) -> str:
-    return ", ".join(words) if len(words) <= _INDEX_ENTRIES else f"{len(words):,} entries, the last {words[-1]}"
+def _index_line(name: str, entries: Sequence[str]) -> tuple[str, str]:
+    """Return what a card says of an index, and a tooltip with the last entries if the card leaves some out."""
+    if len(entries) <= _INDEX_ENTRIES:
+        return f"{name}: {', '.join(entries)}", ""
+    listed = entries[-_TITLED_ENTRIES:]
+    which = f"{name}, the last {len(listed)} of {len(entries):,} entries" if len(listed) < len(entries) else name
+    return f"{name}: {len(entries):,} entries, the last {entries[-1]}", "\n".join([f"{which}:", *listed])
 
 
 def _contents(segment: Segment, end: int, scene: _Scene) -> Iterator[Drawing]:

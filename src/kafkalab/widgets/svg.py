@@ -106,13 +106,18 @@ def text(
     weight: str | None = None,
     mono: bool = False,
     halo: str | None = None,
+    title: str = "",
 ) -> str:
-    """Draw one line of text with its baseline at `y`. A `halo` in the background's colour sets it off from lines."""
+    """Draw one line of text with its baseline at `y`.
+
+    A `halo` in the background's colour sets it off from lines. `title` is its tooltip.
+    """
     attributes = _attributes(
         x=f"{x:g}", y=f"{y:g}", fill=fill, font_size=size, text_anchor=anchor, font_weight=weight,
         font_family=_MONO if mono else None, stroke=halo, stroke_width=halo and 4, paint_order=halo and "stroke",
     )  # fmt: skip
-    return f"<text{attributes}>{escape(content)}</text>"
+    tooltip = f"<title>{escape(title)}</title>" if title else ""
+    return f"<text{attributes}>{escape(content)}{tooltip}</text>"
 
 
 def phrases(x: float, y: float, parts: Sequence[tuple[str, str]], *, size: float = 12) -> str:
