@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 from collections.abc import Sequence
 
 from pyspark.sql import SparkSession
@@ -32,6 +33,7 @@ from pipeline.lake import Lake, LakeGone
 from pipeline.settings import Settings
 
 _SUBMITTED = "PYSPARK_GATEWAY_PORT"  # spark-submit sets it for the Python that it starts
+_INTERRUPTED = 128 + signal.SIGINT  # as shells have it
 _DATABASE = "PIPELINE_DATABASE"  # a URL holds a password, which others can read on a command line
 
 
@@ -65,6 +67,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _run(settings, given.batch, given.lake)
     except (ConnectionError, LookupError, CheckpointRefused, LakeGone, KafkaLabError) as problem:
         parser.exit(1, f"pipeline: {problem}\n")
+    except KeyboardInterrupt:  # the way to end a stream in a terminal
+        parser.exit(_INTERRUPTED, "pipeline: ended; with this checkpoint, the next start goes on from here\n")
 
 
 def _run(settings: Settings, batch: bool, lake: str | None) -> None:

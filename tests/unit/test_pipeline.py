@@ -106,6 +106,17 @@ def test_a_command_line_that_lacks_something(
     assert said in capsys.readouterr().err
 
 
+def test_ctrl_c_ends_a_stream_without_a_traceback(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pipeline.__main__._run", interrupted)
+    given = ["--bootstrap-servers", "a:1", "--registry", "b", "--database", "postgresql://c/d", "--checkpoint", "e"]
+    with pytest.raises(SystemExit) as ended:
+        main(given)
+    assert ended.value.code == 130 and "the next start goes on from here" in capsys.readouterr().err
+
+
 def test_the_rates_of_a_micro_batch() -> None:
     """What a stream took is by the time since the batch before it began; the first one has none."""
     first = {"timestamp": "2026-01-01T00:00:10Z", "numInputRows": 300, "durationMs": {"triggerExecution": 500}}

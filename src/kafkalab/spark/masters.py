@@ -139,5 +139,5 @@ def _addresses(url: str) -> list[tuple[str, int]]:
             return [(match[1], int(match[2])) for match in found if match]
     raise SparkFailed(
         f"{url!r} is no address of a Spark master: use spark://host:port, yarn, k8s://https://host:port or local[n]. "
-        "For Spark Connect (sc://…), call SparkSession.builder.remote instead."
+        "For Spark Connect (sc://…), call SparkSession.builder.remote; the pipeline needs a session with a JVM of its own."
     )
