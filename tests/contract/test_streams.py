@@ -214,8 +214,10 @@ def test_a_function_of_a_notebook_is_run_by_its_source(cluster: Cluster) -> None
     admin = AdminClient(cluster.client_config())
     admin.create_topics([NewTopic("texts", 1, 1)])["texts"].result()
     send(cluster, "texts", "aab")
-    with StreamsApp(cluster, letters) as app:
+    with StreamsApp(cluster, letters, producer_compression_type="snappy") as app:
         wait_until(lambda: app.store("letters") == {"a": 2, "b": 1}, 60, "letters", last_seen=lambda: app.store("letters"))
+        # Elsewhere the native library would stay when the process is killed.
+        assert list((cluster.run.directory / "streams").glob("snappy*")), "it has compressed what it counted"
         made = {topic for topic in cluster.describe(groups=False).topics if topic.startswith("letters-")}
         assert made == {"letters-letters-changelog", "letters-letters-repartition"}
         with pytest.raises(StreamsFailed, match="no-such-store"):

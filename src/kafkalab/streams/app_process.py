@@ -23,7 +23,8 @@ def main() -> None:
     """Run the topology, and answer the parent, until that says close."""
     channel = Channel()
     channel.keep_to_itself()
-    start_java(Path(channel.start["log"]), channel.start["heap"])
+    log = Path(channel.start["log"])
+    start_java(log, channel.start["heap"], temporary=log.parent)  # in the run's folder, and removed with it
     kafka = jpype.JPackage("org").apache.kafka.streams
     streams = _built(channel, kafka)
     streams.setStateListener(lambda new, old: _tell_state(channel, str(new)))

@@ -35,7 +35,7 @@ _DEFAULTS: Mapping[str, str] = {
 }
 
 
-def start_java(log: Path, heap: str = _HEAP) -> None:
+def start_java(log: Path, heap: str = _HEAP, temporary: Path | None = None) -> None:
     """Start Java in this process. It can't be done twice.
 
     Parameters
@@ -44,6 +44,8 @@ def start_java(log: Path, heap: str = _HEAP) -> None:
         File for what Kafka Streams has to say.
     heap
         Java heap, as in ``-Xmx``.
+    temporary
+        Folder for temporary files. A killed process leaves native libraries there. By default it's the system's.
 
     Raises
     ------
@@ -64,6 +66,7 @@ def start_java(log: Path, heap: str = _HEAP) -> None:
             str(library or java_home() / "bin/server/jvm.dll"), f"-Xmx{heap}", *JVM_OPTIONS, *archive_options(),
             "-Xrs",  # signals are Python's
             f"-Dlog4j2.configurationFile={NODE_LOG_SETTINGS}", f"-Dkafkalab.log={log}",
+            *([f"-Djava.io.tmpdir={temporary}"] if temporary else ()),
             # JPype adds its own jar last, so that the archive of brokers and tools fits.
             classpath=[*classpath().split(os.pathsep), *map(str, ensure_jars("streams", announce))], convertStrings=True,
         )  # fmt: skip
