@@ -43,6 +43,11 @@ def test_elr(governed: Cluster, verdict: Verdict) -> None:
     verdict.says("Broker 1 wasn't shut down in order yet", WITH, cluster)
     verdict.says("Broker 0 wasn't killed yet", WITH, Told(cluster, ("stop", 1)))
     verdict.says("Broker 0 is up", WITH, Told(cluster, ("stop", 1), ("kill", 0)))
+    first = "Broker 0 was killed before broker 1 was shut down in order. Which of the two was in the ISR last?"
+    swapped = [("kill", 0), ("stop", 1), ("restart", 1)]
+    verdict.says(first, WITH, Told(cluster, *swapped))
+    verdict.says(first, WITH, Told(cluster, ("stop", 1), ("kill", 0), ("restart", 1), ("restart", 0), *swapped))
+    verdict.says(first, WITH, Told(cluster, ("stop", 1), ("restart", 1), *swapped))
     verdict.says("eligible.leader.replicas.version is finalized at level 1, not 0", WITHOUT, cluster)
     safe = fill(cluster, "safe")
     lose_both(cluster, "safe")
@@ -51,6 +56,7 @@ def test_elr(governed: Cluster, verdict: Verdict) -> None:
     cluster.wait_for(lambda view: view.led_by("safe", 1), "broker 1 to lead")
     verdict.passes(WITH, cluster)
     verdict.passes(WITH, Told(cluster, ("kill", 2), ("restart", 2), ("stop", 1), ("kill", 0)))
+    verdict.passes(WITH, Told(cluster, *swapped, ("restart", 0), ("stop", 1), ("kill", 0), ("restart", 1)))
     other = Doctored(cluster, "safe", lambda p: replace(p, leader=0))
     verdict.says("Broker 0 leads safe", WITH, other)
     verdict.says("Not every node is up: 0 is dead", LEDGER, cluster)

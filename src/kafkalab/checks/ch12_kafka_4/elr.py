@@ -18,11 +18,16 @@ notebook = Notebook("12_elr", difficulty="hard", minutes=25, needs="chapter 02, 
 
 
 def was_lost(ctx: CheckContext) -> None:
-    """Raise `Unmet` unless broker 1 was stopped, and broker 0 killed."""
+    """Raise `Unmet` unless broker 1 was shut down in order and stayed down until broker 0 was killed for the last time."""
+    faults = ctx.cluster.faults
     if 1 not in faulted(ctx, "stop"):
         raise Unmet("Broker 1 wasn't shut down in order yet. A broker that is killed can't say that its log is complete.")
-    if 0 not in faulted(ctx, "kill"):
+    kills = [n for n, fault in enumerate(faults) if (fault.verb, fault.broker) == ("kill", 0)]
+    if not kills:
         raise Unmet("Broker 0 wasn't killed yet.")
+    before = [fault.verb for fault in faults[: kills[-1]] if fault.broker == 1]
+    if before[-1:] != ["stop"]:
+        raise Unmet("Broker 0 was killed before broker 1 was shut down in order. Which of the two was in the ISR last?")
 
 
 # -- with -------------------------------------------------------------------------------------------------------------
