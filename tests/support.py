@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 import psutil
 import pytest
@@ -32,6 +33,7 @@ __all__ = [
     "create",
     "delete",
     "empty",
+    "flip_bits",
     "in_a_fork",
     "members",
     "own_runs",
@@ -132,6 +134,15 @@ def empty(cluster: Cluster) -> None:
         return view.topics.keys() <= TIERS_OWN and not view.groups
 
     cluster.wait_for(bare, "the topics and groups to be gone", groups=True)
+
+
+def flip_bits(path: Path) -> None:
+    """Damage a file: its size stays."""
+    content = bytearray(path.read_bytes())
+    for place in range(20):
+        content[len(content) * place // 20] ^= 1
+    path.chmod(0o644)
+    path.write_bytes(content)
 
 
 def own_runs() -> set[str]:

@@ -24,10 +24,15 @@ from kafkalab.cli.lab import describe, server_options
 from kafkalab.cli.storing import LIVE_WIDGET, leaks, machine_marks, strip
 from kafkalab.cluster.backends import choose
 from kafkalab.course import Content, Update, open_workspace
+from kafkalab.distribution import ClassDataArchive, kafka_archive
+from kafkalab.distribution.jars import file_digest
+from kafkalab.distribution.registry import registry_archive
 from kafkalab.errors import BackendUnavailable, DownloadError
 from kafkalab.lifeline import RUN_VARIABLE
 from kafkalab.paths import runs_dir
+from kafkalab.spark.archive import spark_archive
 from kafkalab.waiting import wait_until
+from support import flip_bits
 
 COMMANDS = ("lab", "reset", "solution", "doctor", "fetch", "run", "clean")
 
@@ -119,9 +124,33 @@ def test_doctor_does_without_docker(console: Console) -> None:
 
 
 def test_doctor_on_an_empty_cache(machine: Path) -> None:
-    for check in (findings.kafka_jars, findings.spark_connector, findings.class_data_archive, findings.tools):
+    for check in (findings.kafka_jars, findings.spark_connector, findings.class_data_archives, findings.tools):
         finding = check()
         assert (finding.state, finding.mend) == ("missing", "kafkalab fetch"), finding
+
+
+@pytest.mark.parametrize(
+    ("name", "mend"),
+    [("kafka-4.3.1", "fetch"), ("spark", "fetch"), ("kafka-4.2.1", "fetch --all"), ("registry", "fetch --all")],
+)
+def test_doctor_finds_a_damaged_archive(name: str, mend: str, machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def write(archive: ClassDataArchive, *_: object) -> None:
+        archive.folder.mkdir(parents=True)
+        archive.path.write_bytes(bytes(1000))
+        archive._note({"archive": file_digest(archive.path), "touched": []})
+
+    monkeypatch.setattr(ClassDataArchive, "_write", write)
+    monkeypatch.setattr("kafkalab.distribution.faulty_jars", lambda group: [])
+    monkeypatch.setattr("kafkalab.spark.archive.spark_jars", list)
+    archives = {one.name: one for one in (kafka_archive(), kafka_archive("4.2.1"), registry_archive(), spark_archive())}
+    for one in (kafka_archive(), archives[name]):
+        one.make("")
+    finding = findings.class_data_archives()
+    assert finding.state == "ok" and name in finding.found
+    flip_bits(archives[name].path)
+    finding = findings.class_data_archives()
+    assert (finding.state, finding.mend) == ("missing", f"kafkalab {mend}")
+    assert finding.found == f"damaged: {name}; a JVM could crash"
 
 
 def test_doctor_finds_a_wrong_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -629,6 +658,15 @@ def test_run_refuses_a_folder_that_cannot_be_made(tmp_path: Path, no_tools: None
     good = notebook_file(tmp_path / "good.ipynb", "1")
     assert main(["run", "--out", str(tmp_path / "file/out"), str(good)]) == 1
     assert re.search(r"the folder \S*file/out can't be made: Not a directory", sentence_of(capsys))
+
+
+@pytest.mark.parametrize("number", ["abc", "0", "-1", "2.5", ""])
+@pytest.mark.parametrize(("option", "names"), [("--jobs", "-j/--jobs"), ("--timeout", "--timeout")])
+def test_run_explains_a_wrong_number(option: str, names: str, number: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as done:
+        main(["run", f"{option}={number}", "any.ipynb"])
+    assert done.value.code == 2
+    assert f"argument {names}: {number!r} is no whole number of 1 or more" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("variable", ["KAFKALAB_CACHE", "HOME"])

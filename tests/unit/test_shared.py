@@ -26,6 +26,7 @@ from kafkalab.distribution.jars import ensure_jars, locked_jars
 from kafkalab.distribution.shared import PREPARING_VARIABLE, made_by_one, mark_used, sweep
 from kafkalab.errors import JavaError, KafkaLabError
 from kafkalab.waiting import wait_until
+from support import flip_bits
 
 LONG_AGO = time.time() - 90 * 86_400
 
@@ -204,14 +205,6 @@ def small(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Class
     archive = ClassDataArchive("small", "content", "small")
     archive.make("")
     return archive
-
-
-def flip_bits(path: Path) -> None:
-    content = bytearray(path.read_bytes())
-    for place in range(20):
-        content[len(content) * place // 20] ^= 1
-    path.chmod(0o644)
-    path.write_bytes(content)
 
 
 def test_a_damaged_archive_is_noticed_and_made_anew(small: ClassDataArchive, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import shutil
@@ -180,20 +181,30 @@ def _jars(what: str, group: str) -> Finding:
     return Finding(what, "ok", f"{len(wanted)}, verified" + (f", version {KAFKA_VERSION}" if group == "kafka" else ""))
 
 
-def class_data_archive() -> Finding:
-    """Check the archive that makes JVMs start fast."""
-    from kafkalab.distribution import kafka_archive
+def class_data_archives() -> Finding:
+    """Check the archives that make JVMs start fast: Kafka's must be there, and none may be damaged."""
+    from kafkalab.distribution import KAFKA_VERSIONS, faulty_jars, kafka_archive
+    from kafkalab.distribution.registry import registry_archive
 
-    archive = kafka_archive()
+    what = "Class-data archives"
+    usual, of_single_chapters = [kafka_archive()], [*map(kafka_archive, KAFKA_VERSIONS[1:]), registry_archive()]
+    if not faulty_jars("spark"):  # Spark's would download them
+        with contextlib.suppress(ImportError):  # another line says that PySpark is missing
+            from kafkalab.spark.archive import spark_archive
+
+            usual.append(spark_archive())
     try:
-        made = archive.exists()
+        made = [archive for archive in (*usual, *of_single_chapters) if archive.exists()]
     except KafkaLabError:
-        return Finding("Class-data archive", "missing", "cannot be used without Java", INSTALL)
-    if not made:
-        return Finding("Class-data archive", "missing", "not made yet: brokers would start slowly", FETCH)
-    if not archive.is_whole(thoroughly=True):
-        return Finding("Class-data archive", "missing", "damaged: brokers could crash", FETCH)
-    return Finding("Class-data archive", "ok", f"{archive.path.stat().st_size / 1e6:.0f} MB, verified")
+        return Finding(what, "missing", "cannot be used without Java", INSTALL)
+    if kafka_archive() not in made:
+        return Finding(what, "missing", "not made yet: brokers would start slowly", FETCH)
+    if damaged := [archive for archive in made if not archive.is_whole(thoroughly=True)]:
+        names = ", ".join(archive.name for archive in damaged)
+        mend = FETCH if set(damaged) <= set(usual) else f"{FETCH} --all"
+        return Finding(what, "missing", f"damaged: {names}; a JVM could crash", mend)
+    size = sum(archive.path.stat().st_size for archive in made) / 1e6
+    return Finding(what, "ok", f"{', '.join(archive.name for archive in made)}; {size:.0f} MB, verified")
 
 
 def tools() -> Finding:
@@ -252,7 +263,7 @@ CHECKS: tuple[Callable[[], Finding], ...] = (
     ports,
     kafka_jars,
     spark_connector,
-    class_data_archive,
+    class_data_archives,
     tools,
     commands,
     docker_engine,
