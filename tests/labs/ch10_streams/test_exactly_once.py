@@ -96,7 +96,7 @@ def test_the_guarantee_is_missing(lab: Lab, verdict: Verdict) -> None:
         lab.write(topic, 1, 8)
     lab.write(EXACT, 9, TOLLS)
     lab.write(REPEATED, 1, TOLLS)
-    lab.says(verdict, "passed_exactly_once has each record once, but some of them belong to no transaction: that was luck")
+    lab.says(verdict, "passed_exactly_once has no duplicates, but some of its records belong to no transaction: that was luck")
     lab.write(EXACT, 3, 3)
     lab.says(verdict, "'message 3' is in passed_exactly_once 2 times. Which guarantee did its application have")
 

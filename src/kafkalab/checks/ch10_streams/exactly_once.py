@@ -7,10 +7,8 @@ from collections import Counter
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.lab import Notebook
 from kafkalab.checks.ledgers import is_complete, ledger_of
-from kafkalab.checks.topics import existing
-from kafkalab.checks.transactions import log_of
+from kafkalab.checks.lives import in_transactions, lived_twice
 from kafkalab.checks.wording import counted, quoted
-from kafkalab.cluster.record_batches import RecordBatch
 
 __all__ = ["notebook"]
 
@@ -32,23 +30,10 @@ lab = notebook.check(
 ledger_is_complete = lab.requires(f"{SOURCE} has every record of the ledger, once")(is_complete(SOURCE))
 
 
-def _written(ctx: CheckContext, topic: str) -> list[RecordBatch]:
-    """Return the batches that an application wrote to its topic."""
-    existing(ctx, topic)
-    batches = [batch for batch in log_of(ctx, topic) if not batch.control]
-    if not batches:
-        raise Unmet(f"The topic {topic} is empty. Is the application that writes it RUNNING?")
-    return batches
-
-
 @lab.requires("Both applications had two lives, and passed records on in each", after=ledger_is_complete)
 def both_lived_twice(ctx: CheckContext) -> None:
     for topic in (REPEATED, EXACT):
-        if len({batch.producer_id for batch in _written(ctx, topic)}) < 2:
-            raise Unmet(
-                f"Everything in {topic} comes from one producer, and each life of an application has a new one. Was something "
-                "passed on before the kill, and did you start the application again?"
-            )
+        lived_twice(ctx, topic)
 
 
 def _sent(ctx: CheckContext) -> set[str]:
@@ -83,11 +68,7 @@ def each_came_once(ctx: CheckContext) -> None:
             f"{quoted(value)} is in {EXACT} {counted(times, 'time')}. Which guarantee did its application have, in both lives? "
             "To begin again, restart the kernel."
         )
-    if not all(batch.transactional for batch in _written(ctx, EXACT)):
-        raise Unmet(
-            f"{EXACT} has each record once, but some of them belong to no transaction: that was luck. Which guarantee makes it "
-            "sure?"
-        )
+    in_transactions(ctx, EXACT)
 
 
 @lab.requires("You counted what is there too often", after=(some_came_again, each_came_once))

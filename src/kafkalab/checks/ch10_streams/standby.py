@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.lab import Notebook
+from kafkalab.checks.lives import writers
 from kafkalab.checks.topics import existing, holds
 
 __all__ = ["notebook"]
@@ -19,10 +20,11 @@ lab = notebook.check(
     "10_standby",
     "Lose a store, with and without a standby",
     hints=(
-        "StreamsApp takes name=, that of one instance, and application_id=, which all instances of an application share.",
-        "num_standby_replicas is a setting of the application, so both of its instances need it.",
-        "The standby must have read the changelog before you kill the other instance. store has a parameter for that, stale.",
-        "After the kill, wait until the instance that is left has a row for every truck. Then look at its `restored`.",
+        "StreamsApp takes name=, that of one instance, and application_id=, which both instances share. Both need a setting of "
+        "the application, such as num_standby_replicas.",
+        "The owner is the instance whose store answers without stale. wait_for(report(), first, second) finds it.",
+        "The standby must have read the changelog before you kill the owner. wait_for has a parameter for that, stale.",
+        "After the kill, wait until the other instance has a row of one more truck. Then look at its `restored`.",
     ),
 )
 trucks_reported = lab.requires(f"{TRUCKS:,} trucks have reported")(holds(SOURCE, TRUCKS))
@@ -39,7 +41,18 @@ def changelogs_are_full(ctx: CheckContext) -> None:
             )
 
 
-@lab.requires("Without a standby, the other instance read the changelog from its beginning", after=changelogs_are_full)
+@lab.requires("In both applications, the other instance took over after the kill", after=changelogs_are_full)
+def others_took_over(ctx: CheckContext) -> None:
+    for application in (ALONE, FOLLOWED):
+        changelog = f"{application}-{STORE}-changelog"
+        if len(writers(ctx, changelog)) < 2:
+            raise Unmet(
+                f"Everything in {changelog} comes from one producer, and each instance has its own. Did a truck report while "
+                "both instances ran, did you kill the instance that had its row, and did one more truck report then?"
+            )
+
+
+@lab.requires("Without a standby, the other instance read the changelog from its beginning", after=others_took_over)
 def everything_was_restored(ctx: CheckContext) -> None:
     restored = ctx.answer("without", int, "how many records the instance that was left read to restore its store")
     if restored < TRUCKS:
@@ -51,7 +64,7 @@ def everything_was_restored(ctx: CheckContext) -> None:
         raise Unmet(f"`without` is {restored}, and the changelog of {ALONE} was given {end} records. What did you count?")
 
 
-@lab.requires("With a standby, it had next to nothing to read", after=changelogs_are_full)
+@lab.requires("With a standby, it had next to nothing to read", after=others_took_over)
 def little_was_restored(ctx: CheckContext) -> None:
     restored = ctx.answer("with_standby", int, "how many records the instance that was left read when the other one was gone")
     if not 0 <= restored < _FEW:
