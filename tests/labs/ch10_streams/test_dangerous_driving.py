@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
+from confluent_kafka import Producer
 
 from kafkalab import Cluster, StreamsApp, wait_until
 from kafkalab.checks import CheckContext
@@ -24,7 +25,20 @@ def drive(cluster: Cluster) -> None:
 
 
 def pass_on(cluster: Cluster, events: Iterable[TruckEvent], key: Callable[[TruckEvent], str] = lambda e: str(e.driver)) -> None:
-    put(cluster, SINK, [(key(event), event.csv(), -1) for event in events])
+    """As a life of an application does that has the default guarantee."""
+    put(cluster, SINK, [(key(event), event.csv(), -1) for event in events], enable_idempotence=True)
+
+
+def commit(cluster: Cluster, life: str, events: Iterable[TruckEvent], aborted: Iterable[TruckEvent] = ()) -> None:
+    """As a life of one does that works exactly once; it's killed in a transaction, which is then aborted."""
+    producer = Producer(cluster.client_config(transactional_id=life))
+    producer.init_transactions(60)
+    for batch, end in ((events, producer.commit_transaction), (aborted, producer.abort_transaction)):
+        producer.begin_transaction()
+        for event in batch:
+            producer.produce(SINK, event.csv(), key=str(event.driver))
+        assert producer.flush(30) == 0
+        end()
 
 
 @pytest.fixture
@@ -39,7 +53,7 @@ def driven(clean: Cluster) -> Cluster:
 
 def test_nothing_was_done(clean: Cluster, verdict: Verdict) -> None:
     _, said = verdict(LAB, clean)
-    assert "There is no topic 'truck_position' yet" in said and "0 of 4" in said
+    assert "There is no topic 'truck_position' yet" in said and "0 of 6" in said
     create(clean, SOURCE, 2, 1)
     create(clean, SINK, 2, 1)
     drive(clean)
@@ -70,8 +84,20 @@ def test_some_come_out_again_after_a_kill(driven: Cluster, verdict: Verdict) -> 
     verdict.says("3 times, and was sent 2 times. What does an application do again after a kill", LAB, driven)
 
 
+def test_the_application_has_the_default_guarantee(driven: Cluster, verdict: Verdict) -> None:
+    pass_on(driven, DANGEROUS)
+    pass_on(driven, DANGEROUS)
+    verdict.says("dangerous_driving has no duplicates, but some of its records belong to no transaction", LAB, driven)
+
+
+def test_the_application_was_never_killed(driven: Cluster, verdict: Verdict) -> None:
+    commit(driven, "the only life", [*DANGEROUS, *DANGEROUS])
+    verdict.says("Everything in dangerous_driving comes from one producer", LAB, driven)
+
+
 def test_any_client_will_do_in_any_order(driven: Cluster, verdict: Verdict) -> None:
-    pass_on(driven, [*reversed(DANGEROUS), *DANGEROUS])
+    commit(driven, "first life", reversed(DANGEROUS), aborted=DANGEROUS[:9])
+    commit(driven, "second life", DANGEROUS)
     verdict.passes(LAB, driven)
 
 
@@ -83,6 +109,12 @@ def overspeed_and_others(builder: Any) -> None:
 
 
 def test_an_application_with_other_steps(driven: Cluster, verdict: Verdict) -> None:
-    with StreamsApp(driven, overspeed_and_others, processing_guarantee="exactly_once_v2"):
+    settings = {"processing_guarantee": "exactly_once_v2", "transaction_timeout_ms": 3000}
+    with StreamsApp(driven, overspeed_and_others, **settings) as app:
         wait_until(lambda: len(CheckContext(driven).values(SINK)) == 86, 60, "86 events")
+        verdict.says("Everything in dangerous_driving comes from one producer", LAB, driven)
+        app.kill()
+        drive(driven)
+        app.start()
+        wait_until(lambda: len(CheckContext(driven).values(SINK)) == 129, 60, "129 events", interval=0.5)
         verdict.passes(LAB, driven)

@@ -6,6 +6,7 @@ from collections import Counter
 
 from kafkalab.checks.context import CheckContext, Unmet, text_of
 from kafkalab.checks.lab import Notebook
+from kafkalab.checks.lives import in_transactions, lived_twice
 from kafkalab.checks.records import key_of
 from kafkalab.checks.topics import existing, filled
 from kafkalab.checks.wording import counted, quoted
@@ -42,7 +43,7 @@ def trucks_drove(ctx: CheckContext) -> None:
     existing(ctx, SOURCE)
     found, wanted = sum(ctx.end_offsets(SOURCE).values()), _TIMES * len(truck_events())
     if found < wanted:
-        raise Unmet(f"{SOURCE} was given {counted(found, 'event')}, not {wanted}. Run the cells with drive(), both of them.")
+        raise Unmet(f"{SOURCE} was given {counted(found, 'event')}, not {wanted}. Run each cell with drive(…) once.")
 
 
 @lab.requires(f"{SINK} holds events of the trucks as they sent them, and no Normal one")
@@ -64,6 +65,11 @@ def keys_are_kept(ctx: CheckContext) -> None:
             raise Unmet(f"An event of driver {driver} has the key {key_of(record)} in {SINK}. Which step changed the key?")
 
 
+@lab.requires("The application had two lives, and passed events on in each", after=only_dangerous)
+def application_lived_twice(ctx: CheckContext) -> None:
+    lived_twice(ctx, SINK)
+
+
 @lab.requires("Every dangerous event is there, as often as it was sent", after=(trucks_drove, only_dangerous))
 def each_as_often(ctx: CheckContext) -> None:
     wanted = Counter(value for value in ctx.values(SOURCE) if _field(value, _EVENT) != "Normal")
@@ -81,3 +87,8 @@ def each_as_often(ctx: CheckContext) -> None:
             "What does an application do again after a kill, and which guarantee did you give it? To begin again, restart the "
             "kernel."
         )
+
+
+@lab.requires("All of them were written in transactions", after=(application_lived_twice, each_as_often))
+def it_was_no_luck(ctx: CheckContext) -> None:
+    in_transactions(ctx, SINK)
