@@ -48,7 +48,9 @@ def test_numbers_without_a_kill_or_with_that_of_the_idle_instance(clean: Cluster
     for topic in (SOURCE, ALONE, FOLLOWED):
         create(clean, topic, 1, 1)
         fill(clean, topic)
-    verdict.says("Everything in alone-latest-changelog comes from one producer, and each instance has its own", LAB, clean, **RIGHT)
+    verdict.says(
+        "Everything in alone-latest-changelog comes from one producer, and each instance has its own", LAB, clean, **RIGHT
+    )
     fill(clean, ALONE, 1)
     verdict.says("Everything in followed-latest-changelog comes from one producer", LAB, clean, **RIGHT)
 
