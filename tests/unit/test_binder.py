@@ -33,12 +33,16 @@ def test_start_makes_the_workspace_and_works_in_it(tmp_path: Path) -> None:
         (programs / name).write_text(f"#!/bin/sh\n{does}\n")
         (programs / name).chmod(0o755)
     folder = tmp_path / "learner"
+    show = 'pwd; echo "$KAFKALAB_BACKEND $KAFKALAB_WORKSPACE"; echo "$PATH" | cut -d : -f 1; echo "$JUPYTER_PATH $JUPYTER_CONFIG_PATH"'
+    paths = {"PATH": f"{programs}:{os.environ['PATH']}", "JUPYTER_PATH": "/own/data", "JUPYTER_CONFIG_PATH": "/own/config"}
     started = subprocess.run(
-        [ROOT / "binder/start", "sh", "-c", 'pwd; echo "$KAFKALAB_BACKEND $KAFKALAB_WORKSPACE"; echo "$PATH" | cut -d : -f 1'],
-        env={**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "KAFKALAB_WORKSPACE": str(folder)},
+        [ROOT / "binder/start", "sh", "-c", show],
+        env={**os.environ, **paths, "KAFKALAB_WORKSPACE": str(folder)},
         capture_output=True, text=True, check=True,
     )  # fmt: skip
-    assert started.stdout.splitlines() == [str(folder), f"local {folder}", "/tools"]
+    jupyter = ROOT / "src/kafkalab/cli/jupyter"
+    found = [str(folder), f"local {folder}", "/tools", f"{jupyter}:/own/data {jupyter}:/own/config"]
+    assert started.stdout.splitlines() == found
     assert "won't open by itself" in started.stderr
     assert (folder / FIRST).exists()
 
