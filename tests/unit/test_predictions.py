@@ -13,9 +13,16 @@ import pytest
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted([*(ROOT / "notebooks").glob("*.ipynb"), *(ROOT / "solutions").glob("*/*.ipynb")])
 
+# These chapters and their labs ask with forms. The others still ask in plain text.
+WITH_FORMS = [path for path in NOTEBOOKS if path.name[:2] in ("00", "02", "05", "09", "10", "11", "12")]
+
+
+def cells(path: Path, kind: str) -> list[dict]:
+    return [cell for cell in json.loads(path.read_text())["cells"] if cell["cell_type"] == kind]
+
 
 def code_cells(path: Path) -> list[dict]:
-    return [cell for cell in json.loads(path.read_text())["cells"] if cell["cell_type"] == "code"]
+    return cells(path, "code")
 
 
 def calls(cell: dict) -> Iterator[tuple[str, ast.Call]]:
@@ -63,3 +70,13 @@ def test_a_lab_has_the_card_of_its_own_name(path: Path) -> None:
         for name, call in calls(cell):
             if name == "LabCard":
                 assert ast.literal_eval(call.args[0]) == path.stem
+
+
+@pytest.mark.parametrize("path", [path for path in WITH_FORMS if path.parent.name != "notebooks"], ids=lambda path: path.stem)
+def test_a_lab_with_forms_has_a_card(path: Path) -> None:
+    assert [name for cell in code_cells(path) for name, _ in calls(cell)].count("LabCard") == 1
+
+
+@pytest.mark.parametrize("path", WITH_FORMS, ids=lambda path: path.stem)
+def test_a_notebook_with_forms_asks_nothing_in_plain_text(path: Path) -> None:
+    assert [text for cell in cells(path, "markdown") if "**Predict.**" in (text := "".join(cell["source"]))] == []
