@@ -7,7 +7,7 @@ from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.lab import Notebook
 from kafkalab.checks.ledgers import ledger_of, require_none_lost
 from kafkalab.checks.topics import existing, in_sync
-from kafkalab.checks.wording import counted
+from kafkalab.checks.wording import counted, listed_brokers
 
 __all__ = ["notebook"]
 
@@ -38,11 +38,12 @@ with_elr = notebook.check(
     hints=(
         "Two verbs end a broker: one shuts it down in order, one doesn't. You need both here, one for each broker.",
         "Wait between them: the ISR has to lose broker 1 before broker 0 dies. cluster.wait_for(lambda view: …) waits.",
+        "kafka-topics.sh shows the eligible leader replicas of a partition after Elr. LastKnownElr is something else.",
         "Only broker 1 comes back in this part.",
     ),
 )
 with_elr.requires("The cluster uses eligible leader replicas")(has_level(FEATURE, 1))
-lost = with_elr.requires("Broker 1 was stopped, and broker 0 killed")(was_lost)
+lost = with_elr.requires("Broker 1 was stopped, and broker 0 killed after that")(was_lost)
 still_down = with_elr.requires("Broker 0 is still down", after=lost)(is_down(0))
 
 
@@ -54,6 +55,18 @@ def one_leads(ctx: CheckContext) -> None:
         raise Unmet(f"{SAFE} has no leader; its ELR is {list(eligible)}. Is one of these brokers up?")
     if partition.leader != 1:
         raise Unmet(f"Broker {partition.leader} leads {SAFE}. Which of its two brokers should be back?")
+
+
+@with_elr.requires("You read the ELR of safe while both brokers were down", after=still_down)
+def elr_was_read(ctx: CheckContext) -> None:
+    given = ctx.answer("eligible", set[int], "the brokers in the ELR that kafka-topics.sh shows")
+    [partition] = existing(ctx, SAFE)
+    if strangers := given - set(partition.replicas):
+        where = listed_brokers(sorted(strangers))
+        raise Unmet(f"{SAFE} has no replica on {where}. Can a broker without its records be eligible?")
+    # A broker that was elected from the ELR is in the ISR since then.
+    if given != {*ctx.cluster.eligible_leaders(SAFE)[0], *partition.isr}:
+        raise Unmet(f"The ELR wasn't {sorted(given)}. Look at Elr: in what kafka-topics.sh printed, not at LastKnownElr:.")
 
 
 # -- without ----------------------------------------------------------------------------------------------------------
