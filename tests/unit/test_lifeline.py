@@ -6,6 +6,7 @@ import os
 import stat
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -94,7 +95,14 @@ def test_a_forked_process_is_not_the_owner() -> None:
     assert os.waitpid(child, 0)[1] == 0
 
 
-def test_what_root_started_as_another_user_is_found_by_its_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+def hidden_from_root() -> dict[str, str]:
+    raise psutil.AccessDenied
+
+
+@pytest.mark.parametrize("environment", [hidden_from_root, dict], ids=["of another user", "of macOS"])
+def test_a_process_whose_environment_is_hidden_is_found_by_its_folder(
+    environment: Callable[[], dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
     run = Run("postgresql-1")
 
     class Closed:
@@ -102,7 +110,7 @@ def test_what_root_started_as_another_user_is_found_by_its_folder(monkeypatch: p
             self.command = command
 
         def environ(self) -> dict[str, str]:
-            raise psutil.AccessDenied
+            return environment()
 
         def cmdline(self) -> list[str]:
             return [*self.command]

@@ -167,11 +167,12 @@ def marked_processes(run_id: str) -> list[psutil.Process]:
 
 
 def _is_marked(process: psutil.Process, run_id: str) -> bool:
-    try:
-        return bool(process.environ().get(RUN_VARIABLE) == run_id)
-    except psutil.AccessDenied:
-        # What root started as another user: in a container root may end it, but not look into it. Its command names the folder.
-        return any(str(Run(run_id).directory) in word for word in process.cmdline())
+    with contextlib.suppress(psutil.AccessDenied):
+        if environment := process.environ():
+            return bool(environment.get(RUN_VARIABLE) == run_id)
+    # In a container, root may end what it started as another user, but not look into it. macOS hides the environment of its own
+    # programs. The command names the folder.
+    return any(str(Run(run_id).directory) in word for word in process.cmdline())
 
 
 def reap(run: Run) -> None:
