@@ -275,6 +275,7 @@ def bench_notebooks() -> list[Figure]:
             environment = {**os.environ, **watch.environment()}
             took = timed(partial(subprocess.run, command, env=environment, check=True, capture_output=True))
             seconds.append(Figure(f"{path.parent.name}/{path.stem}, headless, local", seconds_allowed(path), "s", [took]))
+            assert watch.peak, "the watch saw no process"
             memory.values.append(watch.peak / 1e6)
             print(f"{path.relative_to(ROOT)}: {took:.1f} s, {watch.peak / 1e6:.0f} MB", file=sys.stderr)
     memory.values = [max(memory.values)]  # the bound is for any one, so the largest stands for all

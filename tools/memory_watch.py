@@ -56,6 +56,8 @@ def memory_limit(limit: int) -> Iterator[Path | None]:
 class MemoryWatch(threading.Thread):
     """Sums, twice a second, the memory (PSS: shared pages are shared out) of all processes that carry its mark.
 
+    macOS has no PSS. There it sums what each process has for itself (USS).
+
     Parameters
     ----------
     limit
@@ -110,7 +112,8 @@ class MemoryWatch(threading.Thread):
 
 def _pss(process: psutil.Process) -> int:
     try:
-        return process.memory_full_info().pss
+        info = process.memory_full_info()
+        return getattr(info, "pss", info.uss)
     except (psutil.Error, OSError):
         return 0
 

@@ -549,8 +549,8 @@ def test_strip_keeps_the_still_picture() -> None:
 
 def test_clean_ends_what_a_crash_left(machine: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run_id = "cluster-left"
-    left = subprocess.Popen(["tail", "-f", "/dev/null"], env={**os.environ, RUN_VARIABLE: run_id})
-    try:
+    waiting, environment = [sys.executable, "-c", "input()"], {**os.environ, RUN_VARIABLE: run_id}
+    with subprocess.Popen(waiting, env=environment, stdin=subprocess.PIPE) as left:  # leaving it ends what is still there
         (runs_dir() / run_id).mkdir(parents=True)
         owner = runs_dir() / "owners/999999-1"  # no such process
         owner.mkdir(parents=True)
@@ -562,9 +562,6 @@ def test_clean_ends_what_a_crash_left(machine: Path, capsys: pytest.CaptureFixtu
         assert not (runs_dir() / run_id).exists()
         assert main(["clean"]) == 0
         assert "Nothing was left behind" in capsys.readouterr().out
-    finally:
-        left.kill()
-        left.wait()
 
 
 def test_clean_keeps_what_has_containers_on_an_engine_that_does_not_answer(

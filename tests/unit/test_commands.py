@@ -16,9 +16,10 @@ from kafkalab.distribution import CONNECT_TOOLS, TOOLS, ensure_jars, faulty_jars
 # which was told to go on, prints and ends.
 SLOW = """
 import os, sys
-import IPython, pexpect.pty_spawn
+import IPython, pexpect.pty_spawn, psutil
 from IPython.utils.process import system
 from kafkalab.distribution import keep_all_output
+from kafkalab.waiting import wait_until
 
 go_on, real = sys.argv[1], pexpect.pty_spawn.select_ignore_interrupts
 children, spawn = [], pexpect.spawn
@@ -31,7 +32,8 @@ def slow(reading, writing, errors, timeout=None):
     if not timeout:
         return real(reading, writing, errors, timeout)
     os.close(os.open(go_on, os.O_WRONLY))
-    os.waitid(os.P_PID, children[-1].pid, os.WEXITED | os.WNOWAIT)
+    child = psutil.Process(children[-1].pid)
+    wait_until(lambda: child.status() == psutil.STATUS_ZOMBIE, 30, "the command to end")
     return [], [], []
 
 if sys.argv[2] == "mended":
