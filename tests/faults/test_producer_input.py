@@ -140,6 +140,33 @@ def test_a_price_with_negative_cents_never_gets_as_far_as_the_producer(broker: C
         deserialize(message.value())
 
 
+# -- transactional ids ----------------------------------------------------------------------------------------------
+
+
+def test_a_second_producer_with_a_transactional_id_fences_the_first_for_good(broker: Cluster, topic: str) -> None:
+    def instance() -> Producer:
+        producer = Producer({**broker.client_config(transactional_id="bank"), **QUIET})
+        producer.init_transactions(60)
+        producer.begin_transaction()
+        return producer
+
+    first = instance()
+    first.produce(topic, b"of the first", partition=0)
+    assert first.flush(20) == 0
+    second = instance()
+    with pytest.raises(KafkaException) as fenced:
+        first.commit_transaction(60)
+    error = fenced.value.args[0]
+    assert (error.name(), error.fatal()) == ("_FENCED", True)
+    with pytest.raises(KafkaException):
+        first.begin_transaction()
+    second.produce(topic, b"of the second", partition=0)
+    second.commit_transaction(60)
+    with Consumer(broker.client_config(group_id="reader", isolation_level="read_committed")) as consumer:
+        consumer.assign([TopicPartition(topic, 0, 0)])
+        assert [message.value() for message in consumer.consume(1, 20)] == [b"of the second"]
+
+
 # -- the application is ended ---------------------------------------------------------------------------------------
 
 App = Callable[[], subprocess.Popen]
