@@ -55,26 +55,30 @@ def ledger(clean: Cluster) -> Iterator[LedgerProducer]:
 
 
 def test_brokers(clean: Cluster, verdict: Verdict, ledger: LedgerProducer) -> None:
-    entries = ledger.entries
-    first, last = min(e.at for e in entries), max(e.at for e in entries)
-    middle = (first + last) / 2
-    ledgers = {"payments": ledger}
+    entries = [replace(entry, at=float(second)) for second, entry in enumerate(ledger.entries)]
+    ledgers = {"payments": Ledger(entries)}
+    one_by_one = {0: 7.5, 1: 14.5, 2: 21.5}
 
-    verdict.says("Broker 0 was never restarted", BROKERS, Upgraded(clean, {}), ledgers=ledgers)
-    verdict.says("Broker 2 was never restarted", BROKERS, Upgraded(clean, {0: middle, 1: middle}), ledgers=ledgers)
-    done = Upgraded(clean, {0: middle, 1: middle, 2: middle})
+    verdict.says("Broker 0 was never restarted", BROKERS, Upgraded(clean, {}), ledgers={"payments": ledger})
+    verdict.says("Broker 2 was never restarted", BROKERS, Upgraded(clean, {0: 7.5, 1: 14.5}), ledgers=ledgers)
+    done = Upgraded(clean, one_by_one)
     verdict.passes(BROKERS, done, ledgers=ledgers)
-    verdict.passes(
-        BROKERS, Upgraded(clean, {2: middle, 0: middle, 1: middle}, finalized=NEW), ledgers={"payments": Ledger(entries)}
-    )
-    old = Upgraded(clean, {0: middle, 1: middle, 2: middle}, supported=OLD)
+    verdict.passes(BROKERS, Upgraded(clean, {2: 3.5, 0: 4.5, 1: 28.5}, finalized=NEW), ledgers=ledgers)
+    second_try = Upgraded(clean, one_by_one)
+    second_try.faults[:0] = [Fault(3.5, "restart", broker) for broker in (0, 1, 2)]
+    verdict.passes(BROKERS, second_try, ledgers=ledgers)
+    old = Upgraded(clean, one_by_one, supported=OLD)
     verdict.says("The software of broker 0 supports metadata.version up to level 29", BROKERS, old, ledgers=ledgers)
 
     verdict.says("Give check() your answer as ledgers=", BROKERS, done)
-    early = Upgraded(clean, dict.fromkeys((0, 1, 2), first - 1))
+    early = Upgraded(clean, {0: -1.0, 1: 14.5, 2: 21.5})
     verdict.says("The ledger has no record from before the first restart", BROKERS, early, ledgers=ledgers)
-    late = Upgraded(clean, {0: middle, 1: middle, 2: last + 1})
+    late = Upgraded(clean, {0: 7.5, 1: 14.5, 2: 30.0})
     verdict.says("The ledger ends before the last restart", BROKERS, late, ledgers=ledgers)
+    at_once = Upgraded(clean, {0: 14.5, 1: 14.5, 2: 14.5})
+    verdict.says("The producer wrote nothing between the restarts of brokers 0 and 1", BROKERS, at_once, ledgers=ledgers)
+    last_two = Upgraded(clean, {2: 7.5, 1: 14.5, 0: 14.5})
+    verdict.says("nothing between the restarts of brokers 1 and 0. Did you wait", BROKERS, last_two, ledgers=ledgers)
     verdict.says("The producer gave 2 records up", BROKERS, done, ledgers={"payments": Ledger(entries, failed=2)})
     lost = Ledger([*entries, replace(entries[0], value="message 31")])
     verdict.says(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from kafkalab.checks.brokers import all_up, are_up, faulted
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.lab import Notebook
-from kafkalab.checks.ledgers import is_complete, wrote_throughout
+from kafkalab.checks.ledgers import is_complete, ledger_of, wrote_throughout
 from kafkalab.checks.topics import in_sync
 from kafkalab.errors import DowngradeRefused
 
@@ -57,6 +59,19 @@ brokers.requires("All replicas of payments are in sync", after=all_are_new)(in_s
 load_went_on = brokers.requires("The producer wrote before the first restart, and after the last", after=all_were_restarted)(
     wrote_throughout(TOPIC, "restart")
 )
+
+
+@brokers.requires("The producer also wrote between two restarts", after=load_went_on)
+def went_one_by_one(ctx: CheckContext) -> None:
+    last = {fault.broker: fault.at for fault in ctx.cluster.faults if fault.verb == "restart" and fault.broker in BROKERS}
+    acknowledged = [entry.at for entry in ledger_of(ctx, TOPIC).entries]
+    for one, other in pairwise(sorted(last, key=last.__getitem__)):
+        if not any(last[one] < at < last[other] for at in acknowledged):
+            raise Unmet(
+                f"The producer wrote nothing between the restarts of brokers {one} and {other}. Did you wait for complete ISRs?"
+            )
+
+
 brokers.requires("No lost write, no duplicate, and no record that failed", after=load_went_on)(is_complete(TOPIC))
 
 # -- new levels -------------------------------------------------------------------------------------------------------
