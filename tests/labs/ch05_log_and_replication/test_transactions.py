@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import kafka
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from kafka.admin import AbortTransactionSpec, KafkaAdminClient
 
@@ -142,6 +142,22 @@ def test_zombie(clean: Cluster, verdict: Verdict) -> None:
     verdict.passes(ZOMBIE, cluster, fenced="INVALID_PRODUCER_EPOCH")
     verdict.says("`fenced` is still None", ZOMBIE, cluster, fenced=None)
     verdict.says("doesn't get '_STATE'", ZOMBIE, cluster, fenced="_STATE")
+
+
+def test_zombie_with_a_successor_of_another_library(clean: Cluster, verdict: Verdict) -> None:
+    cluster = clean
+    create(cluster, "fees", 1)
+    old = instance(cluster, "bank")
+    write(old, [("fees", "1")], "")
+    successor = kafka.KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, transactional_id="bank")
+    successor.init_transactions()
+    successor.begin_transaction()
+    successor.send("fees", b"2")
+    successor.commit_transaction()
+    successor.close()
+    with pytest.raises(KafkaException) as told:
+        old.commit_transaction(60)
+    verdict.passes(ZOMBIE, cluster, fenced=told.value.args[0].name())
 
 
 def test_hanging(clean: Cluster, verdict: Verdict) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import subprocess
+from collections.abc import Callable, Iterator
 
 import pytest
 from confluent_kafka import ElectionType, TopicPartition
@@ -17,6 +18,7 @@ ELECTION, LOSS = "05_unclean", "05_unclean_lost"
 TOPICS = ("careful", "daring", "by-hand")
 UNCLEAN = "unclean.leader.election.enable"
 Values = dict[str, list[str]]
+End = Callable[[Cluster, int], None]
 
 
 @pytest.fixture(scope="module")
@@ -53,12 +55,12 @@ def elect(cluster: Cluster, topic: str) -> None:
     admin.elect_leaders(ElectionType.UNCLEAN, [TopicPartition(topic, 0)]).result()
 
 
-def send_fifteen(cluster: Cluster) -> Values:
+def send_fifteen(cluster: Cluster, end: End = Cluster.kill) -> Values:
     """Five records on both replicas, ten on broker 0 alone, which leads."""
     ledger: Values = {topic: [f"on both {n}" for n in range(1, 6)] for topic in TOPICS}
     for topic, values in ledger.items():
         put(cluster, topic, [(None, value, 0) for value in values], acks="all")
-    cluster.kill(1)
+    end(cluster, 1)
     cluster.wait_for(lambda view: all(view.topics[topic][0].isr == (0,) for topic in TOPICS), "broker 0 alone")
     for topic, values in ledger.items():
         alone = [f"alone {n}" for n in range(1, 11)]
@@ -67,9 +69,9 @@ def send_fifteen(cluster: Cluster) -> Values:
     return ledger
 
 
-def swap(cluster: Cluster) -> None:
+def swap(cluster: Cluster, end: End = Cluster.kill) -> None:
     """Let the replica that lacks records be the only one."""
-    cluster.kill(0)
+    end(cluster, 0)
     cluster.restart(1)
     cluster.wait_for(lambda view: view.topics["daring"][0].leader == 1, "a leader of daring")
 
@@ -97,6 +99,20 @@ def test_unclean(pair: Cluster, verdict: Verdict) -> None:
     verdict.says("careful lacks 1 acknowledged record", LOSS, cluster, ledger=ledger | {"careful": [*ledger["careful"], "x"]})
     complete = ledger | {"daring": [*ledger["careful"][:5] * 3]}
     verdict.says("daring lost nothing", LOSS, cluster, ledger=complete, lost=lost)
+
+
+def test_brokers_that_are_stopped_and_a_leader_that_the_tool_elects(pair: Cluster, verdict: Verdict) -> None:
+    cluster = pair
+    make_topics(cluster)
+    ledger = send_fifteen(cluster, Cluster.stop_broker)
+    swap(cluster, Cluster.stop_broker)
+    tool = ["kafka-leader-election.sh", "--bootstrap-server", cluster.bootstrap(1), "--election-type", "unclean"]
+    subprocess.run([*tool, "--topic", "by-hand", "--partition", "0"], check=True)
+    verdict.passes(ELECTION, cluster)
+
+    cluster.restart(0)
+    cluster.wait_for(lambda view: view.in_sync(TOPICS), "both replicas in sync", 60)
+    verdict.passes(LOSS, cluster, ledger=ledger, lost={"careful": 0, "daring": 10, "by-hand": 10})
 
 
 def test_all_may_be_unclean_and_nothing_was_sent_to_one_replica(pair: Cluster, verdict: Verdict) -> None:
