@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["as_text", "dotted", "format_properties"]
+__all__ = ["as_text", "dotted", "format_properties", "value_as_text"]
 
 # librdkafka's settings with an underscore in their own name.
 _UNDERSCORED = ("log_level",)
@@ -13,7 +13,7 @@ _ESCAPES = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f"}
 
 
 def as_text(settings: Mapping[str, object]) -> dict[str, str]:
-    """Return settings with each value as Kafka reads it: booleans in lower case, everything else as Python prints it.
+    """Return settings with each value as Kafka reads it.
 
     Raises
     ------
@@ -25,7 +25,12 @@ def as_text(settings: Mapping[str, object]) -> dict[str, str]:
             raise ValueError(f"the name of a setting is text like 'num.partitions', not {name!r}")
         if value is None:
             raise ValueError(f"the setting {name} has no value; leave it out to get Kafka's default")
-    return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in settings.items()}
+    return {name: value_as_text(value) for name, value in settings.items()}
+
+
+def value_as_text(value: object) -> str:
+    """Return a value as Kafka reads it: booleans in lower case, everything else as Python prints it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def dotted(settings: Mapping[str, object]) -> dict[str, object]:

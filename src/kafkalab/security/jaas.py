@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from kafkalab.settings import value_as_text
+
 __all__ = ["MECHANISMS", "login_line"]
 
 _MODULES = {
@@ -40,5 +42,4 @@ def login_line(mechanism: str, **options: object) -> str:
 
 
 def _quoted(value: object) -> str:
-    text = str(value).lower() if isinstance(value, bool) else str(value)
-    return "".join(_ESCAPES.get(char, char) for char in text)
+    return "".join(_ESCAPES.get(char, char) for char in value_as_text(value))
