@@ -205,12 +205,7 @@ class DockerBackend(Backend):
         member.changed |= changed
         if version not in (None, member.version):
             self._change_version(member, version)
-        container = self._container(node_id)
-        self._put(container, self._files(member))
-        try:
-            container.start()
-        except APIError as error:
-            raise self._start_failed(member, error) from error
+        self._launch(member, self._container(node_id))
         member.ended_by = ""
 
     def isolate(self, node_id: int) -> None:
@@ -398,18 +393,24 @@ class DockerBackend(Backend):
         """Create a node's container and start it."""
         for attempt in range(1, _PORT_ATTEMPTS + 1):
             container = self._create(member)
-            self._put(container, {**self._files(member), **self._storage(member.node)})
             try:
-                container.start()
+                self._launch(member, container, self._storage(member.node))
                 break
-            except APIError as error:
-                failure = self._start_failed(member, error)
+            except PortInUse:
                 insisted = any(insist for _, insist in self.spec.wanted_ports(member.node.id).values())
-                if not isinstance(failure, PortInUse) or insisted or attempt == _PORT_ATTEMPTS:
-                    raise failure from error
+                if insisted or attempt == _PORT_ATTEMPTS:
+                    raise
                 _remove(container)
                 self._take_ports(member)  # another process took one between choosing and publishing: choose others
         self._adopt(member, container)
+
+    def _launch(self, member: _Member, container: Container, storage: Mapping[str, bytes] = {}) -> None:
+        """Copy a node's files into its container, and its formatted data folder if there is one. Start the container."""
+        self._put(container, {**self._files(member), **storage})
+        try:
+            container.start()
+        except APIError as error:
+            raise self._start_failed(member, error) from error
 
     def _adopt(self, member: _Member, container: Container) -> None:
         self._connect(container, member.node.id)
