@@ -8,10 +8,24 @@ from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.wording import listed_brokers
 from kafkalab.cluster.view import BrokerView, ClusterView
 
-__all__ = ["DOWN", "all_up", "are_up", "faulted", "has_level", "is_down", "isolated", "nodes"]
+__all__ = [
+    "DOWN",
+    "DOWN_VERBS",
+    "all_up",
+    "are_up",
+    "faulted",
+    "has_level",
+    "is_down",
+    "isolated",
+    "nodes",
+    "was_down_and_came_back",
+]
 
 DOWN = ("dead", "stopped")
 """States of a node whose process has ended."""
+
+DOWN_VERBS = ("kill", "stop")
+"""Faults that end a broker's process."""
 
 
 def nodes(ctx: CheckContext) -> Mapping[int, BrokerView]:
@@ -61,6 +75,18 @@ def is_down(broker: int) -> Callable[[CheckContext], None]:
         if others := [i for i, node in found.items() if node.state in DOWN]:
             raise Unmet(f"{listed_brokers(others).capitalize()} is down, but broker {broker} is {found[broker].state}.")
         raise Unmet(f"Broker {broker} is {found[broker].state}.")
+
+    return probe
+
+
+def was_down_and_came_back(broker: int) -> Callable[[CheckContext], None]:
+    """Return a probe: this broker's process must have ended, and run again."""
+
+    def probe(ctx: CheckContext) -> None:
+        if broker not in faulted(ctx, *DOWN_VERBS):
+            raise Unmet(f"Broker {broker} hasn't been down yet. Did you stop it with a verb of the cluster?")
+        if (state := nodes(ctx)[broker].state) != "up":
+            raise Unmet(f"Broker {broker} is {state}. Did you restart it?")
 
     return probe
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from kafkalab.checks.brokers import are_up, faulted, isolated
+from kafkalab.checks.brokers import are_up, faulted, isolated, was_down_and_came_back
 from kafkalab.checks.context import CheckContext, Unmet, text_of
-from kafkalab.checks.faults import was_down_and_came_back
 from kafkalab.checks.lab import Notebook
 from kafkalab.checks.ledgers import ledger_of
 from kafkalab.checks.topics import existing, filled

@@ -8,8 +8,8 @@ from typing import cast
 from confluent_kafka import Message
 
 from kafkalab.checks.batches import batches_on_disk
+from kafkalab.checks.brokers import was_down_and_came_back
 from kafkalab.checks.context import CheckContext, Unmet
-from kafkalab.checks.faults import was_down_and_came_back
 from kafkalab.checks.lab import Notebook
 from kafkalab.checks.topics import existing, filled, in_sync
 from kafkalab.checks.wording import counted

@@ -6,9 +6,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from kafkalab.checks.brokers import all_up
+from kafkalab.checks.brokers import DOWN_VERBS, all_up
 from kafkalab.checks.context import CheckContext, Unmet, text_of
-from kafkalab.checks.faults import DOWN_VERBS
 from kafkalab.checks.lab import Notebook
 from kafkalab.checks.ledgers import ledger_of
 from kafkalab.checks.topics import filled

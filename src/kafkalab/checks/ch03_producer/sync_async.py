@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import cast
 
+from kafkalab.checks.brokers import was_down_and_came_back
 from kafkalab.checks.context import CheckContext, Unmet, text_of
-from kafkalab.checks.faults import was_down_and_came_back
 from kafkalab.checks.lab import Notebook
 from kafkalab.checks.ledgers import Ledger
 from kafkalab.checks.topics import existing, filled, has_shape, in_sync

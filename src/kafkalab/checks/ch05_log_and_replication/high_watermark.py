@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from kafkalab.checks.brokers import faulted
+from kafkalab.checks.brokers import DOWN_VERBS, faulted
 from kafkalab.checks.context import CheckContext, Unmet
-from kafkalab.checks.faults import DOWN_VERBS
 from kafkalab.checks.lab import Notebook
 from kafkalab.checks.topics import existing, has_shape, in_sync
 from kafkalab.checks.wording import counted
