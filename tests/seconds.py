@@ -1,9 +1,9 @@
 """What the tests cost: which to start first, and a report of the seconds of each file and each kind.
 
 A group is what one worker runs in order: a file, since a notebook's cells share a kernel and a module's tests a cluster; a
-package, where its modules share more, which ends with it; of some files each test alone. The costly groups begin first, as ``seconds.json`` beside this file has them, so that no worker is
-left with a long one at the end. `make test` writes what it measured to ``build/seconds.json``; copy it here
-when the order has become wrong. Nothing but the order depends on it.
+package, where its modules share more, which ends with it; of some files each test alone. The costly groups begin first, as
+``seconds.json`` beside this file has them, so that no worker is left with a long one at the end. `make test` writes what it
+measured to ``build/seconds.json``; copy it here when the order has become wrong. Nothing but the order depends on it.
 
 What shares a worker's brokers comes after everything else: a broker that nobody asks anything still takes a thirtieth of
 a processor, and each worker has three of them from the first such test to the end.
