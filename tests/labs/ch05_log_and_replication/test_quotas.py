@@ -37,6 +37,13 @@ def quota(cluster: Cluster, entity: dict[str, str], change: str) -> None:
     wait_until(lambda: quotas_of(asking, entity).get(setting) == (float(value) if value else None), 30, change)
 
 
+def load_a_megabyte(cluster: Cluster, topic: str, producers: int = 1, **settings: object) -> None:
+    """Fill an empty topic, whose records have the broker's timestamps; several producers share a client id's quota."""
+    create(cluster, topic, 1, 1, message_timestamp_type="LogAppendTime")
+    for _ in range(producers):
+        put(cluster, topic, [(None, bytes(1000), 0)] * (1000 // producers), batch_size=16_384, **settings)
+
+
 @pytest.fixture(scope="module")
 def impatient() -> Iterator[Cluster]:
     """One broker whose quotas judge by two seconds. No test cares about the quotas of another one."""
@@ -70,9 +77,7 @@ def test_quotas(impatient: Cluster, verdict: Verdict) -> None:
     put(cluster, "limited", [(None, bytes(1000), 0)] * 900, client_id="somebody")
     verdict.says("Which client id did its producer have", RATES, cluster, **RIGHT)
     delete(cluster, "limited")
-    create(cluster, "limited", 1, 1, message_timestamp_type="LogAppendTime")
-    for _ in range(2):  # two producers share the quota of their client id
-        put(cluster, "limited", [(None, bytes(1000), 0)] * 500, client_id="loader", batch_size=16_384)
+    load_a_megabyte(cluster, "limited", producers=2, client_id="loader")
     verdict.passes(RATES, cluster, **RIGHT)
     in_whole_numbers = {"rates": {"loader": 198_000, "reader": 1}, "throttled": {"loader": 0.5, "reader": 7.0}}
     verdict.passes(RATES, cluster, **in_whole_numbers)
@@ -92,15 +97,38 @@ def test_request_quota(impatient: Cluster, verdict: Verdict) -> None:
     quota(cluster, {CLIENT_ID: "chatty"}, "request_percentage=50")
     verdict.says("The request_percentage of the client id chatty is 50", SHARES, cluster)
     quota(cluster, {CLIENT_ID: "chatty"}, "request_percentage=5")
+    verdict.says("Give check() your answer as throttled=", SHARES, cluster)
+    verdict.says("`throttled` has no 'chatty'", SHARES, cluster, throttled={"loader": 1160})
+    verdict.says("`throttled` says that chatty was never held back", SHARES, cluster, throttled={"chatty": 0})
+    throttled = {"chatty": 34}
     quota(cluster, {CLIENT_ID: "ANONYMOUS"}, "producer_byte_rate=400000")
-    verdict.says("knows no producer_byte_rate for the user ANONYMOUS", SHARES, cluster)
-    quota(cluster, {USER: "ANONYMOUS"}, "producer_byte_rate=400000")
-    verdict.says("Give check() your answer as counts=", SHARES, cluster)
-    verdict.says("200000 isn't it", SHARES, cluster, counts=200_000)
-    verdict.says("600000 isn't it", SHARES, cluster, counts=600_000.0)
-    verdict.passes(SHARES, cluster, counts=400_000)
-    verdict.passes(SHARES, cluster, counts=4e5)
+    verdict.says("knows no producer_byte_rate for the user ANONYMOUS", SHARES, cluster, throttled=throttled)
 
+    load_a_megabyte(cluster, "by-user", client_id="somebody")
+    quota(cluster, {USER: "ANONYMOUS"}, "producer_byte_rate=400000")
+    verdict.says("by-user was written at", SHARES, cluster, throttled=throttled)
+    verdict.says("was the user's quota there before?", SHARES, cluster, throttled=throttled)
+    both = {USER: "ANONYMOUS", CLIENT_ID: "loader"}
+    quota(cluster, both, "producer_byte_rate=200000")
+    delete(cluster, "by-user")
+    verdict.says("There is no topic 'by-user' yet", SHARES, cluster, throttled=throttled)
+    load_a_megabyte(cluster, "by-user", client_id="loader")
+    verdict.says("Which client id did its producer have", SHARES, cluster, throttled=throttled)
+    quota(cluster, both, "producer_byte_rate")
+
+    delete(cluster, "by-user")
+    load_a_megabyte(cluster, "by-user", client_id="loader")
+    verdict.says("Give check() your answer as counts=", SHARES, cluster, throttled=throttled)
+    verdict.says("200000 isn't it", SHARES, cluster, throttled=throttled, counts=200_000)
+    verdict.says("600000 isn't it", SHARES, cluster, throttled=throttled, counts=600_000.0)
+    verdict.passes(SHARES, cluster, throttled=throttled, counts=400_000)
+    delete(cluster, "by-user")
+    load_a_megabyte(cluster, "by-user", producers=2, client_id="loader")
+    verdict.passes(SHARES, cluster, throttled={"chatty": 0.5, "loader": 7.0}, counts=4e5)
+
+
+def test_quota_pair(impatient: Cluster, verdict: Verdict) -> None:
+    cluster = impatient
     both = {USER: "ANONYMOUS", CLIENT_ID: "loader"}
     verdict.says("no producer_byte_rate for the user ANONYMOUS with the client id loader", PAIR, cluster)
     quota(cluster, both, "producer_byte_rate=200000")

@@ -13,7 +13,7 @@ from kafkalab.checks.wording import counted
 
 __all__ = ["notebook"]
 
-TOPIC = "limited"
+TOPIC, OF_USERS = "limited", "by-user"
 LIMIT = 200_000.0  # bytes per second
 TOLERANCE = 1.3
 FEWEST = 800_000  # bytes; a burst of one second is free, and shouldn't decide the result
@@ -36,6 +36,31 @@ rates = notebook.check(
 )
 
 
+def written_at(ctx: CheckContext, topic: str) -> float:
+    """Return how fast a topic was written, in bytes per second by the broker's timestamps. Raise `Unmet` if they can't tell."""
+    records = filled(ctx, topic)
+    if records[0].timestamp()[0] != TIMESTAMP_LOG_APPEND_TIME:
+        raise Unmet(f"The records of {topic} have their producer's timestamps, not the broker's. {BEGIN_AGAIN}")
+    size = sum(len(record.value() or b"") for record in records)
+    if size < FEWEST:
+        raise Unmet(f"{topic} holds {counted(size, 'byte')}. Load a megabyte, so that the first second doesn't decide.")
+    times = [record.timestamp()[1] for record in records]
+    return size / max(0.001, (max(times) - min(times)) / 1000)
+
+
+def require_throttled(ctx: CheckContext, *clients: str) -> None:
+    """Raise `Unmet` unless the answer `throttled` says that the broker held these client ids back."""
+    throttled = ctx.answer("throttled", dict[str, float], "{client id: the longest throttle time in milliseconds}")
+    for client in clients:
+        if client not in throttled:
+            raise Unmet(f"`throttled` has no {client!r}.")
+        if throttled[client] <= 0:
+            raise Unmet(
+                f"`throttled` says that {client} was never held back. Which part of the statistics do you look at, and do you "
+                "keep the largest of all values?"
+            )
+
+
 @rates.requires("loader may send 200 kB/s, and reader may read 200 kB/s")
 def both_are_limited(ctx: CheckContext) -> None:
     require_quota(ctx, {CLIENT_ID: "loader"}, "producer_byte_rate", LIMIT)
@@ -44,14 +69,7 @@ def both_are_limited(ctx: CheckContext) -> None:
 
 @rates.requires(f"{TOPIC} was written no faster than that", after=both_are_limited)
 def log_grew_slowly(ctx: CheckContext) -> None:
-    records = filled(ctx, TOPIC)
-    if records[0].timestamp()[0] != TIMESTAMP_LOG_APPEND_TIME:
-        raise Unmet(f"The records of {TOPIC} have their producer's timestamps, not the broker's. {BEGIN_AGAIN}")
-    size = sum(len(record.value() or b"") for record in records)
-    if size < FEWEST:
-        raise Unmet(f"{TOPIC} holds {counted(size, 'byte')}. Load a megabyte, so that the first second doesn't decide.")
-    times = [record.timestamp()[1] for record in records]
-    rate = size / max(0.001, (max(times) - min(times)) / 1000)
+    rate = written_at(ctx, TOPIC)
     if rate > LIMIT * TOLERANCE:
         raise Unmet(
             f"By the broker's timestamps, {TOPIC} was written at {rate / 1000:.0f} kB/s. Which client id did its producer "
@@ -73,15 +91,7 @@ def reader_was_slow(ctx: CheckContext) -> None:
 
 @rates.requires("The clients' statistics say that both were held back", after=both_are_limited)
 def both_were_throttled(ctx: CheckContext) -> None:
-    throttled = ctx.answer("throttled", dict[str, float], "{client id: the longest throttle time in milliseconds}")
-    for client in ("loader", "reader"):
-        if client not in throttled:
-            raise Unmet(f"`throttled` has no {client!r}.")
-        if throttled[client] <= 0:
-            raise Unmet(
-                f"`throttled` says that {client} was never held back. Which part of the statistics do you look at, and do you "
-                "keep the largest of all values?"
-            )
+    require_throttled(ctx, "loader", "reader")
 
 
 # -- requests, and users ----------------------------------------------------------------------------------------------
@@ -102,9 +112,24 @@ def chatty_is_limited(ctx: CheckContext) -> None:
     require_quota(ctx, {CLIENT_ID: "chatty"}, "request_percentage", PERCENTAGE)
 
 
+@shares.requires("The statistics say that chatty was held back", after=chatty_is_limited)
+def chatty_was_throttled(ctx: CheckContext) -> None:
+    require_throttled(ctx, "chatty")
+
+
 @shares.requires("The user ANONYMOUS may send 400 kB/s")
 def user_is_limited(ctx: CheckContext) -> None:
     require_quota(ctx, {USER: "ANONYMOUS"}, "producer_byte_rate", OF_USER)
+
+
+@shares.requires(f"{OF_USERS} was written as fast as the limit that counts allows", after=user_is_limited)
+def log_grew_faster(ctx: CheckContext) -> None:
+    rate = written_at(ctx, OF_USERS)
+    if not LIMIT * TOLERANCE < rate <= OF_USER * TOLERANCE:
+        raise Unmet(
+            f"By the broker's timestamps, {OF_USERS} was written at {rate / 1000:.0f} kB/s. Which client id did its producer "
+            f"have, and was the user's quota there before? {BEGIN_AGAIN}"
+        )
 
 
 @shares.requires("You know which of its two limits counts for loader", after=user_is_limited)
