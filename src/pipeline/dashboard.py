@@ -8,7 +8,7 @@ from typing import Any
 
 import ipywidgets
 
-from kafkalab.widgets.live import Live
+from kafkalab.widgets.live import Live, wide_html
 from kafkalab.widgets.palette import THEMED
 from kafkalab.widgets.svg import Picture, document
 from pipeline.app import Pipeline
@@ -39,7 +39,7 @@ class Dashboard(Live):
         self._reading = self._reader.read(pipeline)
         self._looking = threading.Lock()
         self._closed = threading.Event()
-        self._html = ipywidgets.HTML(layout=ipywidgets.Layout(width="100%", margin="2px 0"))
+        self._html = wide_html()
         super().__init__(ipywidgets.VBox([self._html], layout=ipywidgets.Layout(width="100%", max_width="1100px")))
         self._draw()
         threading.Thread(target=self._run, name="pipeline-dashboard", daemon=True).start()

@@ -1,9 +1,11 @@
+import ast
 import json
 import sys
 import threading
 import time
 import xml.etree.ElementTree as ET
 from dataclasses import replace
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import pytest
@@ -1071,3 +1073,18 @@ def test_a_deleted_group_vanishes_and_one_whose_coordinator_moves_stays():
     cluster.view = replace(kept, groups={})
     watcher.look(groups=True)
     assert set(watcher._groups) == {"mygroup"}
+
+
+def test_html_as_wide_as_its_cell_is_made_in_one_place():
+    """Its margin matters: with the usual one the right edge is cut off by four pixels."""
+    assert (live_module.wide_html().layout.width, live_module.wide_html().layout.margin) == ("100%", "2px 0")
+    source = Path(kafkalab.__file__).parents[1]
+    calls = [
+        (path.name, node)
+        for path in source.rglob("*.py")
+        if path != Path(live_module.__file__) and "ipywidgets.HTML(" in path.read_text()
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "ipywidgets.HTML"
+    ]
+    layouts = [(name, ast.unparse(k.value)) for name, call in calls for k in call.keywords if k.arg == "layout"]
+    assert layouts and [(name, layout) for name, layout in layouts if "width='auto'" not in layout] == []

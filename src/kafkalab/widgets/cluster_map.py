@@ -11,7 +11,7 @@ import ipywidgets
 
 from kafkalab.cluster.view import BrokerState, BrokerView, ClusterView
 from kafkalab.widgets.events import Event
-from kafkalab.widgets.live import Live
+from kafkalab.widgets.live import Live, wide_html
 from kafkalab.widgets.map_drawing import (
     CARD_WIDTH,
     broker_rows,
@@ -69,10 +69,10 @@ class ClusterMap(Live):
         self._nodes: dict[int, _Node] = {}
         self._rows: list[tuple[int, ...]] = []
         self._lock = threading.RLock()
-        self._status, self._groups, self._log = (_html() for _ in range(3))
+        self._status, self._groups, self._log = (wide_html() for _ in range(3))
         self._body = ipywidgets.VBox(layout=ipywidgets.Layout(width="100%"))
         root = ipywidgets.VBox(
-            [self._status, self._body, _html(_legend()), self._groups, self._log],
+            [self._status, self._body, wide_html(_legend()), self._groups, self._log],
             layout=ipywidgets.Layout(width="100%", max_width=_MAX_WIDTH),
         )
         super().__init__(root)
@@ -180,7 +180,7 @@ class _Node:
 
     def __init__(self, id_: int, act: Callable[[str, int, Callable[[], None]], None], with_buttons: bool) -> None:
         self._id = id_
-        self._picture = _html()
+        self._picture = wide_html()
         self._controls = _Controls(id_, act) if with_buttons else None
         self.widget = ipywidgets.VBox(
             [self._picture, *([self._controls.widget] if self._controls else [])],
@@ -246,10 +246,6 @@ class _Controls:
     def _done(self) -> None:
         self._busy = False
         self._refresh()
-
-
-def _html(value: str = "") -> ipywidgets.HTML:
-    return ipywidgets.HTML(value, layout=ipywidgets.Layout(width="100%", margin="2px 0"))
 
 
 def _side_by_side(widgets: Sequence[ipywidgets.Widget]) -> ipywidgets.Box:

@@ -17,7 +17,7 @@ from kafkalab.checks import lab as checks
 from kafkalab.checks.context import CheckContext
 from kafkalab.checks.lab import Lab, Notebook, Report, Result
 from kafkalab.errors import KafkaLabError
-from kafkalab.widgets.live import Live
+from kafkalab.widgets.live import Live, wide_html
 from kafkalab.widgets.prose import prose
 
 __all__ = ["LabCard"]
@@ -49,7 +49,7 @@ class LabCard(Live):
         self._variables: dict[str, str] = {}  # the names of the variables that hold the clusters
         self._busy = False
         self._lock = threading.RLock()
-        self._list, self._said, self._opened = (_html() for _ in range(3))
+        self._list, self._said, self._opened = (wide_html() for _ in range(3))
         self._check = _button("Check", self._check_now, "primary")
         self._hint = _button("Next hint", self._next_hint)
         self._reset = _button("Reset", self._ask("Start this notebook again? Your copy is kept beside it.", "reset"))
@@ -58,7 +58,7 @@ class LabCard(Live):
         buttons = ipywidgets.HBox(
             [self._check, self._hint, self._reset, self._solution], layout=ipywidgets.Layout(flex_flow="row wrap")
         )
-        root = ipywidgets.VBox([_html(self._head()), self._list, buttons, self._asking, self._said, self._opened])
+        root = ipywidgets.VBox([wide_html(self._head()), self._list, buttons, self._asking, self._said, self._opened])
         root.layout = ipywidgets.Layout(padding="6px 10px", border="1px solid var(--jp-border-color1, #c9d1d9)")
         super().__init__(root)
         self._older = LabCard._newest.get(name)
@@ -121,7 +121,7 @@ class LabCard(Live):
         def ask(_: object) -> None:
             yes = _button("Yes", lambda _: self._answer(action))
             no = _button("No", lambda _: self._answer(None))
-            self._asking.children = [_html(escape(question)), ipywidgets.HBox([yes, no])]
+            self._asking.children = [wide_html(escape(question)), ipywidgets.HBox([yes, no])]
 
         return ask
 
@@ -216,10 +216,6 @@ def _result_html(result: Result, message: str) -> str:
 def _mark(state: str) -> str:
     words = {"met": "met", "unmet": "not met", "waiting": "not looked at yet"}[state]
     return f'<span style="color:{_COLOURS[state]};font-weight:700" role="img" aria-label="{words}">{_SYMBOLS[state]}</span>'
-
-
-def _html(value: str = "") -> ipywidgets.HTML:
-    return ipywidgets.HTML(value, layout=ipywidgets.Layout(width="100%", margin="2px 0"))
 
 
 def _button(label: str, action: Callable[[object], None], style: str = "") -> ipywidgets.Button:

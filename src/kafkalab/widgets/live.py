@@ -11,9 +11,14 @@ import ipywidgets
 from IPython.core.getipython import get_ipython
 from IPython.display import display, update_display
 
-__all__ = ["Beside", "Live"]
+__all__ = ["Beside", "Live", "wide_html"]
 
 _WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+
+
+def wide_html(value: str = "") -> ipywidgets.HTML:
+    """Return an HTML widget as wide as its cell. With the usual margin on both sides, its right edge would be cut off."""
+    return ipywidgets.HTML(value, layout=ipywidgets.Layout(width="100%", margin="2px 0"))
 
 
 class Beside(Protocol):

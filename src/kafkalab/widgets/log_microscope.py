@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import ipywidgets
 
 from kafkalab.cluster.log_reader import LogView
-from kafkalab.widgets.live import Live
+from kafkalab.widgets.live import Live, wide_html
 from kafkalab.widgets.log_axis import axis_card, key_card
 from kafkalab.widgets.log_drawing import log_picture, log_status, log_summary
 from kafkalab.widgets.log_records import IN_FULL
@@ -86,7 +86,7 @@ class LogMicroscope(Live):
         self._view = self._reader.read()
         self._looking = threading.RLock()
         self._closed = threading.Event()
-        self._overview, self._segments = (ipywidgets.HTML(layout=ipywidgets.Layout(width="100%", margin="2px 0")) for _ in "12")
+        self._overview, self._segments = (wide_html() for _ in "12")
         self._slider = ipywidgets.IntSlider(
             description="Written out up to offset",
             continuous_update=False,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import ipywidgets
 
 from kafkalab import progress
-from kafkalab.widgets.live import Live
+from kafkalab.widgets.live import Live, wide_html
 from kafkalab.widgets.prose import plain, prose
 
 __all__ = ["Explanation", "Predict"]
@@ -51,9 +51,9 @@ class Predict(Live):
         self._field = self._make_field()
         self._button = _button("Predict", self._predict, style="primary")
         self._button.layout.align_self = "flex-start"  # as wide as its label
-        self._said = ipywidgets.HTML(layout=_WIDE)
+        self._said = wide_html()
         field = [self._field, ipywidgets.Label(unit)] if unit else [self._field]
-        ask = ipywidgets.HTML(f'<div style="line-height:1.4"><b>Predict.</b> {prose(question)}</div>', layout=_WIDE)
+        ask = wide_html(f'<div style="line-height:1.4"><b>Predict.</b> {prose(question)}</div>')
         root = ipywidgets.VBox([ipywidgets.HTML(_STYLE), ask, ipywidgets.HBox(field), self._button, self._said])
         root.layout = ipywidgets.Layout(padding="6px 12px", border="1px solid var(--jp-border-color1, #c9d1d9)")
         root.add_class("kl-predict")

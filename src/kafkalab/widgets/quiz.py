@@ -8,7 +8,7 @@ from html import escape
 import ipywidgets
 
 from kafkalab.progress import record_quiz
-from kafkalab.widgets.live import Live
+from kafkalab.widgets.live import Live, wide_html
 from kafkalab.widgets.prose import plain, prose
 from kafkalab.widgets.quiz_data import Question, QuizData, load_quiz
 
@@ -108,15 +108,12 @@ class _Form:
     def __init__(self, question: Question, answered: Callable[[bool], None]) -> None:
         self._question = question
         self._answered = answered
-        self._feedback = ipywidgets.HTML(layout=ipywidgets.Layout(width="100%"))
+        self._feedback = wide_html()
         self._choice = _choice(question)
         label = "Show an answer" if question.kind == "open" else "Check"
         check = _button(label, self._check, style="primary")
         hint = "" if question.kind != "many" else " <i>(more than one is right)</i>"
-        ask = ipywidgets.HTML(
-            f'<div style="line-height:1.45;margin-top:6px"><b>{prose(question.ask)}</b>{hint}</div>',
-            layout=ipywidgets.Layout(width="100%"),
-        )
+        ask = wide_html(f'<div style="line-height:1.45;margin-top:6px"><b>{prose(question.ask)}</b>{hint}</div>')
         self.widget = ipywidgets.VBox([ask, self._choice, check, self._feedback])
 
     def _check(self, _: object) -> None:

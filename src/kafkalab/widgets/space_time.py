@@ -8,7 +8,7 @@ import ipywidgets
 
 from kafkalab.cluster.view import Fault
 from kafkalab.history.verdict import Verdict
-from kafkalab.widgets.live import Live
+from kafkalab.widgets.live import Live, wide_html
 from kafkalab.widgets.palette import THEMED
 from kafkalab.widgets.space_time_drawing import draw_space_time
 from kafkalab.widgets.space_time_layout import lay_out
@@ -40,8 +40,7 @@ class SpaceTime(Live):
         self._words = repr(verdict)
         self._layout, self._faults = lay_out(verdict), tuple(faults)
         themed = document(draw_space_time(self._layout, self._faults, THEMED), self._words, palette=THEMED, live=True)
-        html = ipywidgets.HTML(themed, layout=ipywidgets.Layout(width="100%", margin="2px 0"))
-        super().__init__(ipywidgets.VBox([html], layout=ipywidgets.Layout(width="100%", max_width="1100px")))
+        super().__init__(ipywidgets.VBox([wide_html(themed)], layout=ipywidgets.Layout(width="100%", max_width="1100px")))
 
     def snapshot(self) -> Picture:
         """Return the diagram as a still picture."""

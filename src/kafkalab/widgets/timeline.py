@@ -14,7 +14,7 @@ import ipywidgets
 
 from kafkalab.cluster.view import ClusterView, Fault
 from kafkalab.widgets.events import Event, last_fault
-from kafkalab.widgets.live import Live
+from kafkalab.widgets.live import Live, wide_html
 from kafkalab.widgets.palette import THEMED
 from kafkalab.widgets.svg import Picture, document
 from kafkalab.widgets.timeline_drawing import Ack, Mark, describe_gaps, draw_timeline, longest_gap, partition_gaps
@@ -57,7 +57,7 @@ class Timeline(Live):
         self._leader_changes: dict[float, None] = {}  # when they were seen, in order
         self._reading = threading.Lock()
         self._closed = threading.Event()
-        self._html = ipywidgets.HTML(layout=ipywidgets.Layout(width="100%", margin="2px 0"))
+        self._html = wide_html()
         super().__init__(ipywidgets.VBox([self._html], layout=ipywidgets.Layout(width="100%", max_width="1100px")))
         self._draw()
         Watcher.of(cluster).observe(self, groups=False)
