@@ -6,13 +6,16 @@ import json
 import socket
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from pyspark import SparkContext
+from pyspark.sql import SparkSession
 
 from kafkalab.cluster.ports import HOST
 from kafkalab.errors import NotEnoughResources, SparkFailed
 from kafkalab.paths import runs_dir
+from kafkalab.spark import session
 from kafkalab.spark.masters import choose_master
 from kafkalab.spark.session import start_session
 
@@ -105,3 +108,14 @@ def test_too_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(NotEnoughResources, match="Spark needs about 400 MB of memory, but only 200 MB are free"):
         start_session("test")
     assert set(runs_dir().glob("spark-*")) == before
+
+
+def test_a_jvm_that_another_thread_is_killing_is_not_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended: list[int] = []
+    dying = SimpleNamespace(poll=lambda: ended[0] if ended else None, wait=lambda: ended.append(-9))
+    monkeypatch.setattr(SparkContext, "_gateway", SimpleNamespace(proc=dying, shutdown=lambda: None))
+    for owner, name in ((SparkContext, "_jvm"), (SparkSession, "_instantiatedSession")):
+        monkeypatch.setattr(owner, name, "of the JVM that dies")
+    monkeypatch.setattr(session, "_killed", dying)
+    session._forget_dead_jvm()
+    assert SparkContext._gateway is None and SparkContext._jvm is None and SparkSession._instantiatedSession is None

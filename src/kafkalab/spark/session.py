@@ -40,6 +40,7 @@ _DELTA = {
 _PY4J = logging.getLogger("py4j")
 
 _run: Run | None = None  # of the JVM, of which a Python process has one
+_killed: subprocess.Popen[bytes] | None = None
 _known_clusters: weakref.WeakSet[Cluster] = weakref.WeakSet()
 
 
@@ -97,10 +98,11 @@ def kill_spark(session: SparkSession) -> None:
     session
         A session that `spark_session` returned.
     """
-    process = jvm_process(session)
+    global _killed
+    _killed = jvm_process(session)
     _hush_py4j()
-    process.kill()
-    process.wait()
+    _killed.kill()
+    _killed.wait()
 
 
 def _hush_py4j(hushed: bool = True) -> None:
@@ -203,8 +205,12 @@ def _configuration(name: str, master: Master, delta: bool) -> SparkConf:
 def _forget_dead_jvm() -> None:
     # A JVM that ran out of memory, or was killed: PySpark would go on asking it.
     gateway = SparkContext._gateway
-    process = getattr(gateway, "proc", None)
-    if gateway is None or process is None or process.poll() is None:
+    process: Any = getattr(gateway, "proc", None)
+    if gateway is None or process is None:
+        return
+    if process is _killed:  # by a function of a stream, for example: its thread still waits for the end, too
+        process.wait()
+    if process.poll() is None:
         return
     gateway.shutdown()
     SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
