@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -134,3 +135,21 @@ def test_connect_asks_its_cluster_once_to_be_told_of_its_end(monkeypatch: pytest
     assert not folder.exists()
     assert connect.plugins.is_dir() and len(cluster.callbacks) == 2  # the cluster has forgotten the first one
     connect.stop()
+
+
+@pytest.mark.parametrize(("brokers", "copies"), [(1, "1"), (2, "2"), (4, "3")])
+def test_connects_topics_get_as_many_replicas_as_there_are_brokers_and_at_most_three(
+    monkeypatch: pytest.MonkeyPatch, brokers: int, copies: str
+) -> None:
+    monkeypatch.setattr(connect_module, "connect_plugins", lambda _: [])
+    addresses = [f"127.0.0.1:{number}" for number in range(brokers)] + [""]  # a controller of its own has none
+    view = SimpleNamespace(brokers={number: SimpleNamespace(address=address) for number, address in enumerate(addresses)})
+    cluster = FakeCluster()
+    cluster.bootstrap_servers, cluster.describe = addresses[0], lambda groups: view  # type: ignore[attr-defined]
+    connect = ConnectCluster(cluster)  # type: ignore[arg-type]
+    settings = connect.worker_settings()
+    assert {settings[f"{kind}.storage.replication.factor"] for kind in ("config", "offset", "status")} == {copies}
+    connect.stop()
+    own = ConnectCluster(cluster, settings={"status.storage.replication.factor": 1})  # type: ignore[arg-type]
+    assert own.worker_settings()["status.storage.replication.factor"] == "1"
+    own.stop()
