@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import uuid
 from collections.abc import Iterator
 
@@ -80,6 +81,34 @@ def test_a_share_group_has_members_and_a_lag(shared: Cluster, group: str, orders
             assert [d.count for d in other.deliveries if d.value == "order-1"] == [2]
         wait_for_lag(shared, group, orders, 0)
     wait_until(lambda: (found := shared.share_group(group)) and not found.members, 60, "the members to have left")
+
+
+def told_by_tool(cluster: Cluster, group: str, *options: str) -> dict[str, str]:
+    """What Kafka's own tool says of a share group, by column. It has one row to say."""
+    tool = ["kafka-share-groups.sh", "--bootstrap-server", cluster.bootstrap_servers, "--describe", "--group", group, *options]
+    printed = subprocess.run(tool, check=True, capture_output=True, text=True).stdout
+    header, row = [line.replace("COORDINATOR (ID)", "COORDINATOR ID").split() for line in printed.splitlines() if line]
+    return dict(zip(header, row, strict=True))
+
+
+def test_kafkas_own_tool_says_the_same(shared: Cluster, group: str, orders: str) -> None:
+    place = (orders, 0)
+
+    def both_say(state: str, members: int, start: int, lag: int) -> None:
+        found = shared.share_group(group)
+        assert found is not None
+        assert (found.state, len(found.members), found.starts, found.lag) == (state, members, {place: start}, {place: lag})
+        told, of_group = told_by_tool(shared, group), told_by_tool(shared, group, "--state")
+        assert (of_group["STATE"], of_group["#MEMBERS"]) == (state, str(members))
+        assert (told["TOPIC"], told["PARTITION"], told["START-OFFSET"], told["LAG"]) == (orders, "0", str(start), str(lag))
+
+    with ConsoleShareConsumer(shared, orders, group=group, answer="hold") as holder:
+        holder.wait_for(["order-1"], 60)
+        with ConsoleShareConsumer(shared, orders, group=group):
+            wait_for_lag(shared, group, orders, 1)
+            both_say("Stable", 2, start=0, lag=1)
+    wait_until(lambda: (found := shared.share_group(group)) and not found.members, 60, "the members to have left")
+    both_say("Empty", 0, start=0, lag=1)
 
 
 @pytest.mark.parametrize(("answer", "deliveries"), [("reject", [1]), ("release", [1, 2])])
