@@ -208,8 +208,8 @@ def _forget_dead_jvm() -> None:
     process: Any = getattr(gateway, "proc", None)
     if gateway is None or process is None:
         return
-    if process is _killed:  # by a function of a stream, for example: its thread still waits for the end, too
-        process.wait()
+    if _killed is not None and _killed is process:
+        _killed.wait()  # perhaps a function of a stream killed it, and its thread waits, too
     if process.poll() is None:
         return
     gateway.shutdown()
