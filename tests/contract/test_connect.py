@@ -291,6 +291,10 @@ def test_settings_of_the_mqtt_source_are_checked_field_by_field(connect: Connect
     found = {field["value"]["name"]: field["value"]["errors"] for field in told["configs"] if field["value"]["errors"]}
     assert found.keys() == {*wrong, "mqtt.client.id"}
     assert "expected tcp://HOST:PORT or ssl://HOST:PORT" in found["mqtt.url"][0]
+    config["mqtt.topics"] = "truck/+position"  # a slash is missing
+    told = ask(connect, "PUT", "/connector-plugins/MqttSourceConnector/config/validate", config)
+    [topics] = [field["value"] for field in told["configs"] if field["value"]["name"] == "mqtt.topics"]
+    assert "truck/+position" in topics["errors"][0] and "+ stands for one level" in topics["errors"][0]
 
 
 @DOCKER_AT_LENGTH
