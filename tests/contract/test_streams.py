@@ -203,6 +203,35 @@ def test_a_result_that_is_too_large_ends_it_with_a_reason_and_is_there_when_it_m
         )
 
 
+def read_numbers(builder: Any) -> None:
+    from org.apache.kafka.common.serialization import Serdes  # type: ignore[import-not-found]
+    from org.apache.kafka.streams.kstream import Consumed  # type: ignore[import-not-found]
+
+    numbers = builder.stream("numbers", Consumed.with_(Serdes.String(), Serdes.Integer()))
+    numbers.mapValues(lambda number: str(number)).to("numbers-read")
+
+
+@ONLY_LOCAL
+def test_what_cannot_be_deserialized_ends_it_or_becomes_a_dead_letter(cluster: Cluster) -> None:
+    admin = AdminClient(cluster.client_config())
+    for made in admin.create_topics([NewTopic(name, 1, 1) for name in ("numbers", "numbers-read", "unread")]).values():
+        made.result()
+    send(cluster, "numbers", ["poison", "four"])
+    app = StreamsApp(cluster, read_numbers).launch()
+    wait_until(lambda: not app.alive, 60, "the application to end", last_seen=lambda: app.state)
+    with pytest.raises(StreamsFailed, match="SerializationException"):
+        app.store("any")
+    handler = "org.apache.kafka.streams.errors.LogAndContinueExceptionHandler"
+    settings = {"deserialization_exception_handler": handler, "errors_dead_letter_queue_topic_name": "unread"}
+    with StreamsApp(cluster, read_numbers, **settings):
+        seen = CheckContext(cluster)
+        wait_until(lambda: seen.values("numbers-read") == [str(int.from_bytes(b"four"))], 60, "the number")
+        [letter] = wait_until(lambda: seen.records("unread"), 60, "the dead letter")
+        headers = dict(letter.headers() or ())
+        assert (letter.key(), letter.value()) == (b"poison", b"poison")
+        assert (headers["__streams.errors.topic"], headers["__streams.errors.offset"]) == (b"numbers", b"0")
+
+
 def letters(builder: Any) -> None:
     from org.apache.kafka.streams.kstream import Materialized  # type: ignore[import-not-found]
 
