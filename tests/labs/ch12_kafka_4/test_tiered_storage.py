@@ -144,7 +144,10 @@ def test_tiered_storage(tiered: Cluster, verdict: Verdict) -> None:
 def test_what_stays_on_disk_or_is_not_given(tiered: Cluster, verdict: Verdict) -> None:
     """Local retention by size does as well, and leaves the active segment."""
     cluster = tiered
-    create(cluster, "readings", 1, remote_storage_enable="true", local_retention_bytes="1", **A_SEGMENT_EACH)
+    by_size = {"remote_storage_enable": "true", "local_retention_bytes": "1", **A_SEGMENT_EACH}
+    create(cluster, "readings", 1, retention_ms="30000", **by_size)
+    verdict.says("readings was given 0 records, not 20", RETENTION, cluster)
+    set_retention(cluster, retention_ms="604800000")
     cluster.remote_tier.cut_off()
     send(cluster, 0, 10)
     verdict.says("The remote tier holds 0 records of readings, and offset 0 isn't among them", MOVE, cluster)
@@ -155,5 +158,15 @@ def test_what_stays_on_disk_or_is_not_given(tiered: Cluster, verdict: Verdict) -
     wait_until_moved(cluster, 9)
     commit(cluster, "auditor", "readings")
     verdict.passes(MOVE, cluster, by_spark=10)
-    set_retention(cluster, retention_ms="30000")
-    verdict.says("readings was given 10 records, not 20", RETENTION, cluster)
+
+    cluster.remote_tier.cut_off()
+    send(cluster, 10, 10)
+    verdict.passes(OUTAGE, cluster)
+    cluster.remote_tier.reconnect()
+    wait_until_moved(cluster, 19)
+    verdict.passes(BACK, cluster)
+    set_retention(cluster, retention_ms="5000")
+    wait_until(lambda: not cluster.remote_tier.files("readings"), 90, "an empty tier")
+    ctx = CheckContext(cluster)
+    wait_until(lambda: look(ctx).offsets.start == 20, 90, "an empty log", last_seen=lambda: look(ctx).offsets)
+    verdict.passes(RETENTION, cluster)
