@@ -54,6 +54,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     add("--database", default=os.environ.get(_DATABASE), help=f"URL of PostgreSQL; without it, ${_DATABASE}")
     add("--checkpoint", required=True, help="a folder that outlives this process")
     add("--schema", default="live", help="the schema of the tables (default: live)")
+    add("--patience", default=Settings.patience, help="how late an event may come and still count (default: %(default)s)")
+    add("--trigger", default=Settings.trigger, help="how often a micro-batch starts (default: %(default)s)")
+    add("--most", default=Settings.most, type=int, help="how many records it reads at most (default: %(default)s)")
     once = parser.add_mutually_exclusive_group()
     once.add_argument("--batch", action="store_true", help="work out the tables once, and end")
     once.add_argument("--lake", metavar="FOLDER", help="take what is new into Delta tables in a folder, and end")
@@ -62,7 +65,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         parser.error(f"give --database, or set {_DATABASE}")
     client = {"bootstrap.servers": given.bootstrap_servers, **dict(given.kafka)}
     kafka = {f"kafka.{name}": value for name, value in client.items()}
-    settings = Settings(kafka, given.registry, given.database or "", given.checkpoint, given.schema)
+    settings = Settings(
+        kafka, given.registry, given.database or "", given.checkpoint, given.schema,
+        patience=given.patience, trigger=given.trigger, most=given.most,
+    )  # fmt: skip
     try:
         _run(settings, given.batch, given.lake)
     except (ConnectionError, LookupError, CheckpointRefused, LakeGone, KafkaLabError) as problem:

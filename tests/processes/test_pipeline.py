@@ -38,6 +38,7 @@ from pipeline import Event, Lake, Pipeline, Report, Settings, Trucks, answers, s
 from pipeline import __main__ as pipeline_main
 from pipeline.__main__ import main
 from pipeline.checkpoint import CheckpointRefused
+from pipeline.drivers import Driver
 from pipeline.events import SCHEMA
 from pipeline.lake import LakeGone
 from pipeline.reading import Reader
@@ -234,13 +235,18 @@ def test_what_a_stream_remembers_drops_and_counts(
         [b"not an event", at(60, "d")],
         [],
     )
-    for values in batches:
+    for values, name in zip(batches, (None, "Ada", "Bea", "Cy"), strict=True):
+        if name:
+            send_drivers(cluster.client_config(), settings.drivers, [Driver(EVENT.driver, name, "Page", True)])
         put(cluster, settings.positions, [(None, value, 0) for value in values])
         pipeline.catch_up()
     assert pipeline.query is not None
     assert pipeline.query.lastProgress["stateOperators"][0]["numRowsTotal"] == 1
     counts = dict.fromkeys((0, 16, 20, 60), (1, 1))
     assert counted(pipeline) == counts
+    # A driver's name counts from when the topic has it; an alarm that is there stays as it is.
+    names = {"a": None, "b": None, "c": "Ada Page", "d": "Bea Page"}
+    assert pipeline.tables.answers().dangerous == {event: (EVENT.driver, name) for event, name in names.items()}
     letters = spark.read.format("kafka").options(**settings.source(settings.dead_letters)).load().collect()
     assert [letter.value for letter in letters] == [b"not an event"] * 3
     with pytest.raises(CheckpointRefused, match=f"a stream counts in the tables of {schema}"):

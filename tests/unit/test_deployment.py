@@ -40,6 +40,7 @@ def test_the_drivers_are_called_as_the_package_wants(monkeypatch: pytest.MonkeyP
         script = next(number for number, argument in enumerate(container["args"]) if argument.endswith("__main__.py"))
         main(container["args"][script + 1 :])
     [(settings, *streams), (same, *lake)] = started
+    assert (settings.patience, settings.trigger, settings.most) == (Settings.patience, Settings.trigger, Settings.most)
     assert settings.kafka == {"kafka.bootstrap.servers": "kafka:9092"} and settings.registry == "http://registry:8081"
     assert "PIPELINE_DATABASE" in {variable["name"] for variable in DRIVER["env"]}
     assert streams == [False, None] and lake == [False, "/lake"] and same == settings
