@@ -122,13 +122,14 @@ def user_is_limited(ctx: CheckContext) -> None:
     require_quota(ctx, {USER: "ANONYMOUS"}, "producer_byte_rate", OF_USER)
 
 
-@shares.requires(f"{OF_USERS} was written as fast as the limit that counts allows", after=user_is_limited)
-def log_grew_faster(ctx: CheckContext) -> None:
+@shares.requires(f"{OF_USERS} was written no faster than that", after=user_is_limited)
+def users_log_grew_slowly(ctx: CheckContext) -> None:
+    # Nothing tells a producer that a narrower quota holds back from one on a busy machine.
     rate = written_at(ctx, OF_USERS)
-    if not LIMIT * TOLERANCE < rate <= OF_USER * TOLERANCE:
+    if rate > OF_USER * TOLERANCE:
         raise Unmet(
-            f"By the broker's timestamps, {OF_USERS} was written at {rate / 1000:.0f} kB/s. Which client id did its producer "
-            f"have, and was the user's quota there before? {BEGIN_AGAIN}"
+            f"By the broker's timestamps, {OF_USERS} was written at {rate / 1000:.0f} kB/s. Was the user's quota there before? "
+            f"{BEGIN_AGAIN}"
         )
 
 
