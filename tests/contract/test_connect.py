@@ -29,6 +29,7 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 
 from connect_support import SMT, TEXT, ask
 from contract_support import DOCKER_AT_LENGTH
+from database_support import tell
 from kafkalab import Cluster, wait_until
 from kafkalab.checks import CheckContext
 from kafkalab.cluster import resources
@@ -311,14 +312,6 @@ def test_an_mqtt_broker_that_is_not_there_fails_the_task(connect: ConnectCluster
 def database() -> Iterator[PostgreSQL]:
     with PostgreSQL() as server:
         yield server
-
-
-def tell(server: PostgreSQL, *statements: str) -> list[tuple[object, ...]]:
-    """Have the database do this; what it answers to the last statement."""
-    with psycopg.connect(server.url) as connection:
-        for statement in statements:
-            cursor = connection.execute(statement)
-        return cursor.fetchall() if cursor.description else []
 
 
 def on(server: PostgreSQL) -> dict[str, object]:

@@ -12,6 +12,7 @@ import psutil
 import psycopg
 import pytest
 
+from database_support import tell
 from kafkalab import wait_until
 from kafkalab.cluster import resources
 from kafkalab.cluster.ports import HOST, reserve_port
@@ -26,16 +27,10 @@ def server() -> Iterator[PostgreSQL]:
         yield server
 
 
-def ask(server: PostgreSQL, statement: str) -> list[tuple[object, ...]]:
-    with psycopg.connect(server.url) as connection:
-        found = connection.execute(statement)
-        return found.fetchall() if found.description else []
-
-
 def test_what_was_committed_survives_a_kill_and_a_restart(server: PostgreSQL) -> None:
     url = server.url
-    ask(server, "CREATE TABLE driver (id INT PRIMARY KEY, name TEXT)")
-    ask(server, "INSERT INTO driver VALUES (10, 'Diana'), (11, 'Micky')")
+    tell(server, "CREATE TABLE driver (id INT PRIMARY KEY, name TEXT)")
+    tell(server, "INSERT INTO driver VALUES (10, 'Diana'), (11, 'Micky')")
     with psycopg.connect(url) as open_one:
         open_one.execute("INSERT INTO driver VALUES (12, 'Laurence')")
         server.kill()
@@ -43,32 +38,32 @@ def test_what_was_committed_survives_a_kill_and_a_restart(server: PostgreSQL) ->
         with pytest.raises(psycopg.OperationalError):
             open_one.execute("SELECT 1")
     server.start()
-    assert server.url == url and ask(server, "SELECT id FROM driver ORDER BY id") == [(10,), (11,)]
+    assert server.url == url and tell(server, "SELECT id FROM driver ORDER BY id") == [(10,), (11,)]
     server.restart()
-    assert server.url == url and ask(server, "SELECT count(*) FROM driver") == [(2,)]
+    assert server.url == url and tell(server, "SELECT count(*) FROM driver") == [(2,)]
     assert "database system was not properly shut down" in server.logs()
 
 
 def test_it_listens_on_loopback_only_and_asks_for_the_password(server: PostgreSQL) -> None:
-    assert ask(server, "SHOW listen_addresses") == [(HOST,)]
+    assert tell(server, "SHOW listen_addresses") == [(HOST,)]
     wrong = server.url.replace(server.password, "guessed")
     with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
         psycopg.connect(wrong)
 
 
 def test_changes_can_be_captured(server: PostgreSQL) -> None:
-    ask(server, "CREATE TABLE truck (name TEXT PRIMARY KEY)")
-    ask(server, "CREATE PUBLICATION trucks FOR TABLE truck")
-    ask(server, "SELECT pg_create_logical_replication_slot('changes', 'pgoutput')")
-    ask(server, "INSERT INTO truck VALUES ('Mack')")
+    tell(server, "CREATE TABLE truck (name TEXT PRIMARY KEY)")
+    tell(server, "CREATE PUBLICATION trucks FOR TABLE truck")
+    tell(server, "SELECT pg_create_logical_replication_slot('changes', 'pgoutput')")
+    tell(server, "INSERT INTO truck VALUES ('Mack')")
     how = "'proto_version', '1', 'publication_names', 'trucks'"
-    changes = ask(server, f"SELECT data FROM pg_logical_slot_get_binary_changes('changes', NULL, NULL, {how})")
+    changes = tell(server, f"SELECT data FROM pg_logical_slot_get_binary_changes('changes', NULL, NULL, {how})")
     assert [change for (change,) in changes if change[:1] == b"I" and b"Mack" in change]
 
 
 def test_a_setting_of_ones_own_wins() -> None:
     with PostgreSQL({"wal_level": "replica", "work_mem": "1MB"}) as server:
-        assert ask(server, "SHOW wal_level") == [("replica",)] and ask(server, "SHOW work_mem") == [("1MB",)]
+        assert tell(server, "SHOW wal_level") == [("replica",)] and tell(server, "SHOW work_mem") == [("1MB",)]
 
 
 def test_one_that_cannot_start_says_why_and_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,21 +12,27 @@ from kafkalab.checks.records import key_of
 from kafkalab.checks.topics import filled
 from kafkalab.services import PostgreSQL
 
-__all__ = ["drivers_in", "keyed_by_ids"]
+__all__ = ["answered", "drivers_in", "keyed_by_ids"]
+
+
+def answered(ctx: CheckContext, question: str | sql.Composed, what: str) -> list[tuple[object, ...]]:
+    """Return the rows that the lab's database answers with. Raise `Unmet` if it doesn't run, or if `what` can't be read."""
+    server = ctx.answer("database", PostgreSQL, "the PostgreSQL server of this lab", may_be_empty=True)
+    if not server.running:
+        raise Unmet("PostgreSQL doesn't run. Start it with start(), and look again.")
+    try:
+        with psycopg.connect(server.url) as connection:
+            return connection.execute(question.encode() if isinstance(question, str) else question).fetchall()
+    except psycopg.Error as error:
+        reason = str(error).partition("\n")[0]
+        raise Unmet(f"{what} can't be read: {reason}") from None
 
 
 def drivers_in(ctx: CheckContext, table: str) -> dict[int, tuple[object, ...]]:
     """Name and availability of each driver in a table that must be there, by id."""
-    server = ctx.answer("database", PostgreSQL, "the PostgreSQL server of this lab", may_be_empty=True)
-    if not server.running:
-        raise Unmet("PostgreSQL doesn't run. Start it with start(), and look again.")
     question = sql.SQL("SELECT id, name, available FROM {}").format(sql.Identifier(table))
-    try:
-        with psycopg.connect(server.url) as connection:
-            rows = connection.execute(question).fetchall()
-    except psycopg.Error as error:
-        raise Unmet(f"The table {table} can't be read: {error}") from None
-    return {int(row[0]): tuple(row[1:]) for row in rows}
+    rows = answered(ctx, question, f"The table {table}")
+    return {int(str(row[0])): row[1:] for row in rows}
 
 
 def keyed_by_ids(ctx: CheckContext, topic: str) -> None:

@@ -119,7 +119,10 @@ def test_every_replica_has_what_a_consumer_reads(shared: Cluster, readers: list[
         assert {b.codec for s in view.files.live for b in s.batches} == {"none", "gzip", "snappy", "lz4", "zstd"}
         assert [r.sequence for r in records_of(view.files)] == [0, 1, 2] * 5
         assert view.files.gaps() == () and view.broker == broker
-        assert view.files.leader_epochs == ((0, 0),)
+        # A busy machine may have had an election, and a late one has no record yet.
+        led = {b.leader_epoch: b.base_offset for s in reversed(view.files.live) for b in reversed(s.batches)}
+        assert led.items() <= dict(view.files.leader_epochs).items()
+        assert all(start == 15 for epoch, start in view.files.leader_epochs if epoch not in led)
         offsets = view.offsets
         assert offsets.start == listed(shared, topic, OffsetSpec.earliest()) == 0
         assert offsets.high_watermark == listed(shared, topic, OffsetSpec.latest()) == 15

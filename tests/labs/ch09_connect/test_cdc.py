@@ -8,6 +8,7 @@ import psycopg
 import pytest
 
 from connect_support import SMT, put
+from database_support import tell
 from kafkalab import Cluster, ConnectCluster, PostgreSQL, wait_until
 from kafkalab.checks import CheckContext
 from support import Verdict, create
@@ -29,22 +30,17 @@ ROUTE = {
 @pytest.fixture
 def database(server: PostgreSQL) -> Iterator[PostgreSQL]:
     """A server with a table of two drivers. Ask for it before `connect`: Debezium ends at once while its server runs."""
-    ask(server, "CREATE TABLE driver (id INT PRIMARY KEY, name TEXT, available BOOLEAN)")
-    ask(server, "INSERT INTO driver VALUES (10, 'Diana', true), (11, 'Micky', true)")
+    tell(server, "CREATE TABLE driver (id INT PRIMARY KEY, name TEXT, available BOOLEAN)")
+    tell(server, "INSERT INTO driver VALUES (10, 'Diana', true), (11, 'Micky', true)")
     yield server
-    ask(server, "DROP TABLE driver")
+    tell(server, "DROP TABLE driver")
     wait_until(lambda: forgotten(server), 60, "Debezium to let go of its slot", ignore=(psycopg.errors.ObjectInUse,))
 
 
 def forgotten(server: PostgreSQL) -> bool:
     """Drop what Debezium noted in the database: how far it has read. Another connector begins with a snapshot then."""
-    ask(server, "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots")
+    tell(server, "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots")
     return True
-
-
-def ask(server: PostgreSQL, statement: str) -> None:
-    with psycopg.connect(server.url) as connection:
-        connection.execute(statement)
 
 
 def capture(connect: ConnectCluster, server: PostgreSQL, order: str, *more: dict[str, object]) -> None:
@@ -86,9 +82,9 @@ def poll(cluster: Cluster, *drivers: int) -> None:
 
 
 def shift(server: PostgreSQL) -> None:
-    ask(server, "UPDATE driver SET available = false WHERE id = 10")
-    ask(server, "DELETE FROM driver WHERE id = 11")
-    ask(server, "INSERT INTO driver VALUES (12, 'Lila', true)")
+    tell(server, "UPDATE driver SET available = false WHERE id = 10")
+    tell(server, "DELETE FROM driver WHERE id = 11")
+    tell(server, "INSERT INTO driver VALUES (12, 'Lila', true)")
 
 
 @pytest.mark.parametrize(
@@ -127,9 +123,9 @@ def test_a_topic_that_equals_the_table(
 def test_a_topic_that_differs(
     single: Cluster, database: PostgreSQL, connect: ConnectCluster, verdict: Verdict, order: str, more: dict, sentence: str
 ) -> None:
-    ask(database, "INSERT INTO driver VALUES (9, 'Quentin', true)")
+    tell(database, "INSERT INTO driver VALUES (9, 'Quentin', true)")
     capture(connect, database, order, ROW, KEY, more)
-    ask(database, "INSERT INTO driver VALUES (8, 'First', true)")
+    tell(database, "INSERT INTO driver VALUES (8, 'First', true)")
     wait_for(single, b"First")
     poll(single, 10)
     shift(database)

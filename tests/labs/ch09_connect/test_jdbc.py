@@ -10,6 +10,7 @@ import pytest
 from confluent_kafka import Producer
 
 from connect_support import SMT, put
+from database_support import tell
 from kafkalab import Cluster, ConnectCluster, PostgreSQL, wait_until
 from kafkalab.checks import CheckContext
 from support import Verdict, create
@@ -29,12 +30,6 @@ def database(server: PostgreSQL) -> Iterator[PostgreSQL]:
     tell(server, "INSERT INTO driver VALUES (10, 'Diana', true), (11, 'Micky', true)")
     yield server
     tell(server, f"DROP TABLE driver, {POLLED}, {CAPTURED}")
-
-
-def tell(server: PostgreSQL, *statements: str) -> None:
-    with psycopg.connect(server.url) as connection:
-        for statement in statements:
-            connection.execute(statement)
 
 
 def connector(connect: ConnectCluster, server: PostgreSQL, name: str, kind: str, **more: object) -> None:

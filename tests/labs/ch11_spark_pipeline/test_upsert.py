@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import psycopg
 import pytest
 
+from database_support import tell
 from kafkalab import Cluster, PostgreSQL
 from support import Verdict, create, put
 
@@ -32,12 +32,6 @@ def database(server: PostgreSQL, clean: Cluster) -> Iterator[PostgreSQL]:
     ran(server, *RAN)
     yield server
     tell(server, "DROP SCHEMA public CASCADE", "CREATE SCHEMA public")
-
-
-def tell(server: PostgreSQL, *statements: str) -> None:
-    with psycopg.connect(server.url) as connection:
-        for statement in statements:
-            connection.execute(statement.encode())
 
 
 def ran(server: PostgreSQL, *batches: int) -> None:

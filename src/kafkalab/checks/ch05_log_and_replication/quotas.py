@@ -48,6 +48,13 @@ def written_at(ctx: CheckContext, topic: str) -> float:
     return size / max(0.001, (max(times) - min(times)) / 1000)
 
 
+def require_slow(ctx: CheckContext, topic: str, limit: float, question: str) -> None:
+    """Raise `Unmet`, with a question about the reason, if a topic was written faster than a quota allows."""
+    rate = written_at(ctx, topic)
+    if rate > limit * TOLERANCE:
+        raise Unmet(f"By the broker's timestamps, {topic} was written at {rate / 1000:.0f} kB/s. {question} {BEGIN_AGAIN}")
+
+
 def require_throttled(ctx: CheckContext, *clients: str) -> None:
     """Raise `Unmet` unless the answer `throttled` says that the broker held these client ids back."""
     throttled = ctx.answer("throttled", dict[str, float], "{client id: the longest throttle time in milliseconds}")
@@ -69,12 +76,7 @@ def both_are_limited(ctx: CheckContext) -> None:
 
 @rates.requires(f"{TOPIC} was written no faster than that", after=both_are_limited)
 def log_grew_slowly(ctx: CheckContext) -> None:
-    rate = written_at(ctx, TOPIC)
-    if rate > LIMIT * TOLERANCE:
-        raise Unmet(
-            f"By the broker's timestamps, {TOPIC} was written at {rate / 1000:.0f} kB/s. Which client id did its producer "
-            f"have, and was the quota there before? {BEGIN_AGAIN}"
-        )
+    require_slow(ctx, TOPIC, LIMIT, "Which client id did its producer have, and was the quota there before?")
 
 
 @rates.requires("reader was no faster, either", after=both_are_limited)
@@ -125,12 +127,7 @@ def user_is_limited(ctx: CheckContext) -> None:
 @shares.requires(f"{OF_USERS} was written no faster than that", after=user_is_limited)
 def users_log_grew_slowly(ctx: CheckContext) -> None:
     # Nothing tells a producer that a narrower quota holds back from one on a busy machine.
-    rate = written_at(ctx, OF_USERS)
-    if rate > OF_USER * TOLERANCE:
-        raise Unmet(
-            f"By the broker's timestamps, {OF_USERS} was written at {rate / 1000:.0f} kB/s. Was the user's quota there before? "
-            f"{BEGIN_AGAIN}"
-        )
+    require_slow(ctx, OF_USERS, OF_USER, "Was the user's quota there before?")
 
 
 @shares.requires("You know which of its two limits counts for loader", after=user_is_limited)

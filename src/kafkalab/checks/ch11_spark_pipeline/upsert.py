@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 
-import psycopg
-
 from kafkalab.checks.context import CheckContext, Unmet
+from kafkalab.checks.database import answered
 from kafkalab.checks.lab import Notebook
 from kafkalab.checks.records import key_of
 from kafkalab.checks.topics import filled
 from kafkalab.checks.wording import counted
-from kafkalab.services import PostgreSQL
 
 __all__ = ["notebook"]
 
@@ -31,24 +29,10 @@ lab = notebook.check(
 )
 
 
-def _ask(ctx: CheckContext, question: str) -> list[tuple[object, ...]]:
-    server = ctx.answer("database", PostgreSQL, "the PostgreSQL server of this lab", may_be_empty=True)
-    if not server.running:
-        raise Unmet("PostgreSQL doesn't run. Start it with start(), and look again.")
-    with psycopg.connect(server.url) as connection:
-        return connection.execute(question.encode()).fetchall()
-
-
-def _reason(error: psycopg.Error) -> str:
-    return str(error).partition("\n")[0]
-
-
 @lab.requires(f"Spark died when the stream {TABLE} had stored a batch, and ran that batch again")
 def a_batch_ran_again(ctx: CheckContext) -> None:
-    try:
-        ran = Counter(batch for (batch,) in _ask(ctx, f"SELECT batch FROM runs WHERE stream = '{TABLE}'"))
-    except psycopg.Error as error:
-        raise Unmet(f"The table runs can't be read: {_reason(error)}") from None
+    runs = answered(ctx, f"SELECT batch FROM runs WHERE stream = '{TABLE}'", "The table runs")
+    ran = Counter(batch for (batch,) in runs)
     if not ran:
         raise Unmet(f"No batch has run under the name {TABLE}. Give that name to run, and to crashing.")
     if max(ran.values()) < 2:
@@ -60,10 +44,8 @@ def a_batch_ran_again(ctx: CheckContext) -> None:
 
 def _counts(ctx: CheckContext) -> dict[int, int]:
     """Return what the table has of each driver."""
-    try:
-        rows = _ask(ctx, f"SELECT driver::int, events::bigint FROM {TABLE}")
-    except psycopg.Error as error:
-        raise Unmet(f"Columns driver and events of {TABLE} can't be read: {_reason(error)}") from None
+    question = f"SELECT driver::int, events::bigint FROM {TABLE}"
+    rows = answered(ctx, question, f"Columns driver and events of {TABLE}")
     found = Counter(driver for driver, _ in rows)
     if repeated := [driver for driver, times in found.items() if times > 1]:
         raise Unmet(f"{TABLE} has {found[repeated[0]]} rows for driver {repeated[0]}. It should have one for each driver.")
