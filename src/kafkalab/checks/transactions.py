@@ -30,12 +30,19 @@ class Transaction:
         The records it wrote there.
     end
         Its marker: ``commit`` or ``abort``, or empty while it's open.
+    marker_epoch
+        The producer epoch in the marker. It's higher than `epoch` if not the producer, but a successor or the coordinator
+        ended the transaction of a client without KIP-890, such as librdkafka.
+    seconds
+        From the time of its first record, by the producer's clock, to that of its marker, by the broker's.
     """
 
     producer_id: int
     epoch: int
     records: list[Record] = field(default_factory=list)
     end: str = ""
+    marker_epoch: int = -1
+    seconds: float = 0.0
 
 
 def text(data: bytes | None) -> str:
@@ -73,8 +80,11 @@ def _transactions(ctx: CheckContext, topic: str) -> list[Transaction]:
         if not batch.transactional:
             continue
         if batch.control:
-            if ended := under_way.pop(batch.producer_id, None):
-                ended.end = next((record.marker for record in batch.records or ()), "")
+            ended = under_way.pop(batch.producer_id, None)
+            if ended and batch.records:
+                [marker] = batch.records
+                ended.end, ended.marker_epoch = marker.marker, batch.producer_epoch
+                ended.seconds = (marker.timestamp - ended.records[0].timestamp) / 1000
             continue
         if batch.producer_id not in under_way:
             under_way[batch.producer_id] = Transaction(batch.producer_id, batch.producer_epoch)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import subprocess
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 
 import kafka
 import pytest
@@ -13,11 +14,11 @@ from confluent_kafka.admin import AdminClient
 from kafka.admin import AbortTransactionSpec, KafkaAdminClient
 
 from kafkalab import Cluster, wait_until
-from support import Verdict, create, delete, put
+from support import BACKEND, Verdict, create, delete, put
 
 pytestmark = pytest.mark.cluster
 
-BOOKING, ZOMBIE, HANGING = "05_transactions", "05_zombie", "05_hanging"
+BOOKING, ZOMBIE, TIMEOUT, HANGING = "05_transactions", "05_zombie", "05_timeout", "05_hanging"
 COUNTS = {"read_committed": {"debits": 1, "credits": 1}, "read_uncommitted": {"debits": 2, "credits": 2}}
 STATE = "__transaction_state"
 
@@ -26,8 +27,8 @@ quiet.addHandler(logging.NullHandler())
 quiet.propagate = False
 
 
-def instance(cluster: Cluster, transactional_id: str) -> Producer:
-    producer = Producer(cluster.client_config(transactional_id=transactional_id), logger=quiet)
+def instance(cluster: Cluster, transactional_id: str, **settings: object) -> Producer:
+    producer = Producer(cluster.client_config(transactional_id=transactional_id, **settings), logger=quiet)
     producer.init_transactions(60)
     return producer
 
@@ -158,6 +159,57 @@ def test_zombie_with_a_successor_of_another_library(clean: Cluster, verdict: Ver
     with pytest.raises(KafkaException) as told:
         old.commit_transaction(60)
     verdict.passes(ZOMBIE, cluster, fenced=told.value.args[0].name())
+
+
+@pytest.fixture(scope="module")
+def eager() -> Iterator[Cluster]:
+    """A broker that looks twice a second for transactions that took too long, as the lab's does."""
+    often = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": 500}
+    with Cluster(brokers=1, settings=often, backend=BACKEND) as cluster:
+        yield cluster
+
+
+def test_timeout(eager: Cluster, verdict: Verdict) -> None:
+    def leave(timeout: float, **more: object) -> None:
+        """A new topic, and fee 3 in a transaction that may be open for so many seconds."""
+        create(eager, "fees", 1, 1)
+        write(instance(eager, "slow", transaction_timeout_ms=int(1000 * timeout), **more), [("fees", "3")], "")
+
+    def wait_for_abort() -> None:
+        with closing(eager.log_reader("fees")) as reader:
+            wait_until(lambda: [b for s in reader.read().segments for b in s.batches if b.control], 60, "a marker")
+
+    verdict.says("There is no topic 'fees' yet", TIMEOUT, eager)
+    leave(60)
+    verdict.says("The transaction with fee 3 is still open", TIMEOUT, eager)
+    delete(eager, "fees")
+
+    leave(60)
+    instance(eager, "slow")
+    verdict.says("before its time was over. Did a successor start", TIMEOUT, eager)
+    delete(eager, "fees")
+
+    for end, told in (("commit", "Fee 3 is committed"), ("abort", "Its producer aborted the transaction with fee 3")):
+        create(eager, "fees", 1, 1)
+        write(instance(eager, "slow"), [("fees", "3")], end)
+        verdict.says(told, TIMEOUT, eager)
+        delete(eager, "fees")
+
+    leave(1)
+    wait_for_abort()
+    verdict.passes(TIMEOUT, eager)
+    delete(eager, "fees")
+
+    create(eager, "fees", 1, 1)
+    other = kafka.KafkaProducer(
+        bootstrap_servers=eager.bootstrap_servers, transactional_id="other", transaction_timeout_ms=1000
+    )
+    other.init_transactions()
+    other.begin_transaction()
+    other.send("fees", b"3").get(30)
+    wait_for_abort()
+    verdict.passes(TIMEOUT, eager)
+    other.close()
 
 
 def test_hanging(clean: Cluster, verdict: Verdict) -> None:

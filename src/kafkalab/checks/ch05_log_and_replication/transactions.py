@@ -16,6 +16,8 @@ FEES = "fees"
 GROUP, PAYMENTS = "bank", "payments"
 COMMITTED, ABORTED = "100", "500"
 OFFSETS = "__consumer_offsets"
+TIMEOUT = 1.0  # seconds
+SOON = 30.0  # half of the default: a coordinator on a busy machine is late
 FENCED = ("_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH")
 
 notebook = Notebook("05_transactions", difficulty="hard", minutes=60, needs="chapter 05, sections 1 and 13")
@@ -140,6 +142,41 @@ def error_is_known(ctx: CheckContext) -> None:
     given = ctx.answer("fenced", str, "the name of the error that the zombie's commit raised")
     if given.upper() not in FENCED:
         raise Unmet(f"A producer whose epoch is too old doesn't get {given!r}. What did error.args[0].name() say?")
+
+
+# -- a transaction that takes too long --------------------------------------------------------------------------------
+
+timeout = notebook.check(
+    "05_timeout",
+    "Let the coordinator end a transaction",
+    hints=(
+        "instance() takes settings of a producer, with underscores for dots: transaction_timeout_ms=…, in milliseconds.",
+        "begin_transaction(), produce() and flush() are all. Nobody commits, and nobody aborts.",
+    ),
+)
+
+
+@timeout.requires("Fee 3 is aborted, and not by its producer")
+def coordinator_aborts(ctx: CheckContext) -> None:
+    slow = transaction_with(ctx, FEES, "3")
+    if not slow.end:
+        raise Unmet("The transaction with fee 3 is still open. How long did its producer say that it may take?")
+    if slow.end == "commit":
+        raise Unmet("Fee 3 is committed. Its producer should begin the transaction and never end it.")
+    if slow.marker_epoch == slow.epoch:
+        raise Unmet("Its producer aborted the transaction with fee 3: the marker has the same epoch. Leave it open.")
+
+
+@timeout.requires("It was open for a second, not for a minute", after=coordinator_aborts)
+def second_is_over(ctx: CheckContext) -> None:
+    took = transaction_with(ctx, FEES, "3").seconds
+    if took < TIMEOUT:
+        raise Unmet(
+            f"The transaction with fee 3 was aborted after {took:.1f} s, before its time was over. Did a successor start, or "
+            "did you give it less than a second?"
+        )
+    if took > SOON:
+        raise Unmet(f"The transaction with fee 3 was open for {took:.0f} s. Which transaction.timeout.ms had its producer?")
 
 
 # -- a hanging transaction --------------------------------------------------------------------------------------------
