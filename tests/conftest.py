@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
+import nbval.kernel
 import pytest
+from jupyter_client.manager import KernelManager
 
 from kafkalab import Cluster
+from kafkalab.cli.kernels import kernel_address
 from kafkalab.cluster.resources import shortage
 from kafkalab.services import PostgreSQL
 from seconds import ByGroup, costly_first, report
@@ -44,6 +50,13 @@ def postgresql_server() -> Iterator[str]:
 def measured(record_property: Callable[[str, object], None]) -> Callable[[str], None]:
     """Call it with a sentence about what was measured, and the report will end with it."""
     return lambda sentence: record_property(MEASURED, sentence)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let the kernels of nbval listen on sockets: a port that is free may be taken before they have it."""
+    sockets = TemporaryDirectory(prefix="kafkalab-")
+    config.add_cleanup(sockets.cleanup)
+    nbval.kernel.KernelManager = partial(KernelManager, **kernel_address(Path(sockets.name)))
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByGroup:

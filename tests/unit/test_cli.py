@@ -20,6 +20,7 @@ from kafkalab.cli import build_parser, findings, main
 from kafkalab.cli.doctor import examine
 from kafkalab.cli.fetch import Step, fetch
 from kafkalab.cli.findings import Finding
+from kafkalab.cli.kernels import kernel_address
 from kafkalab.cli.lab import describe, server_options
 from kafkalab.cli.storing import LIVE_WIDGET, leaks, machine_marks, strip
 from kafkalab.cluster.backends import choose
@@ -697,6 +698,14 @@ def test_the_time_limit_does_not_count_preparing(tmp_path: Path, no_tools: None,
     slow = notebook_file(tmp_path / "slow.ipynb", textwrap.dedent(prepare) + "\nthreading.Event().wait(60)")
     assert main(["run", "--timeout", "2", str(slow)]) == 1
     assert "In [1]: took longer than 2 s, not counting the time for preparing the jars\n" in capsys.readouterr().out
+
+
+def test_a_kernel_listens_on_sockets_whose_paths_fit(
+    tmp_path: Path, no_tools: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = "from ipykernel.connect import get_connection_info; assert get_connection_info(unpack=True)['transport'] == 'ipc'"
+    assert main(["run", str(notebook_file(tmp_path / "told.ipynb", told))]) == 0, capsys.readouterr().out
+    assert kernel_address(tmp_path / ("x" * 100)) == {}  # then Jupyter looks for ports
 
 
 def test_client_settings_that_are_no_json_object(monkeypatch: pytest.MonkeyPatch) -> None:

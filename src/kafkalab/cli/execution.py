@@ -16,7 +16,9 @@ import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellControlSignal, CellExecutionError, DeadKernelError
 from nbformat import NotebookNode
+from traitlets.config import Config
 
+from kafkalab.cli.kernels import kernel_address
 from kafkalab.cluster.resources import shortage
 from kafkalab.distribution.shared import PREPARING_VARIABLE
 
@@ -196,34 +198,34 @@ async def _run(path: Path, cell_timeout: float, watch: Watcher) -> Outcome:
         watch(path, executed, total)
 
     watch(path, 0, total)
-    client = NotebookClient(
-        notebook,
-        timeout=None,  # the clock does that
-        resources={"metadata": {"path": str(path.parent)}},
-        record_timing=False,
-        store_widget_state=False,
-        coalesce_streams=True,
-        on_cell_execute=count_begun,
-        on_cell_executed=count_executed,
-        extra_arguments=["--log-level=CRITICAL"],  # its log would appear among our own lines
-    )
     began = time.monotonic()
     reason = ""
-    try:
+    with TemporaryDirectory(prefix="kafkalab-") as own:
         # A solved lab doesn't count as the learner's progress, and stored outputs show the same progress for everybody.
-        with (
-            TemporaryDirectory(prefix="kafkalab-progress-") as progress,
-            TemporaryDirectory(prefix="kafkalab-preparing-") as preparing,
-        ):
-            clock.preparing = Path(preparing)
-            variables = {"KAFKALAB_PROGRESS": progress, PREPARING_VARIABLE: preparing}
+        progress, clock.preparing, sockets = (Path(own, name) for name in ("progress", "preparing", "sockets"))
+        for folder in (progress, clock.preparing, sockets):
+            folder.mkdir()
+        client = NotebookClient(
+            notebook,
+            timeout=None,  # the clock does that
+            resources={"metadata": {"path": str(path.parent)}},
+            record_timing=False,
+            store_widget_state=False,
+            coalesce_streams=True,
+            on_cell_execute=count_begun,
+            on_cell_executed=count_executed,
+            extra_arguments=["--log-level=CRITICAL"],  # its log would appear among our own lines
+            config=Config(KernelManager=kernel_address(sockets)),
+        )
+        variables = {"KAFKALAB_PROGRESS": str(progress), PREPARING_VARIABLE: str(clock.preparing)}
+        try:
             await clock.bound(client.async_execute(env={**os.environ, **variables}))
-    except CellTooSlow as error:
-        reason = str(error)
-    except CellExecutionError as error:
-        reason = f"{error.ename}: {error.evalue}"
-    except (CellControlSignal, DeadKernelError, RuntimeError) as error:
-        reason = f"{type(error).__name__}: {str(error).splitlines()[0]}"
+        except CellTooSlow as error:
+            reason = str(error)
+        except CellExecutionError as error:
+            reason = f"{error.ename}: {error.evalue}"
+        except (CellControlSignal, DeadKernelError, RuntimeError) as error:
+            reason = f"{type(error).__name__}: {str(error).splitlines()[0]}"
     # Count like JupyterLab. Before the first cell, the kernel itself didn't start.
     failure = f"In [{begun}]: {reason}" if reason else ""
     return Outcome(path, notebook, time.monotonic() - began, failure)
