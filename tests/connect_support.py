@@ -28,7 +28,7 @@ def ask(who: ConnectCluster | ConnectWorker, method: str, path: str, body: objec
                 return response.read() or b"null"
         except urllib.error.HTTPError as error:
             said = error.read()
-            assert error.code == 409 or b"STOPPED state" in said, said
+            assert error.code == 409 or b"STOPPED state" in said or b"rebalance is expected" in said, said
             return None
 
     return json.loads(wait_until(answer, 60, f"{method} {path} to be answered"))

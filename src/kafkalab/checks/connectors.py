@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import urllib.error
+import urllib.request
+from collections.abc import Mapping
 from contextlib import suppress
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -14,27 +17,44 @@ from kafkalab.services import ConnectCluster
 from kafkalab.services.answers import direct
 from kafkalab.waiting import wait_until
 
-__all__ = ["answer_of", "config_of", "runs", "target_lines"]
+__all__ = ["answer_of", "config_of", "errors_of", "runs", "target_lines"]
 
 _SECONDS = 20
 _UNDER_WAY = {"UNASSIGNED", "RESTARTING"}  # for a moment, when its settings have changed
 
 
 def answer_of(ctx: CheckContext, path: str) -> Any:
-    """Return a worker's answer to a GET.
+    """Return a worker's answer to a GET. While workers share out their work, or take in new settings, ask again.
 
     Raises
     ------
     urllib.error.HTTPError
         If the worker answers with an error.
     """
+    return _answer(urllib.request.Request(_url(ctx) + path))
+
+
+def _answer(request: urllib.request.Request) -> Any:
+    def answer() -> list[Any]:
+        try:
+            with direct.open(request, timeout=_SECONDS) as told:
+                return [json.load(told)]
+        except urllib.error.HTTPError as error:
+            # A request that a worker has begun when a rebalance is due fails with 500, and one that comes later with 409.
+            if error.code != HTTPStatus.CONFLICT and b"rebalance is expected" not in error.read():
+                raise
+            return []
+
+    return wait_until(answer, _SECONDS, "a worker's answer", interval=0.3)[0]
+
+
+def _url(ctx: CheckContext) -> str:
     connect = ctx.answer("connect", ConnectCluster, "the ConnectCluster of this lab", may_be_empty=True)
     try:
-        url = connect.url
+        url: str = connect.url
     except ConnectFailed:
         raise Unmet("No worker runs. Start one with connect.start(), and look again.") from None
-    with direct.open(url + path, timeout=_SECONDS) as answer:
-        return json.load(answer)
+    return url
 
 
 def config_of(ctx: CheckContext, connector: str) -> dict[str, str]:
@@ -43,6 +63,21 @@ def config_of(ctx: CheckContext, connector: str) -> dict[str, str]:
     if connector not in found:
         raise Unmet(f"There is no connector {connector!r} yet. The workers know: {', '.join(sorted(found)) or 'none'}.")
     return dict(answer_of(ctx, f"/connectors/{connector}/config"))
+
+
+def errors_of(ctx: CheckContext, config: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return what a worker has to say against the settings of a connector: errors by setting. It makes no connector.
+
+    Raises
+    ------
+    urllib.error.HTTPError
+        If the worker answers with an error.
+    """
+    path = f"/connector-plugins/{config['connector.class']}/config/validate"
+    body, kind = json.dumps(dict(config)).encode(), {"Content-Type": "application/json"}
+    request = urllib.request.Request(_url(ctx) + path, body, kind, method="PUT")
+    fields = [field["value"] for field in _answer(request)["configs"]]
+    return {field["name"]: field["errors"] for field in fields if field["errors"]}
 
 
 def runs(ctx: CheckContext, connector: str) -> None:
@@ -61,6 +96,8 @@ def runs(ctx: CheckContext, connector: str) -> None:
             wait_until(settled, 15, f"{connector} to start again", interval=0.3)
     except urllib.error.HTTPError:  # 404: it was just created
         raise Unmet(f"{connector} has no state yet. Wait until it runs, and check again.") from None
+    if not told:
+        raise Unmet(f"The workers still share out their work. Wait until {connector} runs, and check again.")
     for part in sorted((told["connector"], *told["tasks"]), key=lambda part: part["state"] in _UNDER_WAY):
         name = f"task {part['id']} of {connector}" if "id" in part else connector
         if part["state"] != "RUNNING":
