@@ -75,7 +75,7 @@ def test_rolling(verdict: Verdict) -> None:
             "There is only one writer": {"writers": [old]},
             "No message of the writer new was acknowledged": {"writers": [old, Ledger("new", [])]},
             "1 message of the writer new failed": {"writers": [old, Ledger("new", new.entries, {"_MSG_TIMED_OUT": 1})]},
-            "'message 9' of the writer old was acknowledged, but it's missing": {"writers": [lost, new]},
+            "stock-prices has 1 lost write of the writer old, such as 'message 9'": {"writers": [lost, new]},
             "`knocks` is empty": {"knocks": []},
             "1 client couldn't log in, the first one by PLAIN": {"knocks": [(OLD, False), (NEW, True)]},
             "Clients tried one mechanism only": {"knocks": [(OLD, True)]},
