@@ -30,9 +30,8 @@ lab = notebook.check(
     "Write a transform",
     hints=(
         "What failed at the tombstone? `apply` may return the record that it got.",
-        "Every setting reaches `configure` as text. `config().parse(settings)` gives values of the types that you declared.",
-        "`define` takes the name, ConfigDef.Type.INT, the default, a validator, ConfigDef.Importance.HIGH and a sentence. "
-        "ConfigDef.Range has the validators for numbers.",
+        "`define` takes the name, ConfigDef.Type.INT, the default, a validator such as those of ConfigDef.Range, "
+        "ConfigDef.Importance.HIGH and a sentence. In `configure`, `config().parse(settings)` gives values of these types.",
         "Count the stars: the text's length less `keep`, but never less than 0. Java's text has `repeat` and `substring`.",
         "The settings of one link are `transforms`, its name, and `transforms.NAME.type`, the name of your class. Your own "
         "setting stands beside that: `transforms.NAME.keep`.",
