@@ -14,6 +14,7 @@ from kafkalab.services.connect import ConnectWorker
 __all__ = ["SMT", "TEXT", "ask", "put"]
 
 TEXT = {f"{part}.converter": "org.apache.kafka.connect.storage.StringConverter" for part in ("key", "value")}
+PLAIN_JSON = {"value.converter": "org.apache.kafka.connect.json.JsonConverter", "value.converter.schemas.enable": False}
 SMT = "org.apache.kafka.connect.transforms"
 
 
@@ -37,3 +38,9 @@ def ask(who: ConnectCluster | ConnectWorker, method: str, path: str, body: objec
 def put(connect: ConnectCluster, name: str, config: dict[str, object]) -> None:
     """Create a connector, or change its settings."""
     ask(connect, "PUT", f"/connectors/{name}/config", config)
+
+
+def wait_until_failed(connect: ConnectCluster, name: str) -> None:
+    """Wait until the only task of a connector has failed."""
+    states = connect.states
+    wait_until(lambda: states().get(f"{name} task 0") == "FAILED", 60, "the task to fail", last_seen=states, ignore=(OSError,))

@@ -279,9 +279,8 @@ def bench_notebooks() -> list[Figure]:
     for path in sorted([*ROOT.glob("notebooks/*.ipynb"), *ROOT.glob("solutions/*/*.ipynb")]):
         name, megabytes = f"{path.parent.name}/{path.stem}", megabytes_allowed(path)
         limit = max(2 << 30, megabytes * 1_000_000)
-        with tempfile.TemporaryDirectory() as out, memory_limit(limit) as group, MemoryWatch(8 << 30) as watch:
-            enter = ["sh", "-c", f'echo $$ > {group}; exec "$@"', "sh"] if group else []
-            command = [*enter, Path(sys.executable).with_name("kafkalab"), "run", "--backend", "local", "--out", out, path]
+        with tempfile.TemporaryDirectory() as out, memory_limit(limit) as inside, MemoryWatch(8 << 30) as watch:
+            command = [*inside, Path(sys.executable).with_name("kafkalab"), "run", "--backend", "local", "--out", out, path]
             environment = {**os.environ, **watch.environment(), "KAFKALAB_PROGRESS": f"{out}/progress"}
             took = timed(partial(subprocess.run, command, env=environment, check=True, stdout=sys.stderr))
         assert watch.peak, "the watch saw no process"

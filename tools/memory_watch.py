@@ -27,14 +27,14 @@ def _cgroup_parents() -> Iterator[Path]:
 
 
 @contextmanager
-def memory_limit(limit: int) -> Iterator[Path | None]:
+def memory_limit(limit: int) -> Iterator[list[str]]:
     """Make a control group with a limit in bytes, of version 1 or 2.
 
     Yields
     ------
-    Path or None
-        The file to which a process writes its id to get into it, with all that it starts; None where a group cannot
-        be made (not root, or memory is not given to groups here).
+    list of str
+        What stands before a command, so that it runs in the group with all that it starts. It's empty where a group
+        can't be made (not root, or memory is not given to groups here).
     """
     for parent in _cgroup_parents() if Path("/proc/self/cgroup").exists() else ():
         group = parent / f"kafkalab-{uuid.uuid4().hex[:8]}"
@@ -46,11 +46,11 @@ def memory_limit(limit: int) -> Iterator[Path | None]:
             knob = next((group / name for name in ("memory.limit_in_bytes", "memory.max") if (group / name).exists()), None)
             if knob is not None:
                 knob.write_text(str(limit))
-                yield group / "cgroup.procs"
+                yield ["sh", "-c", f'echo $$ > {group}/cgroup.procs; exec "$@"', "sh"]
                 return
         finally:
             group.rmdir()
-    yield None
+    yield []
 
 
 class MemoryWatch(threading.Thread):

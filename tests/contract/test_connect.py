@@ -27,7 +27,7 @@ from confluent_kafka.schema_registry import SchemaRegistryClient
 from confluent_kafka.schema_registry.avro import AvroDeserializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 
-from connect_support import SMT, TEXT, ask
+from connect_support import SMT, TEXT, ask, wait_until_failed
 from contract_support import DOCKER_AT_LENGTH
 from database_support import tell
 from kafkalab import Cluster, wait_until
@@ -264,7 +264,7 @@ def test_an_mqtt_broker_with_tls_and_passwords_lets_in_a_connector_that_has_both
         read = {"connector.class": "MqttSourceConnector", "mqtt.topics": "#", "mqtt.client.id": "login", "topic": "encrypted"}
         read |= broker.connector_config("truck") | {"value.converter": BYTES, "mqtt.timeout.ms": 1}
         put(connect, "login", **read | {"mqtt.password": "guessed"})
-        wait_until(lambda: connect.states().get("login task 0") == "FAILED", 60, "the task to fail", last_seen=connect.states)
+        wait_until_failed(connect, "login")
         with pytest.raises(ConnectFailed, match=r"no MQTT broker lets us in at ssl://127.0.0.1:\d+: Not authorized"):
             connect.wait_until_running("login")
         put(connect, "login", **read)

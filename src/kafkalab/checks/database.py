@@ -15,14 +15,14 @@ from kafkalab.services import PostgreSQL
 __all__ = ["answered", "drivers_in", "keyed_by_ids"]
 
 
-def answered(ctx: CheckContext, question: str | sql.Composed, what: str) -> list[tuple[object, ...]]:
+def answered(ctx: CheckContext, question: bytes | sql.Composed, what: str) -> list[tuple[object, ...]]:
     """Return the rows that the lab's database answers with. Raise `Unmet` if it doesn't run, or if `what` can't be read."""
     server = ctx.answer("database", PostgreSQL, "the PostgreSQL server of this lab", may_be_empty=True)
     if not server.running:
         raise Unmet("PostgreSQL doesn't run. Start it with start(), and look again.")
     try:
         with psycopg.connect(server.url) as connection:
-            return connection.execute(question.encode() if isinstance(question, str) else question).fetchall()
+            return connection.execute(question).fetchall()
     except psycopg.Error as error:
         reason = str(error).partition("\n")[0]
         raise Unmet(f"{what} can't be read: {reason}") from None

@@ -8,10 +8,10 @@ from typing import Protocol, cast
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.topics import existing
 from kafkalab.checks.wording import counted, quoted
-from kafkalab.history import judge
-from kafkalab.history.verdict import TERMS, Kind
+from kafkalab.history.judgement import judge
+from kafkalab.history.verdict import TERMS, Kind, Verdict
 
-__all__ = ["Entry", "Ledger", "is_complete", "ledger_of", "require_none_lost", "wrote_throughout"]
+__all__ = ["Entry", "Ledger", "is_complete", "ledger_of", "require_no", "verdict_of", "wrote_throughout"]
 
 
 class Entry(Protocol):
@@ -87,8 +87,9 @@ def is_complete(topic: str) -> Callable[[CheckContext], None]:
     def probe(ctx: CheckContext) -> None:
         existing(ctx, topic)
         ledger = ledger_of(ctx, topic)
-        require_none_lost(ctx, ledger, topic, "Did the producer ask for acks='all'?")
-        _require_no(ctx, "duplicate", ledger, topic, "Which setting prevents that when a producer retries?")
+        verdict = verdict_of(ledger, ctx.values(topic), topic)
+        require_no(verdict, "lost write", topic, "Did the producer ask for acks='all'?")
+        require_no(verdict, "duplicate", topic, "Which setting prevents that when a producer retries?")
         if ledger.failed:
             raise Unmet(
                 f"The producer gave {counted(ledger.failed, 'record')} up. How many replicas were in sync at that time?"
@@ -97,15 +98,13 @@ def is_complete(topic: str) -> Callable[[CheckContext], None]:
     return probe
 
 
-def require_none_lost(ctx: CheckContext, ledger: Ledger, topic: str, question: str) -> None:
-    """Raise `Unmet` with this question if the topic lacks an acknowledged record: a *lost write*."""
-    _require_no(ctx, "lost write", ledger, topic, question)
+def verdict_of(ledger: Ledger, log: Sequence[str], topic: str) -> Verdict:
+    """Return the verdict on a topic that should have each value of a ledger, and has those in `log`."""
+    return judge(sent=list(dict.fromkeys(entry.value for entry in ledger.entries)), log=log, topic=topic)
 
 
-def _require_no(ctx: CheckContext, kind: Kind, ledger: Ledger, topic: str, question: str) -> None:
-    values = list(dict.fromkeys(entry.value for entry in ledger.entries))
-    verdict = judge(sent=values, log=ctx.values(topic), topic=topic)
+def require_no(verdict: Verdict, kind: Kind, topic: str, question: str, of: str = "") -> None:
+    """Raise `Unmet` with this question if a verdict on a topic has an anomaly of a kind; `of` says whose it is."""
     if found := verdict[kind]:
-        raise Unmet(
-            f"{topic} has {counted(len(found), kind)}, such as {quoted(str(found[0].record.value))}. {TERMS[kind]} {question}"
-        )
+        example = quoted(str(found[0].record.value))
+        raise Unmet(f"{topic} has {counted(len(found), kind)}{of}, such as {example}. {TERMS[kind]} {question}")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from connect_support import SMT, TEXT, ask, put
+from connect_support import PLAIN_JSON, SMT, TEXT, ask, put, wait_until_failed
 from kafkalab import Cluster, ConnectCluster, wait_until
 from support import Verdict, create
 from support import put as send
@@ -30,8 +30,8 @@ def orders(single: Cluster, connect: ConnectCluster, tmp_path: Path) -> dict[str
     values = [json.dumps({"id": f"order-{n}", "card": f"4000-12{n}", "francs": 10 + n}) for n in range(8)]
     values[2], values[5] = "oops", "42"
     send(single, "orders", [(None, value, 0) for value in values])
-    reading = {"value.converter": "org.apache.kafka.connect.json.JsonConverter", "value.converter.schemas.enable": False}
-    return {"connector.class": "FileStreamSink", "file": str(tmp_path / "orders.txt"), "topics": "orders", **TEXT, **reading}
+    file = str(tmp_path / "orders.txt")
+    return {"connector.class": "FileStreamSink", "file": file, "topics": "orders", **TEXT, **PLAIN_JSON}
 
 
 def written(connect: ConnectCluster, config: dict[str, object]) -> None:
@@ -51,7 +51,7 @@ def again(connect: ConnectCluster) -> None:
 def test_a_sink_that_stops(single: Cluster, connect: ConnectCluster, orders: dict[str, object], verdict: Verdict) -> None:
     verdict.says("There is no connector 'orders-out' yet", LAB, single, connect=connect)
     put(connect, "orders-out", orders | MASK)
-    wait_until(lambda: connect.states().get("orders-out task 0") == "FAILED", 60, "the task to fail", ignore=(OSError,))
+    wait_until_failed(connect, "orders-out")
     verdict.says("The state of task 0 of orders-out is FAILED", LAB, single, connect=connect)
 
 

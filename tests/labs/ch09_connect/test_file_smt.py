@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from connect_support import SMT, TEXT, ask, put
+from connect_support import PLAIN_JSON, SMT, TEXT, ask, put
 from kafkalab import Cluster, ConnectCluster, wait_until
 from kafkalab.cluster.offsets import end_offsets
 from support import Verdict
@@ -15,7 +15,6 @@ from support import Verdict
 pytestmark = pytest.mark.cluster
 
 LAB, OFFSETS = "09_file_smt", "09_offsets"
-JSON = {"value.converter": "org.apache.kafka.connect.json.JsonConverter", "value.converter.schemas.enable": False}
 ROUTE = {
     "transforms": "route",
     "transforms.route.type": f"{SMT}.RegexRouter",
@@ -55,7 +54,7 @@ def source(connect: ConnectCluster, path: Path, name: str = "positions-in", **mo
 
 
 def sink(connect: ConnectCluster, target: Path, chain: dict[str, object], lines: int = 10, **more: object) -> None:
-    given = {"connector.class": "FileStreamSink", "file": str(target), "topics": "truck_position", **TEXT, **JSON}
+    given = {"connector.class": "FileStreamSink", "file": str(target), "topics": "truck_position", **TEXT, **PLAIN_JSON}
     put(connect, "positions-out", {**given, **chain, **more})
     connect.wait_until_running("positions-out")
     wait_until(lambda: target.exists() and target.read_text().count("\n") >= lines, 60, f"{lines} lines")

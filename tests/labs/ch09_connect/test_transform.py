@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from connect_support import SMT, TEXT, put
+from connect_support import PLAIN_JSON, SMT, TEXT, put, wait_until_failed
 from kafkalab import Cluster, ConnectCluster, wait_until
 from kafkalab.distribution import connect_classpath
 from kafkalab.distribution.javac import compile_jar
@@ -24,7 +24,6 @@ PHONES = {
     13: ("Lila", None),
     14: ("Poppy", "17"),
 }
-READING = {"value.converter": "org.apache.kafka.connect.json.JsonConverter", "value.converter.schemas.enable": False}
 TOLERANT = {"errors.tolerance": "all"}
 MASK = {"type": f"{SMT}.MaskField$Value", "fields": "phone", "replacement": "****"}
 UNLESS_TOMBSTONE = {
@@ -119,7 +118,7 @@ class Drivers:
     def put(self, name: str, link: dict[str, object], more: dict[str, object]) -> Path:
         """Make a sink, whose chain is this link."""
         file = self._folder / f"{name}.txt"
-        config = {"connector.class": "FileStreamSink", "file": str(file), "topics": "drivers", **TEXT, **READING}
+        config = {"connector.class": "FileStreamSink", "file": str(file), "topics": "drivers", **TEXT, **PLAIN_JSON}
         chain = {"transforms": "own"} | {f"transforms.own.{setting}": value for setting, value in link.items()}
         put(self._connect, name, {**config, **chain, **more})
         return file
@@ -127,10 +126,7 @@ class Drivers:
     def fails(self, name: str, link: dict[str, object]) -> None:
         """Make a sink, and wait until its task has failed."""
         self.put(name, link, {})
-        states = self._connect.states
-        wait_until(
-            lambda: states().get(f"{name} task 0") == "FAILED", 60, "the task to fail", last_seen=states, ignore=(OSError,)
-        )
+        wait_until_failed(self._connect, name)
 
     def write(self, name: str, link: dict[str, object], lines: int = 6, **more: object) -> None:
         """Make a sink, and wait until it has written its lines."""

@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
 from kafkalab.checks.access import CONNECTED, TIMEOUT, brokers_at, try_connect
-from kafkalab.checks.context import CheckContext, Unmet
+from kafkalab.checks.context import CheckContext, Unmet, text_of
 from kafkalab.checks.lab import Notebook
+from kafkalab.checks.ledgers import require_no, verdict_of
 from kafkalab.checks.topics import existing
-from kafkalab.checks.wording import counted, quoted
-from kafkalab.history.judgement import judge
-from kafkalab.history.verdict import TERMS
+from kafkalab.checks.wording import counted
 from kafkalab.workers import LedgerProducer
 
 __all__ = ["notebook"]
@@ -80,14 +79,10 @@ def no_message_is_missing(ctx: CheckContext) -> None:
             raise Unmet(f"{counted(writer.failed, 'message')} of the writer {writer.name} failed: {writer.failures}.")
         # Both writers send "message 1", so a writer's own records are those at its places.
         own = {(entry.partition, entry.offset, (entry.key or "").encode()) for entry in writer.entries}
-        there = [m for m in records if (m.partition(), m.offset(), m.key() or b"") in own]
-        log = [(m.value() or b"").decode("utf-8", "replace") for m in there]
-        sent = list(dict.fromkeys(entry.value for entry in writer.entries))
-        if found := judge(sent=sent, log=log, topic=TOPIC)["lost write"]:
-            raise Unmet(
-                f"{TOPIC} has {counted(len(found), 'lost write')} of the writer {writer.name}, such as "
-                f"{quoted(str(found[0].record.value))}. {TERMS['lost write']} Were all replicas in sync before each restart?"
-            )
+        log = [text_of(m) for m in records if (m.partition(), m.offset(), m.key() or b"") in own]
+        verdict = verdict_of(writer, log, TOPIC)
+        question = "Were all replicas in sync before each restart?"
+        require_no(verdict, "lost write", TOPIC, question, of=f" of the writer {writer.name}")
 
 
 @lab.requires("Every client that tried could log in")

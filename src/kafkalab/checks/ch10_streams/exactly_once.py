@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.lab import Notebook
-from kafkalab.checks.ledgers import is_complete, ledger_of, require_none_lost
+from kafkalab.checks.ledgers import is_complete, ledger_of, require_no, verdict_of
 from kafkalab.checks.lives import in_transactions, lived_twice
-from kafkalab.checks.wording import counted, quoted
-from kafkalab.history.judgement import judge
-from kafkalab.history.verdict import TERMS, Verdict
+from kafkalab.history.verdict import Verdict
 
 __all__ = ["notebook"]
 
@@ -38,10 +36,9 @@ def both_lived_twice(ctx: CheckContext) -> None:
 
 def _verdict(ctx: CheckContext, topic: str) -> Verdict:
     """Compare a topic with the ledger. Raise `Unmet` if there is a lost write."""
-    ledger = ledger_of(ctx, SOURCE)
-    require_none_lost(ctx, ledger, topic, "Has the application read to the end since it was started again?")
-    sent = list(dict.fromkeys(entry.value for entry in ledger.entries))
-    return judge(sent=sent, log=ctx.values(topic), topic=topic)
+    verdict = verdict_of(ledger_of(ctx, SOURCE), ctx.values(topic), topic)
+    require_no(verdict, "lost write", topic, "Has the application read to the end since it was started again?")
+    return verdict
 
 
 @lab.requires(f"{REPEATED} has no lost write, but duplicates", after=both_lived_twice)
@@ -55,11 +52,8 @@ def some_came_again(ctx: CheckContext) -> None:
 
 @lab.requires(f"{EXACT} has no lost write and no duplicate, and was written in transactions", after=both_lived_twice)
 def each_came_once(ctx: CheckContext) -> None:
-    if found := _verdict(ctx, EXACT)["duplicate"]:
-        raise Unmet(
-            f"{EXACT} has {counted(len(found), 'duplicate')}, such as {quoted(str(found[0].record.value))}. "
-            f"{TERMS['duplicate']} Which guarantee did its application have, in both lives? To begin again, restart the kernel."
-        )
+    question = "Which guarantee did its application have, in both lives? To begin again, restart the kernel."
+    require_no(_verdict(ctx, EXACT), "duplicate", EXACT, question)
     in_transactions(ctx, EXACT)
 
 

@@ -31,7 +31,7 @@ lab = notebook.check(
 
 @lab.requires(f"Spark died when the stream {TABLE} had stored a batch, and ran that batch again")
 def a_batch_ran_again(ctx: CheckContext) -> None:
-    runs = answered(ctx, f"SELECT batch FROM runs WHERE stream = '{TABLE}'", "The table runs")
+    runs = answered(ctx, f"SELECT batch FROM runs WHERE stream = '{TABLE}'".encode(), "The table runs")
     ran = Counter(batch for (batch,) in runs)
     if not ran:
         raise Unmet(f"No batch has run under the name {TABLE}. Give that name to run, and to crashing.")
@@ -45,7 +45,7 @@ def a_batch_ran_again(ctx: CheckContext) -> None:
 def _counts(ctx: CheckContext) -> dict[int, int]:
     """Return what the table has of each driver."""
     question = f"SELECT driver::int, events::bigint FROM {TABLE}"
-    rows = answered(ctx, question, f"Columns driver and events of {TABLE}")
+    rows = answered(ctx, question.encode(), f"Columns driver and events of {TABLE}")
     found = Counter(driver for driver, _ in rows)
     if repeated := [driver for driver, times in found.items() if times > 1]:
         raise Unmet(f"{TABLE} has {found[repeated[0]]} rows for driver {repeated[0]}. It should have one for each driver.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kafkalab.checks.brokers import all_up, faulted, has_level, is_down
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.lab import Notebook
-from kafkalab.checks.ledgers import ledger_of, require_none_lost
+from kafkalab.checks.ledgers import ledger_of, require_no, verdict_of
 from kafkalab.checks.topics import existing, in_sync
 from kafkalab.checks.wording import counted, listed_brokers
 
@@ -115,4 +115,4 @@ def nothing_is_lost(ctx: CheckContext) -> None:
         written = ledger_of(ctx, topic)
         if len(written.entries) < 50:
             raise Unmet(f"The ledger of {topic} has {counted(len(written.entries), 'record')}, not 50. Did you fill it?")
-        require_none_lost(ctx, written, topic, "Who was elected, and from what?")
+        require_no(verdict_of(written, ctx.values(topic), topic), "lost write", topic, "Who was elected, and from what?")
