@@ -32,10 +32,10 @@ test-all: setup-test ## test at length, on both back ends; takes hours
 labs: setup-test ## write labs/ anew from solutions/
 	@$(PY) tools/make_labs.py
 
-notebooks: setup-test ## run chapters and solutions, store their outputs, and the README's picture of the dashboard
+notebooks: setup-test ## run chapters and solutions, store their outputs, and the pictures of README
 	@$(KAFKALAB) fetch
 	@$(KAFKALAB) run --backend local --save -j 2 notebooks/*.ipynb solutions/*/*.ipynb
-	@$(PY) tools/dashboard_picture.py
+	@$(PY) tools/readme_pictures.py
 
 bench: setup-test ## measure, and print the table of figures
 	@$(KAFKALAB) fetch

@@ -283,6 +283,32 @@ def test_a_restarted_kernel_has_no_cluster_yet(course: Course, page: Page) -> No
     expect(panel.get_by_text("The cluster has stopped.")).to_be_visible(timeout=20_000)
 
 
+def test_the_log_microscope_shows_a_record_when_it_is_written(course: Course, page: Page) -> None:
+    notebook = write(
+        course,
+        "microscope",
+        "from kafkalab import Cluster, LogMicroscope\nfrom confluent_kafka import Producer\nfrom confluent_kafka.admin import "
+        "AdminClient, NewTopic\n\ncluster = Cluster(brokers=1).start()\nproducer = Producer(cluster.client_config())\n"
+        'admin = AdminClient(cluster.client_config())\nadmin.create_topics([NewTopic("readings", 1)])["readings"].result()',
+        'LogMicroscope(cluster, "readings")',
+        'producer.produce("readings", "21 degrees", "sensor")\nproducer.flush()',
+        "cluster.stop()",
+    )
+    open_notebook(page, course.address(notebook, "microscope"))
+    run_cell(page, 0)
+    shown = run_cell(page, 1).locator(".jp-OutputArea")
+    status = shown.locator("span").filter(has_text="readings-0 on broker 0, the leader")
+    record = shown.locator("svg text").filter(has_text="sensor → 21 degrees")
+    expect(status).to_be_visible(timeout=20_000)
+    expect(record).to_have_count(0)
+    run_cell(page, 2)
+    expect(record).to_be_visible(timeout=10_000)
+    assert smallest_text(shown) >= 12
+    assert shown.evaluate("area => area.scrollWidth <= area.clientWidth"), "the microscope is wider than the notebook"
+    run_cell(page, 3)
+    expect(shown.locator("[data-mime-type='image/svg+xml'] img")).to_be_visible()  # the still picture that replaces it
+
+
 def test_a_prediction_is_shown_again_beside_what_was_measured(course: Course, page: Page) -> None:
     notebook = write(
         course,
