@@ -17,7 +17,7 @@ from kafkalab.cluster import Listener
 from kafkalab.cluster.ports import HOST, reserve_port
 from kafkalab.cluster.wire import BrokerConnection
 from kafkalab.distribution import KAFKA_VERSION, install_tools
-from kafkalab.errors import BrokerFailed, ClusterNotRunning, DowngradeRefused, PortInUse
+from kafkalab.errors import BackendUnavailable, BrokerFailed, ClusterNotRunning, DowngradeRefused, PortInUse
 
 RACK = "räck 🙂\nprocess.roles=nonsense\\"
 
@@ -175,6 +175,20 @@ def test_stop_waits_for_a_start_that_is_under_way(make_cluster) -> None:
 def test_a_setting_that_kafka_refuses(make_cluster) -> None:
     with pytest.raises(BrokerFailed, match=r"(?s)log.retention.hours.*Its last lines"):
         make_cluster(1, settings={"log.retention.hours": "three"}).start()
+
+
+def test_a_version_that_there_is_not(neighbours: tuple[Cluster, Cluster], make_cluster) -> None:
+    _, running = neighbours
+    missing = make_cluster(1, version="9.9.9")
+    where = (
+        "apache/kafka:9.9.9 could not be pulled" if missing.backend == "docker" else "there is no Kafka '9.9.9' here; there are"
+    )
+    with pytest.raises((ValueError, BackendUnavailable), match=where):
+        missing.start()
+    faults = list(running.faults)
+    with pytest.raises((ValueError, BackendUnavailable), match=where):
+        running.restart(0, version="9.9.9")
+    assert not missing.running and running.faults == faults and running.states() == {0: "up"}
 
 
 @pytest.mark.network

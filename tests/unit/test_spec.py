@@ -41,6 +41,7 @@ from kafkalab.security import Security
         ({"settings": {"num.partitions": None}}, "the setting num.partitions has no value"),
         ({"version": "4"}, "a version of Kafka is text like '4.[0-9.]+', not '4'"),
         ({"version": 4.2}, "a version of Kafka is text like .*, not 4.2"),
+        ({"version": ""}, "a version of Kafka is text like .*, not ''"),
         ({"tiered_storage": "s3"}, "tiered_storage= is True or False, not 's3'"),
         ({"tiered_storage": True, "version": "4.2.1"}, "a cluster with tiered storage runs Kafka 4.[0-9.]+, not 4.2.1"),
         ({"tiered_storage": True, "security": Security()}, "tiered_storage=True or security=…, not both"),

@@ -123,7 +123,7 @@ class Cluster:
             heap,
             security,
             java_options,
-            version or KAFKA_VERSION,
+            KAFKA_VERSION if version is None else version,
             tiered_storage,
         )
         self._set_up(choose(backend), spec, name)
