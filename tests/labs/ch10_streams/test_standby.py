@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from kafkalab import Cluster
@@ -69,3 +71,15 @@ def test_a_few_records_may_be_left_to_read(run: Cluster, verdict: Verdict) -> No
     verdict.passes(LAB, run, **RIGHT)
     fill(run, ALONE, 10)  # of an instance that read some of the input again
     verdict.passes(LAB, run, without=TRUCKS + 11, with_standby=3)
+
+
+def test_what_the_other_instance_has_not_sent_yet_is_waited_for(run: Cluster, verdict: Verdict) -> None:
+    fill(run, SOURCE, 1)
+    fill(run, ALONE, 1)
+    late = threading.Timer(1.0, fill, (run, FOLLOWED, 1))
+    late.start()
+    try:
+        verdict.passes(LAB, run, **RIGHT)
+        assert not late.is_alive()
+    finally:
+        late.join()

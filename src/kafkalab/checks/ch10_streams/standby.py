@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.lab import Notebook
 from kafkalab.checks.lives import writers
 from kafkalab.checks.topics import existing, holds
+from kafkalab.errors import WaitTimeout
+from kafkalab.waiting import wait_until
 
 __all__ = ["notebook"]
 
@@ -13,6 +17,8 @@ SOURCE, STORE = "odometers", "latest"
 TRUCKS = 5000
 ALONE, FOLLOWED = "alone", "followed"  # the applications' names
 _FEW = TRUCKS // 10
+_BATCHING = 10.0
+"""Seconds for a producer of Kafka Streams to send what it has collected. It does so after 100 ms, if it gets a processor."""
 
 notebook = Notebook("10_standby", difficulty="medium", minutes=40, needs="chapter 10, sections 1 and 2")
 
@@ -35,7 +41,7 @@ def changelogs_are_full(ctx: CheckContext) -> None:
     for application in (ALONE, FOLLOWED):
         changelog = f"{application}-{STORE}-changelog"
         existing(ctx, changelog)
-        if (found := sum(ctx.end_offsets(changelog).values())) < TRUCKS:
+        if (found := _given(ctx, changelog)) < TRUCKS:
             raise Unmet(
                 f"{changelog} was given {found} records of {TRUCKS}. Had {application} read everything before the kill?"
             )
@@ -45,6 +51,7 @@ def changelogs_are_full(ctx: CheckContext) -> None:
 def others_took_over(ctx: CheckContext) -> None:
     for application in (ALONE, FOLLOWED):
         changelog = f"{application}-{STORE}-changelog"
+        _wait_until_sent(ctx, changelog)
         if len(writers(ctx, changelog)) < 2:
             raise Unmet(
                 f"Everything in {changelog} comes from one producer, and each instance has its own. Did a truck report while "
@@ -60,7 +67,7 @@ def everything_was_restored(ctx: CheckContext) -> None:
             f"`without` is {restored}, and the changelog of {ALONE} has a record for each of {TRUCKS} trucks. Which of the two "
             "instances did you ask, did it have the store already, and had it read everything?"
         )
-    if restored > (end := sum(ctx.end_offsets(f"{ALONE}-{STORE}-changelog").values())):
+    if restored > (end := _given(ctx, f"{ALONE}-{STORE}-changelog")):
         raise Unmet(f"`without` is {restored}, and the changelog of {ALONE} was given {end} records. What did you count?")
 
 
@@ -72,3 +79,18 @@ def little_was_restored(ctx: CheckContext) -> None:
             f"`with_standby` is {restored}. Did both instances have the setting for a standby, and had the standby read the "
             "changelog before you killed the other one?"
         )
+
+
+def _given(ctx: CheckContext, topic: str) -> int:
+    """How many records a topic ever got."""
+    return sum(ctx.end_offsets(topic).values())
+
+
+def _wait_until_sent(ctx: CheckContext, changelog: str) -> None:
+    """Wait a few seconds for records that an instance has in its store, but that its producer still collects."""
+
+    def sent() -> bool:
+        return _given(ctx, changelog) >= _given(ctx, SOURCE)
+
+    with contextlib.suppress(WaitTimeout):  # an instance that was stopped sends no more
+        wait_until(sent, _BATCHING, f"{changelog} to have a record for each of {SOURCE}")
