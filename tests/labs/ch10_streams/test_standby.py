@@ -73,13 +73,16 @@ def test_a_few_records_may_be_left_to_read(run: Cluster, verdict: Verdict) -> No
     verdict.passes(LAB, run, without=TRUCKS + 11, with_standby=3)
 
 
-def test_what_the_other_instance_has_not_sent_yet_is_waited_for(run: Cluster, verdict: Verdict) -> None:
-    fill(run, SOURCE, 1)
-    fill(run, ALONE, 1)
-    late = threading.Timer(1.0, fill, (run, FOLLOWED, 1))
+def test_what_the_other_instance_has_not_sent_yet_is_waited_for(clean: Cluster, verdict: Verdict) -> None:
+    for topic in (SOURCE, ALONE, FOLLOWED):
+        create(clean, topic, 1, 1)
+        fill(clean, topic)
+    fill(clean, SOURCE, 1)
+    fill(clean, ALONE, 1)
+    late = threading.Timer(1.0, fill, (clean, FOLLOWED, 1))
     late.start()
     try:
-        verdict.passes(LAB, run, **RIGHT)
+        verdict.passes(LAB, clean, **RIGHT)
         assert not late.is_alive()
     finally:
         late.join()
