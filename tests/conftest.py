@@ -25,10 +25,14 @@ MEASURED = "measured"
 # interval for the answer, and a member on a busy machine would miss its assignment.
 QUICK = {f"group.consumer.{which}heartbeat.interval.ms": 2000 for which in ("", "min.")}
 
+# Spark's JVM keeps its clients when a session is stopped. Each time one of them asks for metadata again, it asks for its topics by
+# name, and that would create those anew that a test has deleted.
+NOTHING_COMES_BACK = {"auto.create.topics.enable": False}
+
 
 @pytest.fixture(scope="session")
 def three_brokers() -> Iterator[Cluster]:
-    with Cluster(brokers=3, settings=QUICK, backend=BACKEND) as cluster:
+    with Cluster(brokers=3, settings=QUICK | NOTHING_COMES_BACK, backend=BACKEND) as cluster:
         yield cluster
 
 
