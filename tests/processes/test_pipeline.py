@@ -21,12 +21,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import fastavro
+import psycopg
 import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 from pyspark.sql import Row, SparkSession
 
-from kafkalab import Cluster, PostgreSQL, SparkCluster, spark_session, wait_until
+from kafkalab import Cluster, ConnectCluster, PostgreSQL, SparkCluster, spark_session, wait_until
 from kafkalab.cluster import Listener
 from kafkalab.distribution import java_command
 from kafkalab.security import Security
@@ -34,7 +35,7 @@ from kafkalab.spark import kafka_options
 from kafkalab.spark.archive import classpath
 from kafkalab.spark.jvm import jvm_options
 from kafkalab.spark.streaming import new_progress
-from pipeline import Event, Lake, Pipeline, Report, Settings, Trucks, answers, send_drivers, transform
+from pipeline import DRIVERS, Event, Lake, Pipeline, Report, Settings, Trucks, answers, connect_drivers, send_drivers, transform
 from pipeline import __main__ as pipeline_main
 from pipeline.__main__ import main
 from pipeline.checkpoint import CheckpointRefused
@@ -152,6 +153,36 @@ def send(cluster: Cluster, settings: Settings, reports: list[Report], schema: in
     more = {"driverAge": 33} if schema == 9 else {}
     values = [(str(r.driver), framed(r.event, schema, **more) if r.event else r.malformed, -1) for r in reports]
     put(cluster, settings.positions, values, message_max_bytes=HUGE)
+
+
+def test_the_topic_of_drivers_follows_their_table(spark: SparkSession, cluster: Cluster, tmp_path: Path) -> None:
+    connect = ConnectCluster(cluster)
+    connect.add_plugin("debezium-postgres")
+    with PostgreSQL() as database, connect:
+        settings = Settings(kafka_options(cluster), "none", database.url, str(tmp_path), drivers="captured")
+        create(cluster, settings.drivers, 1, cleanup_policy="compact")
+        with psycopg.connect(database.url, autocommit=True) as office:
+            office.execute("CREATE TABLE driver (id INT PRIMARY KEY, first_name TEXT, last_name TEXT, available BOOLEAN)")
+            for driver in DRIVERS:
+                office.execute("INSERT INTO driver VALUES (%s, %s, %s, %s)", driver)
+            for refused in (replace(settings, database="postgresql://127.0.0.1"), wrong_password(settings)):
+                with pytest.raises(ValueError, match=r"Connect doesn't take the connector: .*(required|authentication failed)"):
+                    connect_drivers(connect.url, refused)
+            connect.wait_until_running(connect_drivers(connect.url, settings))
+            office.execute("UPDATE driver SET first_name = 'Ray' WHERE id = 35")
+            office.execute("DELETE FROM driver WHERE id = 10")
+
+        def captured() -> dict[int, Driver]:
+            records = spark.read.format("kafka").options(**settings.source(settings.drivers)).load()
+            return {row.id: Driver(*row) for row in transform.latest_drivers(records).collect()}
+
+        wanted = {driver.id: driver for driver in DRIVERS} | {35: Driver(35, "Ray", "Novak", True)}
+        del wanted[10]
+        wait_until(lambda: captured() == wanted, 60, "the topic to equal the table", last_seen=captured)
+
+
+def wrong_password(settings: Settings) -> Settings:
+    return replace(settings, database=psycopg.conninfo.make_conninfo(settings.database, password="wrong"))
 
 
 def test_a_stream_a_batch_and_the_ledger_agree(

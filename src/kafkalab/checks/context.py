@@ -107,6 +107,10 @@ class CheckContext:
         """Return each partition's end offset: how many records it ever got (aborted transactions count, too)."""
         return end_offsets(self.cluster, topic)
 
+    def given(self, topic: str) -> int:
+        """Return how many records a topic ever got, as `end_offsets` counts them."""
+        return sum(self.end_offsets(topic).values())
+
     def records(self, topic: str) -> list[Message]:
         """Return all records of a topic, partition by partition, each in order of offset."""
         marks = {p: (low, high) for p, (low, high) in watermarks(self.cluster, topic).items() if high > low}

@@ -49,7 +49,7 @@ def holds(topic: str, at_least: int) -> Callable[[CheckContext], None]:
 
     def probe(ctx: CheckContext) -> None:
         existing(ctx, topic)
-        if (found := sum(ctx.end_offsets(topic).values())) < at_least:
+        if (found := ctx.given(topic)) < at_least:
             raise Unmet(
                 f"{topic} holds {counted(found, 'record')}, not {at_least}. Did the producer wait until everything was sent?"
             )

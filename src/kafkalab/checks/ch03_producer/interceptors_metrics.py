@@ -142,7 +142,7 @@ metrics.requires("The ISRs of stock-prices are complete again", after=came_back)
 
 @metrics.requires("Broker 2 has every record again", after=came_back)
 def copy_is_whole(ctx: CheckContext) -> None:
-    ends = sum(ctx.end_offsets(WATCHED).values())
+    ends = ctx.given(WATCHED)
     if not ends:
         raise Unmet(f"{WATCHED} is empty. Did the senders run?")
     there = sum(batch.count for batch in batches_on_disk(ctx, 2, WATCHED)[WATCHED])

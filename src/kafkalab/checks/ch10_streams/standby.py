@@ -41,7 +41,7 @@ def changelogs_are_full(ctx: CheckContext) -> None:
     for application in (ALONE, FOLLOWED):
         changelog = f"{application}-{STORE}-changelog"
         existing(ctx, changelog)
-        if (found := _given(ctx, changelog)) < TRUCKS:
+        if (found := ctx.given(changelog)) < TRUCKS:
             raise Unmet(
                 f"{changelog} was given {found} records of {TRUCKS}. Had {application} read everything before the kill?"
             )
@@ -66,7 +66,7 @@ def everything_was_restored(ctx: CheckContext) -> None:
             f"`without` is {restored}, and the changelog of {ALONE} has a record for each of {TRUCKS} trucks. Which of the two "
             "instances did you ask, did it have the store already, and had it read everything?"
         )
-    if restored > (end := _given(ctx, f"{ALONE}-{STORE}-changelog")):
+    if restored > (end := ctx.given(f"{ALONE}-{STORE}-changelog")):
         raise Unmet(f"`without` is {restored}, and the changelog of {ALONE} was given {end} records. What did you count?")
 
 
@@ -80,11 +80,6 @@ def little_was_restored(ctx: CheckContext) -> None:
         )
 
 
-def _given(ctx: CheckContext, topic: str) -> int:
-    """How many records a topic ever got."""
-    return sum(ctx.end_offsets(topic).values())
-
-
 def _has_two_writers(ctx: CheckContext, changelog: str) -> bool:
     """Return whether two instances wrote a changelog.
 
@@ -95,7 +90,7 @@ def _has_two_writers(ctx: CheckContext, changelog: str) -> bool:
         return len(writers(ctx, changelog)) >= 2
 
     def settled() -> bool:
-        return two() or _given(ctx, changelog) >= _given(ctx, SOURCE)
+        return two() or ctx.given(changelog) >= ctx.given(SOURCE)
 
     with contextlib.suppress(WaitTimeout):  # an instance that was stopped sends no more
         wait_until(settled, _BATCHING, f"{changelog} to have a record for each of {SOURCE}")

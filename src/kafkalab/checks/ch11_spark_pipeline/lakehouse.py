@@ -60,7 +60,7 @@ def _table(ctx: CheckContext, name: str) -> DeltaTable:
 @lab.requires("Trucks sent all their events, and bronze has each of them once")
 def bronze_has_all(ctx: CheckContext) -> None:
     existing(ctx, SOURCE)
-    sent = sum(ctx.end_offsets(SOURCE).values())
+    sent = ctx.given(SOURCE)
     if sent != len(EVENTS):
         raise Unmet(
             f"{SOURCE} was given {counted(sent, 'event')}, not {len(EVENTS)}. Run each cell with drive() once. {BEGIN_AGAIN}"

@@ -91,7 +91,7 @@ DANGEROUS = {event.id: event.driver for event in _right() if event.kind != "Norm
 @lab.requires("The three waves were sent, once and in their order")
 def waves_were_sent(ctx: CheckContext) -> None:
     existing(ctx, SOURCE)
-    found = sum(ctx.end_offsets(SOURCE).values())
+    found = ctx.given(SOURCE)
     if found != len(ALL):
         raise Unmet(
             f"{SOURCE} was given {counted(found, 'record')}, not {len(ALL)}. Send each of the three waves once. {BEGIN_AGAIN}"

@@ -48,7 +48,7 @@ ON_TOP_OF_V1 = dict(Counter(_counts(EVENTS[:BEFORE], OVERLOOKED)) + Counter(LATE
 @lab.requires("Trucks sent all their events, once")
 def events_were_sent(ctx: CheckContext) -> None:
     existing(ctx, SOURCE)
-    found = sum(ctx.end_offsets(SOURCE).values())
+    found = ctx.given(SOURCE)
     if found != len(EVENTS):
         raise Unmet(
             f"{SOURCE} was given {counted(found, 'event')}, not {len(EVENTS)}. Run each cell with drive() once. {BEGIN_AGAIN}"

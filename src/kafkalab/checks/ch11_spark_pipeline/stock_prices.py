@@ -101,7 +101,7 @@ def _equal(one: Decimal, other: Decimal) -> bool:
 @lab.requires("All prices were sent, once")
 def prices_were_sent(ctx: CheckContext) -> None:
     existing(ctx, SOURCE)
-    found = sum(ctx.end_offsets(SOURCE).values())
+    found = ctx.given(SOURCE)
     if found != PRICES:
         raise Unmet(
             f"{SOURCE} was given {counted(found, 'price')}, not {PRICES}. Run each cell that sends prices once. {BEGIN_AGAIN}"
