@@ -84,10 +84,10 @@ check_code() {
 }
 
 if [ "$WHAT" = quick ]; then
-  check_code & # beside the tests, which leave a processor free
+  check_code & # beside the tests, which wait as often as they compute
   code=$!
   status=0
-  "$BIN/python" -m pytest tests/unit "$@" || status=$?
+  run_pytest tests/unit "$@" || status=$?
   wait $code || status=1
   exit $status
 fi
