@@ -162,7 +162,7 @@ def opened(cluster: Cluster, reports: list[Report], *, connect_workers: int = 2,
         enter(connect)
         connect.wait_until_running(connect_trucks(connect.url, mqtt.url, settings))
         connected = "connected to"
-        wait_until(lambda: any(connected in worker.log for worker in connect.workers), 60, "the connector to reach MQTT")
+        wait_until(lambda: any(connected in worker.logs() for worker in connect.workers), 60, "the connector to reach MQTT")
         first = MqttTruckSender(mqtt.host, mqtt.port, settings, reports[:1]).start().wait()  # so that there is a schema
         spark_cluster = enter(SparkCluster(spark_workers)) if spark_workers else None
         stack.callback(lambda: spark_session().stop())

@@ -138,7 +138,7 @@ def test_a_worker_that_is_killed_is_replaced_by_the_other(cluster: Cluster, conn
 
 def handed_over(worker: ConnectWorker) -> int:
     """How many messages the MQTT source gave to Connect, as its log says."""
-    return sum(int(count) for count in re.findall(r"(\d+) messages for Kafka", worker.log))
+    return sum(int(count) for count in re.findall(r"(\d+) messages for Kafka", worker.logs()))
 
 
 @DOCKER_AT_LENGTH
@@ -150,7 +150,7 @@ def test_an_mqtt_message_is_acknowledged_when_kafka_has_it(cluster: Cluster, con
         connect.wait_until_running("mqtt")
         told = ask(connect, "GET", "/connectors/mqtt/status")
         [busy] = [worker for worker in connect.workers if told["tasks"][0]["worker_id"] in worker.url]
-        wait_until(lambda: f"connected to {broker.url}" in busy.log, 60, "the connector to reach the MQTT broker")
+        wait_until(lambda: f"connected to {broker.url}" in busy.logs(), 60, "the connector to reach the MQTT broker")
         ask(busy, "PUT", "/admin/loggers/kafkalab.MqttSourceConnector", {"level": "DEBUG"})
         client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2)
         client.connect(broker.host, broker.port)
@@ -269,7 +269,9 @@ def test_an_mqtt_broker_with_tls_and_passwords_lets_in_a_connector_that_has_both
             connect.wait_until_running("login")
         put(connect, "login", **read)
         wait_until(
-            lambda: any(f"connected to {broker.url}" in worker.log for worker in connect.workers), 60, "the connector to log in"
+            lambda: any(f"connected to {broker.url}" in worker.logs() for worker in connect.workers),
+            60,
+            "the connector to log in",
         )
         client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2)
         client.tls_set(broker.authority)
@@ -280,7 +282,7 @@ def test_an_mqtt_broker_with_tls_and_passwords_lets_in_a_connector_that_has_both
         wait_for(cluster, "encrypted", {"on the way"})
         client.disconnect()
         client.loop_stop()
-        assert not any("no one's" in worker.log or "guessed" in worker.log for worker in connect.workers)
+        assert not any("no one's" in worker.logs() or "guessed" in worker.logs() for worker in connect.workers)
     ask(connect, "DELETE", "/connectors/login")
 
 
@@ -353,7 +355,7 @@ def test_the_jdbc_source_sends_each_row_while_database_and_columns_come_and_go(
     put(connect, "cars", connector_class="JdbcSourceConnector", table="car", topic_prefix="all-", batch_max_rows=10,
         timestamp_column_name="at", incrementing_column_name="id", poll_interval_ms=200, **on(database))  # fmt: skip
     logs = "no database answers at jdbc:postgresql://"
-    wait_until(lambda: any(logs in worker.log for worker in connect.workers), 60, "the connector to miss the database")
+    wait_until(lambda: any(logs in worker.logs() for worker in connect.workers), 60, "the connector to miss the database")
     database.start()
     wait_for_ids(cluster, "all-car", [*range(1, 26)])
     assert json.loads(CheckContext(cluster).values("all-car")[0]) == {"id": 1, "at": "2026-01-01T00:00:00Z", "speed": 1.0}

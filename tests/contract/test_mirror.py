@@ -177,4 +177,4 @@ def test_stop_leaves_nothing(pair: tuple[Cluster, Cluster], mirror: MirrorMaker)
     mirror.stop()  # a stopped one is left as it is
     with pytest.raises(MirrorFailed, match="does not run"):
         mirror.kill()
-    assert mirror.log == "" and mirror.states() == {}
+    assert mirror.logs() == "" and mirror.states() == {}

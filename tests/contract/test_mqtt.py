@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import os
 import socket
-import subprocess
-import sys
 from collections.abc import Iterator
 
 import paho.mqtt.client as mqtt
@@ -166,20 +162,3 @@ def test_nothing_is_left_when_it_stops(broker: MqttBroker) -> None:
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection((HOST, port))
     broker.stop()  # again
-
-
-def test_nothing_is_left_when_its_owner_is_killed() -> None:
-    program = """
-import json, sys
-from kafkalab.services import MqttBroker
-broker = MqttBroker().start()
-print(json.dumps([broker.pid, str(broker._run.directory)]), flush=True)
-sys.stdin.read()
-"""
-    owner = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    assert owner.stdout is not None
-    pid, folder = json.loads(owner.stdout.readline())
-    process = psutil.Process(pid)
-    owner.kill()
-    owner.communicate()
-    wait_until(lambda: not os.path.exists(folder) and not process.is_running(), 30, "the MQTT broker and its folder to be gone")

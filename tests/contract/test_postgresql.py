@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 
 import psutil
@@ -13,7 +9,6 @@ import psycopg
 import pytest
 
 from database_support import tell
-from kafkalab import wait_until
 from kafkalab.cluster import resources
 from kafkalab.cluster.ports import HOST, reserve_port
 from kafkalab.errors import DatabaseFailed, NotEnoughResources, PortInUse
@@ -93,25 +88,3 @@ def test_nothing_is_left_when_it_stops() -> None:
     assert not any(process.is_running() for process in family) and not folder.exists()
     assert held._held.fileno() == -1  # the reservation has let go of its port
     server.stop()  # again
-
-
-def test_nothing_is_left_when_its_owner_is_killed() -> None:
-    program = """
-import json, sys
-from kafkalab.services import PostgreSQL
-server = PostgreSQL().start()
-print(json.dumps([server._process.pid, str(server._run.directory)]), flush=True)
-sys.stdin.read()
-"""
-    owner = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    assert owner.stdout is not None
-    pid, folder = json.loads(owner.stdout.readline())
-    family = [psutil.Process(pid), *psutil.Process(pid).children()]
-    owner.kill()
-    owner.communicate()
-    wait_until(
-        lambda: not os.path.exists(folder) and not any(process.is_running() for process in family),
-        30,
-        "PostgreSQL and its folder to be gone",
-        last_seen=lambda: [process for process in family if process.is_running()],
-    )

@@ -108,7 +108,7 @@ def test_exactly_once_in_the_protocol_of_streams_own_until_a_function_raises(clu
         wait_for(app, {"a": 3, "b": 1, "c": 1})
         send(cluster, "words", " ")
         wait_until(lambda: not app.alive, 60, "the application to end", last_seen=lambda: app.state)
-        assert app.state == "failed" and "RUNNING" in app.log
+        assert app.state == "failed" and "RUNNING" in app.logs()
         with pytest.raises(StreamsFailed, match=r"ZeroDivisionError: division by zero \(.*topic=words.*offset=\d"):
             app.store("counts")
 

@@ -120,7 +120,7 @@ def test_missing_acl_on_the_target_and_topics_with_other_partitions(first: Clust
         failures = wait_until(mirror.failures, 60, "the task to fail", last_seen=mirror.states)
         assert list(failures) == ["first->second MirrorSourceConnector task 0"]
         assert "TopicAuthorizationException: Not authorized to access topics: [first.guarded]" in failures.popitem()[1]
-        assert "m-1" not in mirror.log and "m-1" not in " ".join(psutil.Process(mirror.pid).cmdline())
+        assert "m-1" not in mirror.logs() and "m-1" not in " ".join(psutil.Process(mirror.pid).cmdline())
         allow(ResourceType.TOPIC, "first.", ResourcePatternType.PREFIXED)
         mirror.kill()
         mirror.start()

@@ -35,9 +35,28 @@ OWNER = """
 """
 
 
-def run_owner(code: str, tmp_path: Path, **environment: str) -> subprocess.Popen:
+SERVICES = """
+    import sys
+    from pathlib import Path
+    from confluent_kafka.admin import AdminClient, NewTopic
+    from kafkalab import Cluster, ConnectCluster, MqttBroker, PostgreSQL, SchemaRegistry, SparkCluster, StreamsApp
+    from kafkalab.lifeline import Run, claimed_runs
+    cluster = Cluster(1, backend="local").start()
+    admin = AdminClient(cluster.client_config())
+    for created in admin.create_topics([NewTopic("t", 1, 1), NewTopic("u", 1, 1)]).values():
+        created.result()
+    app = StreamsApp(cluster, Path(sys.argv[1])).start()
+    others = [ConnectCluster(cluster), SchemaRegistry(cluster), MqttBroker(), PostgreSQL(), SparkCluster(1)]
+    for service in others:
+        service.start()
+    print(*(run for run in claimed_runs() if Run(run).is_mine()), flush=True)
+    sys.stdin.read()
+"""
+
+
+def run_owner(code: str, tmp_path: Path, *arguments: str, **environment: str) -> subprocess.Popen:
     return subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(code)],
+        [sys.executable, "-c", textwrap.dedent(code), *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=(tmp_path / "stderr").open("w"),
@@ -64,6 +83,28 @@ def test_nothing_is_left_when_the_owner_is_killed(tmp_path: Path) -> None:
     with pytest.raises(OSError):
         socket.create_connection((host, int(port)), 1)
     assert not list(runs_dir().glob(f"owners/{owner.pid}-*"))
+
+
+def test_no_service_outlives_its_owner(tmp_path: Path) -> None:
+    topology = tmp_path / "copied.py"
+    topology.write_text("def topology(builder):\n    builder.stream('t').to('u')\n")
+    owner = run_owner(SERVICES, tmp_path, str(topology))
+    runs = owner.stdout.readline().split()
+    assert len(runs) == 5, (tmp_path / "stderr").read_text()  # the application and the registry belong to the cluster
+    # The processes of PostgreSQL name neither their folder nor, to other users, their run.
+    family = {*psutil.Process(owner.pid).children(recursive=True), *(p for run in runs for p in marked_processes(run))}
+    assert len(family) >= 12
+    owner.kill()
+    owner.wait()
+
+    def left() -> list[str]:
+        return [p.name() for p in family if p.is_running() and p.status() != psutil.STATUS_ZOMBIE] + [
+            run for run in runs if (runs_dir() / run).exists()
+        ]
+
+    wait_until(
+        lambda: not left(), 30, "all of a killed owner's services to be gone", last_seen=left, ignore=(psutil.NoSuchProcess,)
+    )
 
 
 @pytest.mark.docker

@@ -56,7 +56,7 @@ def test_mirrormakers_reason_is_of_its_present_life(tmp_path: Path, monkeypatch:
     mirror._spawn(run, mirror._process)
     assert "it ended: NewException: of the second life" in mirror._last_words("it ended")
     assert "OldException" not in mirror._last_words("it ended")
-    assert "OldException" in mirror.log  # which holds all lives
+    assert "OldException" in mirror.logs()  # which holds all lives
 
 
 @pytest.mark.parametrize("workers", [0, -1, True, "2", 1.5])

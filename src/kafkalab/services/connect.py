@@ -94,10 +94,9 @@ class ConnectWorker:
         """Its process id, also after it ended."""
         return self._process.pid
 
-    @property
-    def log(self) -> str:
-        """Its log so far, of all its lives."""
-        return self._process.log
+    def logs(self) -> str:
+        """Return its log so far, of all its lives."""
+        return self._process.logs()
 
     def start(self) -> None:
         """Start it again after it was stopped or killed; one that runs is left as it is. On return it answers.

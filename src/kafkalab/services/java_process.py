@@ -71,9 +71,8 @@ class JavaProcess:
         """Its process id, also after it ended; None before it was started."""
         return None if self._process is None else self._process.pid
 
-    @property
-    def log(self) -> str:
-        """Its log so far, of all its lives."""
+    def logs(self) -> str:
+        """Return its log so far, of all its lives."""
         return self._log_after({})
 
     def last_words(self, *said: object, reason: bool = True) -> str:

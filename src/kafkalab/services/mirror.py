@@ -189,10 +189,9 @@ class MirrorMaker:
             raise MirrorFailed("MirrorMaker was not started")
         return self._process.pid
 
-    @property
-    def log(self) -> str:
-        """Its log so far; empty when it was not started, or is stopped."""
-        return "" if self._process is None else self._process.log
+    def logs(self) -> str:
+        """Return its log so far; empty when it was not started, or is stopped."""
+        return "" if self._process is None else self._process.logs()
 
     def states(self) -> dict[str, str]:
         """State of each connector and task since the last start, in Connect's words.

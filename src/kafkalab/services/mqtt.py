@@ -263,7 +263,7 @@ class MqttBroker:
 
     def logs(self) -> str:
         """Its log so far, of all its lives."""
-        return self._started().log
+        return self._started().logs()
 
     # -- parts --------------------------------------------------------------------------------------------------
 

@@ -159,7 +159,7 @@ class StreamsApp:
             lambda: life.state == "RUNNING" or life.over,
             timeout,
             f"{self.name} to be RUNNING",
-            last_seen=lambda: f"{life.state}\nIts last lines:\n{log_tail(self.log)}",
+            last_seen=lambda: f"{life.state}\nIts last lines:\n{log_tail(self.logs())}",
             interval=_LOOK,
         )
         if life.over:
@@ -209,10 +209,9 @@ class StreamsApp:
         """Its process id, also after it ended; None before it was started."""
         return None if self._life is None else self._life.process.pid
 
-    @property
-    def log(self) -> str:
-        """What Kafka Streams logged and the topology's functions printed, in all its lives."""
-        return "".join(path.read_text(errors="replace") for path in self._logs() if path.exists())
+    def logs(self) -> str:
+        """Return what Kafka Streams logged and the topology's functions printed, in all its lives."""
+        return "".join(path.read_text(errors="replace") for path in self._log_files() if path.exists())
 
     def describe(self) -> str:
         """What ``Topology.describe()`` says of the topology that it runs, or ran last."""
@@ -256,16 +255,16 @@ class StreamsApp:
     def _file(self) -> Path:
         if isinstance(self._topology, Path):
             return self._topology
-        file = self._logs()[0].with_suffix(".py")
+        file = self._log_files()[0].with_suffix(".py")
         file.write_text(self._topology, encoding="utf-8")
         return file
 
-    def _logs(self) -> tuple[Path, Path]:
+    def _log_files(self) -> tuple[Path, Path]:
         folder = self.cluster.run.directory / "streams"
         return folder / f"{self.name.replace('/', '_')}.log", folder / f"{self.name.replace('/', '_')}-output.log"
 
     def _all_settings(self) -> dict[str, str]:
-        state = str(self._logs()[0].with_suffix(""))
+        state = str(self._log_files()[0].with_suffix(""))
         where = {"bootstrap.servers": self.cluster.bootstrap_servers, "client.id": self.name}
         return {**where, "state.dir": state, **self.settings}
 
@@ -298,7 +297,7 @@ class _Life:
         self.restored: Counter[str] = Counter()
         self._name = app.name
         self._explained = False  # whether it is known how this life ends
-        self._log, self._output = app._logs()
+        self._log, self._output = app._log_files()
         self._log.parent.mkdir(exist_ok=True)
         self._ids = itertools.count()
         self._answers: dict[int, dict[str, Any]] = {}

@@ -39,10 +39,10 @@ def listen(connect: ConnectCluster, broker: MqttBroker, name: str, qos: int, top
         "value.converter": BYTES,
     }
     [worker] = connect.workers
-    before = worker.log.count("connected to tcp")
+    before = worker.logs().count("connected to tcp")
     put(connect, name, config | {key.replace("_", "."): value for key, value in more.items()})
     connect.wait_until_running(name)
-    wait_until(lambda: worker.log.count("connected to tcp") > before, 60, f"{name} to reach the MQTT broker")
+    wait_until(lambda: worker.logs().count("connected to tcp") > before, 60, f"{name} to reach the MQTT broker")
 
 
 def drive(cluster: Cluster, broker: MqttBroker, topic: str) -> None:
