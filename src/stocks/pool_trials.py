@@ -22,7 +22,7 @@ from typing import Any, cast
 from confluent_kafka import Consumer, Message, TopicPartition
 
 from stocks.journal import Journal
-from stocks.workers import Progress, WorkerPool
+from stocks.workers import Tracker, WorkerPool
 
 __all__ = ["Highest", "PoolOutcome", "try_pool"]
 
@@ -77,7 +77,7 @@ class PoolOutcome:
 
 
 def try_pool(
-    config: Mapping[str, object], topic: str, progress: Callable[[], Progress], *, group: str, folder: Path, workers: int = 4
+    config: Mapping[str, object], topic: str, tracker: Callable[[], Tracker], *, group: str, folder: Path, workers: int = 4
 ) -> PoolOutcome:
     """Process a topic with a pool, kill it with SIGKILL under load after a commit, and start it again, to the end.
 
@@ -89,7 +89,7 @@ def try_pool(
         Client settings: at least ``bootstrap.servers``.
     topic
         A topic with a few hundred records in each partition, with several keys.
-    progress
+    tracker
         A class that tracks the progress of a partition. If you write it in a notebook, its cell holds everything it
         needs.
     group
@@ -120,7 +120,7 @@ def try_pool(
     settings |= {"session.timeout.ms": 3000, "heartbeat.interval.ms": 500, "queued.min.messages": 1000, "log_level": 0}
 
     def run(left: int, *, kill: bool) -> int | None:
-        task = (settings, topic, str(folder / f"{group}.txt"), _as_text(progress), workers, len(partitions), left, kill)
+        task = (settings, topic, str(folder / f"{group}.txt"), _as_text(tracker), workers, len(partitions), left, kill)
         process = _processes.Process(target=_run, args=task, daemon=True)
         process.start()
         process.join(_PATIENCE + 5)
@@ -166,7 +166,7 @@ def _run(
     settings: Mapping[str, object],
     topic: str,
     path: str,
-    progress: Callable[[], Progress] | tuple[str, str],
+    tracker: Callable[[], Tracker] | tuple[str, str],
     workers: int,
     partitions: int,
     left: int,
@@ -194,21 +194,21 @@ def _run(
 
     if kill:
         consumer.due = enough
-    account = progress if callable(progress) else _from_text(progress)
+    account = tracker if callable(tracker) else _from_text(tracker)
     WorkerPool(consumer, handle, account, workers=workers, limit=50, commit_every=0.1).run(topic, stopping)
 
 
-def _as_text(progress: Callable[[], Progress]) -> Callable[[], Progress] | tuple[str, str]:
+def _as_text(tracker: Callable[[], Tracker]) -> Callable[[], Tracker] | tuple[str, str]:
     """Return what another process can receive: a class, or the cell of a class from a notebook, which exists nowhere else."""
-    if progress.__module__ != "__main__":
-        return progress
-    method = next(value for value in vars(progress).values() if inspect.isfunction(value))
+    if tracker.__module__ != "__main__":
+        return tracker
+    method = next(value for value in vars(tracker).values() if inspect.isfunction(value))
     lines, _ = inspect.findsource(method)
-    return progress.__name__, "".join(lines)
+    return tracker.__name__, "".join(lines)
 
 
-def _from_text(name_and_text: tuple[str, str]) -> Callable[[], Progress]:
+def _from_text(name_and_text: tuple[str, str]) -> Callable[[], Tracker]:
     name, text = name_and_text
     names: dict[str, Any] = {"__name__": "a_cell"}
     exec(text, names)
-    return cast(Callable[[], Progress], names[name])
+    return cast(Callable[[], Tracker], names[name])

@@ -15,7 +15,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 from stocks.loop import leave
 from stocks.records import place
 
-__all__ = ["Progress", "WorkerPool"]
+__all__ = ["Tracker", "WorkerPool"]
 
 _LOG = logging.getLogger(__name__)
 _POLL_SECONDS = 0.05  # how long finished work may wait to be noticed
@@ -44,7 +44,7 @@ Place = tuple[str, int]
 """Topic and partition."""
 
 
-class Progress(Protocol):
+class Tracker(Protocol):
     """Tracks one partition, from its assignment until it's revoked. Only one thread uses it."""
 
     def __len__(self) -> int:
@@ -82,9 +82,9 @@ class _Share:
     If it's assigned again, that's another share. So a worker's late report for the old one changes nothing.
     """
 
-    def __init__(self, place: Place, progress: Progress) -> None:
+    def __init__(self, place: Place, tracker: Tracker) -> None:
         self.partition = TopicPartition(*place)
-        self.progress = progress
+        self.tracker = tracker
         self.committed: int | None = None
         self.paused = False
         # The workers use the following two as well.
@@ -105,8 +105,8 @@ class WorkerPool:
         prefetched records, so a small ``queued.min.messages`` saves work.
     handle
         Called with each record, by several threads at once. An exception from it ends the pool.
-    progress
-        Creates the object that tracks a partition's progress: ``Contiguous``.
+    tracker
+        Creates the object that tracks a partition: ``Contiguous``.
     workers
         The number of threads.
     limit
@@ -123,7 +123,7 @@ class WorkerPool:
         self,
         consumer: Consumer,
         handle: Callable[[Message], None],
-        progress: Callable[[], Progress],
+        tracker: Callable[[], Tracker],
         *,
         workers: int = 4,
         limit: int = 100,
@@ -132,7 +132,7 @@ class WorkerPool:
     ) -> None:
         self._consumer = consumer
         self._handle = handle
-        self._progress = progress
+        self._tracker = tracker
         self._limit = limit
         self._commit_every = commit_every
         self._patience = patience
@@ -201,8 +201,8 @@ class WorkerPool:
             return
         topic, partition, offset = place(message)
         share = self._shares[topic, partition]
-        share.progress.taken(offset)
-        if len(share.progress) >= self._limit:
+        share.tracker.taken(offset)
+        if len(share.tracker) >= self._limit:
             self._consumer.pause([share.partition])
             share.paused = True
         # One line for each key, where a record waits for those before it. Without a key there is no order to keep.
@@ -216,8 +216,8 @@ class WorkerPool:
     def _note_finished(self) -> None:
         while not self._finished.empty():  # no other thread takes anything out
             share, offset = self._finished.get()
-            share.progress.finished(offset)
-            if share.paused and len(share.progress) <= self._limit // 2:
+            share.tracker.finished(offset)
+            if share.paused and len(share.tracker) <= self._limit // 2:
                 self._resume(share)
 
     def _resume(self, share: _Share) -> None:
@@ -228,7 +228,7 @@ class WorkerPool:
         offsets = [
             TopicPartition(*place, offset)
             for place, share in shares.items()
-            if (offset := share.progress.committable()) is not None and offset != share.committed
+            if (offset := share.tracker.committable()) is not None and offset != share.committed
         ]
         if not offsets:
             return
@@ -264,7 +264,7 @@ class WorkerPool:
 
     def _on_assign(self, _: Consumer, partitions: list[TopicPartition]) -> None:
         for p in partitions:
-            self._shares[p.topic, p.partition] = _Share((p.topic, p.partition), self._progress())
+            self._shares[p.topic, p.partition] = _Share((p.topic, p.partition), self._tracker())
 
     def _on_revoke(self, _: Consumer, partitions: list[TopicPartition]) -> None:
         self._release([(p.topic, p.partition) for p in partitions], commit=True)

@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     options = _parse(arguments)
     try:
-        progress = importlib.import_module("contiguous").Contiguous
+        tracker = importlib.import_module("contiguous").Contiguous
     except (ModuleNotFoundError, AttributeError) as error:
         print(f"{error}. Save your class Contiguous as contiguous.py, and start this in its folder.", file=sys.stderr)
         return 1
@@ -71,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         never.wait(options.work)
         journal.add(record)
 
-    pool = WorkerPool(consumer, handle, progress, workers=options.workers, commit_every=options.commit_every)
+    pool = WorkerPool(consumer, handle, tracker, workers=options.workers, commit_every=options.commit_every)
     try:
         pool.run(options.topic, stopping=end.arrived)
     except KafkaException as error:

@@ -186,14 +186,14 @@ def leave(folder: Path, *, committed: dict[int, int], processed: list[Place], jo
     ],
 )
 def test_workers_wrong_classes(clean: Cluster, trial: Path, verdict: Verdict, wrong: type, says: str) -> None:
-    verdict.says(says, "04_workers", clean, progress=wrong, folder=trial)
+    verdict.says(says, "04_workers", clean, tracker=wrong, folder=trial)
 
 
 def test_workers_right_and_wrong_trials(clean: Cluster, trial: Path, verdict: Verdict) -> None:
-    verdict.passes("04_workers", clean, progress=Right, folder=trial)
-    verdict.says("Give check() your answer as progress=", "04_workers", clean, folder=trial)
+    verdict.passes("04_workers", clean, tracker=Right, folder=trial)
+    verdict.says("Give check() your answer as tracker=", "04_workers", clean, folder=trial)
     elsewhere = trial / "elsewhere"
-    verdict.says("There was no trial of the group 'contiguous'", "04_workers", clean, progress=Right, folder=elsewhere)
+    verdict.says("There was no trial of the group 'contiguous'", "04_workers", clean, tracker=Right, folder=elsewhere)
     places = [(p, offset) for p in range(3) for offset in range(20)]
     for says, left in {
         "offset 5 of partition 0 was unprocessed, and a later one committed (1 record in all)": {"committed": {0: 6}},
@@ -202,7 +202,7 @@ def test_workers_right_and_wrong_trials(clean: Cluster, trial: Path, verdict: Ve
     }.items():
         right = {"committed": {0: 5, 1: 10}, "processed": [place for place in places if place != (0, 5)], "journal": places}
         leave(trial, **{**right, **left})  # type: ignore[arg-type]
-        verdict.says(says, "04_workers", clean, progress=Right, folder=trial)
+        verdict.says(says, "04_workers", clean, tracker=Right, folder=trial)
     leave(trial, **right)  # type: ignore[arg-type]
     commit(clean, POOL, LOAD, {2: 17})
-    verdict.says("contiguous has committed offset 17 in partition 2", "04_workers", clean, progress=Right, folder=trial)
+    verdict.says("contiguous has committed offset 17 in partition 2", "04_workers", clean, tracker=Right, folder=trial)

@@ -105,7 +105,7 @@ workers = notebook.check(
 
 def _account(ctx: CheckContext, taken: Iterable[int], finished: Iterable[int]) -> tuple[int | None, int]:
     """Return what a learner's class answers after these calls."""
-    make = ctx.function("progress", "your class")
+    make = ctx.function("tracker", "your class")
     try:
         account = make()
         for offset in taken:
