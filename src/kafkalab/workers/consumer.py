@@ -30,6 +30,47 @@ class Record:
     value: str | None
 
 
+class Reading:
+    """What a consumer has read, owns and has committed.
+
+    Attributes
+    ----------
+    records
+        All records, in the order it read them.
+    assigned
+        The partitions that it owns.
+    committed
+        The offsets that it committed.
+    """
+
+    def __init__(self) -> None:
+        self.records: list[Record] = []
+        self.assigned: set[tuple[str, int]] = set()
+        self.committed: dict[tuple[str, int], int] = {}
+        self._before: dict[tuple[str, int], int] = {}  # how many records it had read when it got a partition
+
+    def assign(self, partitions: set[tuple[str, int]]) -> None:
+        """Note which partitions it owns from now on."""
+        self._before |= dict.fromkeys(partitions - self.assigned, len(self.records))
+        self.assigned = partitions
+
+    def uncommitted(self) -> dict[tuple[str, int], int]:
+        """Return the offsets that it hasn't committed yet, of what it has read of its partitions since they were assigned.
+
+        What it read before is none of its business any more: it begins where the group has committed.
+        """
+        following = {
+            (r.topic, r.partition): r.offset + 1
+            for number, r in enumerate(self.records)
+            if number >= self._before.get((r.topic, r.partition), 0)
+        }
+        return {
+            place: offset
+            for place, offset in following.items()
+            if place in self.assigned and self.committed.get(place, 0) < offset
+        }
+
+
 class ConsoleConsumer(Worker):
     """Show each record it reads, like ``kafka-console-consumer``.
 
@@ -81,9 +122,7 @@ class ConsoleConsumer(Worker):
             raise ValueError("a consumer either joins a group or reads the partitions it is given, not both")
         self.group = group or f"console-consumer-{uuid.uuid4().hex[:8]}"
         self._show_offsets = show_offsets
-        self._records: list[Record] = []
-        self._assigned: set[tuple[str, int]] = set()
-        self._committed: dict[tuple[str, int], int] = {}
+        self._reading = Reading()
         reset = "earliest" if from_beginning else "latest"
         defaults = combine(CONSUMER, _membership(cluster, settings), {"group.id": self.group, "auto.offset.reset": reset})
         if wanted is not None:
@@ -99,22 +138,22 @@ class ConsoleConsumer(Worker):
     @property
     def records(self) -> list[Record]:
         """All records read so far, in the order it read them."""
-        return list(self._records)
+        return list(self._reading.records)
 
     @property
     def values(self) -> list[str | None]:
         """The values of all records read so far."""
-        return [record.value for record in self._records]
+        return [record.value for record in self._reading.records]
 
     @property
     def assigned(self) -> set[tuple[str, int]]:
         """Topic and number of each partition assigned to it now; empty after it ended."""
-        return set(self._assigned) if self.alive else set()
+        return set(self._reading.assigned) if self.alive else set()
 
     @property
     def committed(self) -> dict[tuple[str, int], int]:
         """Offsets that this consumer committed, by topic and partition. Each is the next offset to read."""
-        return dict(self._committed)
+        return dict(self._reading.committed)
 
     def wait_for(self, wanted: int | str | Iterable[str], timeout: float = 15.0) -> list[str | None]:
         """Wait until it has read this many records, or all of these values.
@@ -139,7 +178,9 @@ class ConsoleConsumer(Worker):
             If the consumer ended before that.
         """
         if isinstance(wanted, int):
-            self._wait(lambda: len(self._records) >= wanted, timeout, f"{self.name} to read {wanted} records", self._seen)
+            self._wait(
+                lambda: len(self._reading.records) >= wanted, timeout, f"{self.name} to read {wanted} records", self._seen
+            )
         else:
             values = Counter([wanted] if isinstance(wanted, str) else wanted)
             self._wait(
@@ -158,10 +199,10 @@ class ConsoleConsumer(Worker):
         WaitTimeout, WorkerClosed
         """
         self._wait(
-            lambda: len(self._assigned) >= n,
+            lambda: len(self._reading.assigned) >= n,
             timeout,
             f"{self.name} to own {n} partitions",
-            lambda: f"partitions {sorted(p for _, p in self._assigned)}; last lines: {self.lines[-3:]}",
+            lambda: f"partitions {sorted(p for _, p in self._reading.assigned)}; last lines: {self.lines[-3:]}",
         )
         return self.assigned
 
@@ -175,20 +216,12 @@ class ConsoleConsumer(Worker):
         WaitTimeout, WorkerClosed
         """
         self._wait(
-            lambda: not self._uncommitted(),
+            lambda: not self._reading.uncommitted(),
             timeout,
             f"{self.name} to commit what it read",
-            lambda: f"not yet committed: {self._uncommitted()}; last lines: {self.lines[-3:]}",
+            lambda: f"not yet committed: {self._reading.uncommitted()}; last lines: {self.lines[-3:]}",
         )
         return self.committed
-
-    def _uncommitted(self) -> dict[tuple[str, int], int]:
-        following = {(r.topic, r.partition): r.offset + 1 for r in self.records}
-        return {
-            place: offset
-            for place, offset in following.items()
-            if place in self._assigned and self._committed.get(place, 0) < offset
-        }
 
     def _wait(self, condition: Callable[[], bool], timeout: float, what: str, last_seen: Callable[[], str]) -> None:
         def reached() -> bool:
@@ -205,18 +238,18 @@ class ConsoleConsumer(Worker):
     def _seen(self) -> str:
         values = self.values
         shown = f"{len(values)} records, the last ones {values[-10:]}" if values else "no record"
-        return f"{shown}; owns partitions {sorted(p for _, p in self._assigned)}; last lines: {self.lines[-3:]}"
+        return f"{shown}; owns partitions {sorted(p for _, p in self._reading.assigned)}; last lines: {self.lines[-3:]}"
 
     def _handle(self, kind: str, event: dict[str, Any]) -> None:
         match kind:
             case "records":
                 records = [Record(*fields) for fields in event["records"]]
-                self._records += records
+                self._reading.records += records
                 self._say(*map(self._line, records))
             case "assigned":
-                self._assigned = {(topic, partition) for topic, partition in event["partitions"]}
+                self._reading.assign({(topic, partition) for topic, partition in event["partitions"]})
             case "committed":
-                self._committed |= {(topic, partition): offset for topic, partition, offset in event["offsets"]}
+                self._reading.committed |= {(topic, partition): offset for topic, partition, offset in event["offsets"]}
 
     def _line(self, record: Record) -> str:
         value = "null" if record.value is None else record.value  # the console tool shows a tombstone like this
