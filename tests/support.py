@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -14,7 +15,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 from confluent_kafka.admin import AdminClient, NewTopic
 from kafka.protocol.consumer.group import LeaveGroupRequest, LeaveGroupResponse
 
-from kafkalab import Cluster, ConsoleConsumer, check
+from kafkalab import Cluster, ConsoleConsumer, check, wait_until
 from kafkalab.cluster import ClusterView, Fault, PartitionView
 from kafkalab.cluster.offsets import end_offsets
 from kafkalab.cluster.wire import BrokerConnection
@@ -185,7 +186,7 @@ def create(
     placed: Sequence[Sequence[int]] | None = None,
     **config: str,
 ) -> None:
-    """Create a topic and wait until all its replicas are in sync; settings with underscores for dots.
+    """Create a topic and wait until its replicas are in sync and all brokers know it; settings with underscores for dots.
 
     Where replicas are `placed` by hand, each partition's brokers take the place of the number of copies.
     """
@@ -198,13 +199,29 @@ def create(
         return len(view.topics[topic]) == partitions and view.in_sync(topic)
 
     cluster.wait_for(there, f"the topic {topic}")
+    wait_everywhere(cluster, lambda topics: topic in topics, f"the topic {topic}")
 
 
 def delete(cluster: Cluster, topic: str) -> None:
-    """Delete a topic and wait until it is gone."""
+    """Delete a topic and wait until no broker knows it."""
     admin = AdminClient(cluster.client_config())
     admin.delete_topics([topic])[topic].result()
     cluster.wait_for(lambda v: topic not in v.topics, f"the topic {topic} to be gone")
+    wait_everywhere(cluster, lambda topics: topic not in topics, f"the topic {topic} to be gone")
+
+
+def wait_everywhere(cluster: Cluster, condition: Callable[[Collection[str]], bool], what: str) -> None:
+    """Wait until the topics that a broker knows are such, for each that is up: a client may ask any of them."""
+    if cluster.spec.security is not None:
+        return  # it doesn't tell everybody
+    for broker in cluster.describe(groups=False).brokers_up:
+        connection = BrokerConnection(cluster.bootstrap(broker), timeout=10)
+        wait_until(partial(_known, connection, condition), 30, f"{what}, for broker {broker}", ignore=(OSError,))
+        connection.close()
+
+
+def _known(connection: BrokerConnection, condition: Callable[[Collection[str]], bool]) -> bool:
+    return condition(connection.metadata().topics.keys())
 
 
 def put(cluster: Cluster, topic: str, records: Iterable[Record], **settings: object) -> list[Place]:
