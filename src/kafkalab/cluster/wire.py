@@ -213,13 +213,23 @@ class BrokerConnection:
             self._socket = None
 
     def ask(self, request: Any, response_class: Any, version: int) -> Any:
-        """Send one of kafka-python's generated requests, and return the response.
+        """Send one of kafka-python's generated requests, which must do no harm if it's sent twice, and return the response.
 
         Raises
         ------
         OSError
             If the broker can't be reached or doesn't answer in time.
         """
+        is_new = self._socket is None
+        try:
+            return self._ask_once(request, response_class, version)
+        except ConnectionError:
+            if is_new:
+                raise
+            # A broker closes a connection that was idle for ten minutes (connections.max.idle.ms), and when it ends.
+            return self._ask_once(request, response_class, version)
+
+    def _ask_once(self, request: Any, response_class: Any, version: int) -> Any:
         self._correlation += 1
         request.with_header(correlation_id=self._correlation, client_id="kafkalab")
         try:
