@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -215,9 +215,8 @@ def wait_everywhere(cluster: Cluster, condition: Callable[[Collection[str]], boo
     if cluster.spec.security is not None:
         return  # it doesn't tell everybody
     for broker in cluster.describe(groups=False).brokers_up:
-        connection = BrokerConnection(cluster.bootstrap(broker), timeout=10)
-        wait_until(partial(_known, connection, condition), 30, f"{what}, for broker {broker}", ignore=(OSError,))
-        connection.close()
+        with closing(BrokerConnection(cluster.bootstrap(broker), timeout=10)) as connection:
+            wait_until(partial(_known, connection, condition), 30, f"{what}, for broker {broker}", ignore=(OSError,))
 
 
 def _known(connection: BrokerConnection, condition: Callable[[Collection[str]], bool]) -> bool:
