@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import psutil
@@ -15,7 +14,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 from confluent_kafka.admin import AdminClient, NewTopic
 from kafka.protocol.consumer.group import LeaveGroupRequest, LeaveGroupResponse
 
-from kafkalab import Cluster, ConsoleConsumer, check, wait_until
+from kafkalab import Cluster, ConsoleConsumer, check
 from kafkalab.cluster import ClusterView, Fault, PartitionView
 from kafkalab.cluster.offsets import end_offsets
 from kafkalab.cluster.wire import BrokerConnection
@@ -199,7 +198,6 @@ def create(
         return len(view.topics[topic]) == partitions and view.in_sync(topic)
 
     cluster.wait_for(there, f"the topic {topic}")
-    wait_everywhere(cluster, lambda topics: topic in topics, f"the topic {topic}")
 
 
 def delete(cluster: Cluster, topic: str) -> None:
@@ -207,20 +205,6 @@ def delete(cluster: Cluster, topic: str) -> None:
     admin = AdminClient(cluster.client_config())
     admin.delete_topics([topic])[topic].result()
     cluster.wait_for(lambda v: topic not in v.topics, f"the topic {topic} to be gone")
-    wait_everywhere(cluster, lambda topics: topic not in topics, f"the topic {topic} to be gone")
-
-
-def wait_everywhere(cluster: Cluster, condition: Callable[[Collection[str]], bool], what: str) -> None:
-    """Wait until the topics that a broker knows are such, for each that is up: a client may ask any of them."""
-    if cluster.spec.security is not None:
-        return  # it doesn't tell everybody
-    for broker in cluster.describe(groups=False).brokers_up:
-        with closing(BrokerConnection(cluster.bootstrap(broker), timeout=10)) as connection:
-            wait_until(partial(_known, connection, condition), 30, f"{what}, for broker {broker}", ignore=(OSError,))
-
-
-def _known(connection: BrokerConnection, condition: Callable[[Collection[str]], bool]) -> bool:
-    return condition(connection.metadata().topics.keys())
 
 
 def put(cluster: Cluster, topic: str, records: Iterable[Record], **settings: object) -> list[Place]:

@@ -74,9 +74,14 @@ prepare_browser() {
   export KAFKALAB_CHROMIUM
 }
 
-# Notebooks and brokers wait as often as they compute: one worker more than there are processors. tests/seconds.py says what
-# a worker runs together, and in which order.
-WORKERS=${KAFKALAB_TEST_WORKERS:-$(($("$BIN/python" -c 'import os; print(os.cpu_count() or 2)') + 1))}
+# Notebooks and brokers wait as often as they compute: two workers more than there are processors, with 1.5 GB for each.
+# tests/seconds.py says what a worker runs together, and in which order.
+count_workers() {
+  "$BIN/python" -c 'import os
+from kafkalab.cluster.resources import available_memory
+print(max(1, min((os.cpu_count() or 2) + 2, int(available_memory() / 1.5e9))))'
+}
+WORKERS=${KAFKALAB_TEST_WORKERS:-$(count_workers)}
 run_pytest() { "$BIN/python" -m pytest -n "$WORKERS" --dist loadscope --no-loadscope-reorder "$@"; }
 
 check_code() {

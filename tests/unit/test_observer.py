@@ -1,10 +1,12 @@
-"""What the observer makes of a node that ends while it is waited for."""
+"""What the observer makes of brokers that don't all know the same, and of a node that ends while it is waited for."""
 
 from __future__ import annotations
 
 import pytest
 
 from kafkalab.cluster.observer import Observer
+from kafkalab.cluster.view import BrokerView, ClusterView, PartitionView
+from kafkalab.cluster.wire import Metadata
 from kafkalab.errors import BrokerFailed, BrokerNotRunning, ClusterNotRunning
 
 
@@ -38,3 +40,22 @@ def test_who_waits_while_the_cluster_is_stopped_is_told() -> None:
     for ask in (observer.describe, lambda: observer.wait_until_back(0, 5)):
         with pytest.raises(ClusterNotRunning, match="was stopped meanwhile"):
             ask()
+
+
+def test_what_is_waited_for_holds_for_each_broker_that_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    topics = {"t": (PartitionView("t", 0, 0, 0, (0,), (0,)),)}
+    brokers = {i: BrokerView(i, f"b{i}:9092", None, "up", controller=False, voter=True) for i in range(3)}
+    asked: list[int] = []
+
+    def ask(self: Observer, broker: int, _: object) -> Metadata:
+        asked.append(broker)
+        if broker == 1:
+            raise OSError("no answer")
+        late = broker == 2 and asked.count(2) < 3  # it hears of the topic last
+        return Metadata("c", {}, {} if late else topics, frozenset())
+
+    monkeypatch.setattr(Observer, "_ask", ask)
+    monkeypatch.setattr(Observer, "describe", lambda self, groups: ClusterView("c", 0, 0, brokers, topics, {}, frozenset()))
+    observer = Observer(EndsWhenLookedAt(by_itself=True))
+    assert observer.wait_for(lambda view: view.leaders("t"), "the topic", 5) == {0: 0}
+    assert asked == [0, 1, 2] * 3

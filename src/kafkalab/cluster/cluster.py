@@ -604,10 +604,13 @@ class Cluster:
     def wait_for(self, condition: Callable[[ClusterView], T], what: str, timeout: float = 30.0, *, groups: bool = False) -> T:
         """Wait until the cluster shows something, and return what `condition` returned.
 
+        On return it holds for the topics as each broker knows them that is up and answers: a client may ask any.
+
         Parameters
         ----------
         condition
-            Gets `describe`'s view. Any false value means "not yet", and so does a ``KeyError`` (no such topic yet).
+            Gets `describe`'s view, and then the same with the topics as each broker knows them. Any false value means
+            "not yet", and so does a ``KeyError`` (no such topic yet).
         what
             Completes the sentence "waited N s for …".
         timeout

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import TypeVar
 
 from kafkalab.cluster.backends.base import Backend
 from kafkalab.cluster.groups import GroupReader
 from kafkalab.cluster.share_groups import read_share_group
-from kafkalab.cluster.view import BrokerState, BrokerView, ClusterView, GroupView, ShareGroupView
+from kafkalab.cluster.view import BrokerState, BrokerView, ClusterView, GroupView, PartitionView, ShareGroupView
 from kafkalab.cluster.wire import NO_QUORUM, BrokerConnection, Features, Metadata, Quorum
 from kafkalab.errors import BrokerNotRunning, ClusterNotRunning
 from kafkalab.waiting import wait_until
@@ -80,7 +82,7 @@ class Observer:
             quorum.leader,
             quorum.epoch,
             brokers,
-            {name: parts for name, parts in metadata.topics.items() if internal or name not in metadata.internal},
+            _visible(metadata, internal),
             asked,
             silent,
         )
@@ -127,10 +129,19 @@ class Observer:
 
         def look() -> T:
             nonlocal view
-            view = self.describe(groups=groups)
-            return condition(view)
+            view = first = self.describe(groups=groups)
+            found = condition(first)
+            for view in self._as_each_broker_knows(first) if found else ():
+                found = found and condition(view)
+            return found
 
         return wait_until(look, timeout, what, last_seen=lambda: view, ignore=(KeyError,))
+
+    def _as_each_broker_knows(self, view: ClusterView) -> Iterator[ClusterView]:
+        """Yield the view with the topics that each broker knows, for all that are up: a client may ask any of them."""
+        for broker in view.brokers_up:
+            with contextlib.suppress(OSError):  # it doesn't answer clients either
+                yield replace(view, topics=_visible(self._ask(broker, BrokerConnection.metadata)))
 
     def wait_until_ready(self, timeout: float) -> None:
         """Wait until every broker is registered, a controller is active, and all brokers answer with the same metadata.
@@ -255,6 +266,10 @@ class Observer:
         backend = self._backend
         brokers = {b: backend.control_address(b) for b in metadata.brokers if b in backend.nodes()}
         return self._groups.read(brokers, [p for partitions in metadata.topics.values() for p in partitions])
+
+
+def _visible(metadata: Metadata, internal: bool = False) -> dict[str, tuple[PartitionView, ...]]:
+    return {name: parts for name, parts in metadata.topics.items() if internal or name not in metadata.internal}
 
 
 def _metadata_and_quorum(connection: BrokerConnection) -> tuple[Metadata, Quorum]:
