@@ -1,8 +1,15 @@
-"""What a consumer still has to commit."""
+"""What a consumer still has to commit, and what it tells of commits."""
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import cast
+
+from confluent_kafka import KafkaError, TopicPartition
+
+from kafkalab.workers.channel import Channel
 from kafkalab.workers.consumer import Reading, Record
+from kafkalab.workers.consumer_process import _Commits
 
 FIRST, SECOND = ("t", 0), ("t", 1)
 
@@ -33,3 +40,21 @@ def test_a_partition_that_comes_back_was_committed_by_somebody_else() -> None:
     assert reading.uncommitted() == {FIRST: 2}
     reading.assign({FIRST, SECOND})  # it keeps what it had
     assert reading.uncommitted() == {FIRST: 2}
+
+
+def test_a_partition_whose_commit_was_refused_is_told_of() -> None:
+    said: list[tuple[str, dict[str, object]]] = []
+    channel = SimpleNamespace(emit=lambda kind, **fields: said.append((kind, fields)))
+    commits = _Commits(cast(Channel, channel))
+    kept, refused = (
+        cast(TopicPartition, SimpleNamespace(topic="t", partition=number, offset=5, error=error))
+        for number, error in enumerate((None, KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED)))
+    )
+    commits.report(None, [kept, refused])
+    commits.report(None, [kept, refused])  # once is enough
+    warning = ("warning", {"line": "WARN commit failed: TOPIC_AUTHORIZATION_FAILED"})
+    committed = ("committed", {"offsets": [["t", 0, 5]]})
+    assert said == [warning, committed, committed]
+    commits.report(None, [kept])
+    commits.report(KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED), [kept])
+    assert said[3:] == [committed, warning]

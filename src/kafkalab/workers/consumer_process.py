@@ -129,14 +129,16 @@ class _Commits:
         self._failing: str | None = None
 
     def report(self, error: KafkaError | None, partitions: list[TopicPartition]) -> None:
-        if error is not None:
-            if error.name() not in ("_NO_OFFSET", self._failing):
-                self._failing = error.name()
-                self._channel.emit("warning", line=f"WARN commit failed: {error.name()}")
-            return
-        self._failing = None
-        done = [[p.topic, p.partition, p.offset] for p in partitions if p.error is None and p.offset >= 0]
-        self._channel.emit("committed", offsets=done)
+        # A broker may refuse single partitions of a commit that succeeds otherwise.
+        failed = error or next((p.error for p in partitions if p.error is not None), None)
+        if failed is None:
+            self._failing = None
+        elif failed.name() not in ("_NO_OFFSET", self._failing):
+            self._failing = failed.name()
+            self._channel.emit("warning", line=f"WARN commit failed: {failed.name()}")
+        if error is None:
+            done = [[p.topic, p.partition, p.offset] for p in partitions if p.error is None and p.offset >= 0]
+            self._channel.emit("committed", offsets=done)
 
 
 if __name__ == "__main__":
