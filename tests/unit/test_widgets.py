@@ -6,8 +6,9 @@ import time
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 
+import nbformat
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
@@ -17,6 +18,7 @@ from kafkalab.checks import lab as checks_lab
 from kafkalab.checks.lab import Notebook
 from kafkalab.cluster import running
 from kafkalab.cluster.view import BrokerView, ClusterView, Fault, GroupView, MemberView, PartitionView
+from kafkalab.course import Content
 from kafkalab.errors import KafkaLabError, UnknownBroker
 from kafkalab.progress import LabProgress, ProgressRecord, QuizProgress, load, record_prediction
 from kafkalab.waiting import wait_until
@@ -897,6 +899,18 @@ def lab_notebook(monkeypatch, folder_of_progress):
     return state
 
 
+def test_the_card_says_how_long_the_cells_ran(lab_notebook, tmp_path, monkeypatch):
+    monkeypatch.setattr("kafkalab.course.find_content", lambda: Content(tmp_path))
+    folder = tmp_path / "labs/09_chapter"
+    folder.mkdir(parents=True)
+    for metadata, says in (
+        ({}, "20 minutes ·"),
+        ({"kafkalab": {"seconds": 35}}, "20 minutes (all cells of its solution run in 35 s) ·"),
+    ):
+        nbformat.write(nbformat.v4.new_notebook(metadata=metadata), folder / "09_games.ipynb")
+        assert says in LabCard("09_games").widget.children[0].value
+
+
 def test_a_check_in_a_cell_updates_the_card(lab_notebook, cluster, capsys):
     card = LabCard("09_games")
     assert "easy · about 20 minutes · needs chapter 08" in card.widget.children[0].value
@@ -971,11 +985,9 @@ def test_a_card_that_is_made_again_takes_the_place_of_the_one_before(lab_noteboo
 
 def test_reset_and_solution_ask_first(lab_notebook, monkeypatch, tmp_path):
     done = []
-    course = ModuleType("kafkalab.course")
-    course.reset = lambda name: done.append(f"reset {name}")
-    course.solution = lambda name: done.append(f"solution {name}") or tmp_path / "09_games.ipynb"
-    monkeypatch.setitem(sys.modules, "kafkalab.course", course)
-    monkeypatch.setattr(kafkalab, "course", course, raising=False)
+    monkeypatch.setattr("kafkalab.course.reset", lambda name: done.append(f"reset {name}"))
+    solution = tmp_path / "09_games.ipynb"
+    monkeypatch.setattr("kafkalab.course.solution", lambda name: done.append(f"solution {name}") or solution)
     card = LabCard("09_games")
     for press, number in ((card._solution, 1), (card._reset, 1), (card._solution, 0)):
         press.click()

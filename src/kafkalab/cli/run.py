@@ -28,8 +28,9 @@ if one of them failed. Labs that pass here do not count as your progress.
 
 The files stay as they are, unless you ask for the outputs:
 
-  --save     stores them in the notebooks themselves, without what changes from run to run; refuses a notebook whose
-             outputs tell of this machine (paths, names, ports), and says which cell it is
+  --save     stores them in the notebooks themselves, without what changes from run to run, and notes the seconds they
+             took, for the lab's card; refuses a notebook whose outputs tell of this machine (paths, names, ports), and
+             says which cell it is
   --out DIR  writes the executed notebooks into DIR, with their folders
 """
 
@@ -137,12 +138,13 @@ def _require_notebook(path: Path) -> None:
 
 def _keeper(save: bool, out: Path | None) -> Callable[[Outcome], str]:
     """Return what to do with a notebook that passed: a function that returns why it refused to store it, or nothing."""
-    from kafkalab.cli.storing import leaks, machine_marks, store, strip
+    from kafkalab.cli.storing import leaks, machine_marks, note_seconds, store, strip
 
     def save_in_place(outcome: Outcome) -> str:
         strip(outcome.notebook)
         if found := leaks(outcome.notebook, machine_marks(Path.cwd())):
             return "not stored: " + "; ".join(found)
+        note_seconds(outcome.notebook, outcome.seconds)
         store(outcome.notebook, outcome.path)
         return ""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import math
 import platform
 import re
 import tempfile
@@ -14,7 +15,7 @@ from nbformat import NotebookNode
 
 from kafkalab.paths import cache_dir, runs_dir
 
-__all__ = ["leaks", "machine_marks", "store", "strip"]
+__all__ = ["leaks", "machine_marks", "note_seconds", "store", "strip"]
 
 # Only a running kernel can show these.
 LIVE_WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -97,6 +98,11 @@ def strip(notebook: NotebookNode) -> None:
             if len(data) > 1:  # a still picture, or at least a text, replaces it
                 data.pop(LIVE_WIDGET, None)
                 output.metadata.pop(LIVE_WIDGET, None)
+
+
+def note_seconds(notebook: NotebookNode, seconds: float) -> None:
+    """Note how long a notebook ran, rounded up to 5 s: from run to run it differs by less."""
+    notebook.metadata.setdefault("kafkalab", {})["seconds"] = 5 * math.ceil(seconds / 5)
 
 
 def store(notebook: NotebookNode, path: Path) -> None:

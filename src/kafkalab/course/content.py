@@ -5,6 +5,7 @@ The build of a wheel imports this module before anything is installed, so it may
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,6 +46,14 @@ class Content:
     def solutions(self) -> dict[str, Path]:
         """Return solutions and the modules beside them, by name. Empty in a course without solutions."""
         return dict(self._below(SOLUTIONS))
+
+    def lab_seconds(self, stem: str) -> int | None:
+        """Return how long the cells of a lab's solution ran when their outputs were stored, or None if that isn't known."""
+        notebook = next((self.root / "labs").glob(f"*/{stem}.ipynb"), None)
+        if notebook is None:
+            return None
+        seconds: int | None = json.loads(notebook.read_bytes())["metadata"].get("kafkalab", {}).get("seconds")
+        return seconds
 
     def _below(self, folder: str) -> list[tuple[str, Path]]:
         found = []

@@ -12,7 +12,7 @@ from typing import ClassVar
 import ipywidgets
 from IPython.core.getipython import get_ipython
 
-from kafkalab import progress
+from kafkalab import course, progress
 from kafkalab.checks import lab as checks
 from kafkalab.checks.context import CheckContext
 from kafkalab.checks.lab import Lab, Notebook, Report, Result
@@ -73,8 +73,11 @@ class LabCard(Live):
         return next((lab for lab in labs if not self._reports.get(lab.id)), labs[-1])
 
     def _head(self) -> str:
-        takes = f"{self._notebook.difficulty} · about {self._notebook.minutes} minutes · needs {escape(self._notebook.needs)}"
-        return f'<div style="line-height:1.4"><b>{escape(self._notebook.stem)}</b><br>{takes}</div>'
+        notebook = self._notebook
+        seconds = course.find_content().lab_seconds(notebook.stem)
+        runs = f" (all cells of its solution run in {seconds} s)" if seconds else ""
+        takes = f"{notebook.difficulty} · about {notebook.minutes} minutes{runs} · needs {escape(notebook.needs)}"
+        return f'<div style="line-height:1.4"><b>{escape(notebook.stem)}</b><br>{takes}</div>'
 
     def _reported(self, report: Report, ctx: CheckContext) -> None:
         if report.lab in [lab.id for lab in self._notebook.labs]:
@@ -126,8 +129,6 @@ class LabCard(Live):
         return ask
 
     def _answer(self, action: str | None) -> None:
-        from kafkalab import course  # imported here, because only these two buttons need it
-
         self._asking.children = []
         try:
             if action == "reset":
