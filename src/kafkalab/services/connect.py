@@ -52,6 +52,9 @@ _SETTINGS: Mapping[str, str] = {
     "session.timeout.ms": "3000",
     "heartbeat.interval.ms": "500",
     "scheduled.rebalance.max.delay.ms": "0",
+    # And so is a sink's consumer, after 6 s (45): no broker takes less by default.
+    "consumer.session.timeout.ms": "6000",
+    "consumer.heartbeat.interval.ms": "1500",
     # 25 would take longer to make than the worker to start.
     "offset.storage.partitions": "5",
 }
