@@ -59,6 +59,12 @@ def test_lines_stand_in_the_order_of_a_records_way():
     assert lanes == (("producer", "ledger"), ("partition", "t-9"), ("partition", "t-10"), ("consumer", "billing"))
 
 
+def test_a_long_topics_partitions_keep_their_numbers():
+    records = [Record("dangerous_driving_and_driver_s", partition, 0, f"m{partition}") for partition in (0, 12)]
+    shown = [words for words in texts(verdict(log=records)) if "…" in words]
+    assert shown == ["dangerous_drivi…-0", "dangerous_driv…-12"]
+
+
 def test_a_record_goes_from_its_send_to_the_log_and_on_to_its_poll():
     first, second = (run.arrows[0] for run in lay_out(verdict([send(0)], [record(0)], [poll(0)])).runs)
     assert first.start < first.end == second.start < second.end

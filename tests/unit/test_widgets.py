@@ -257,6 +257,7 @@ def test_live_drawings_fit_a_narrow_panel_with_text_of_12_pixels():
 
 def test_fit_cuts_with_an_ellipsis():
     assert fit("short", 100, 12) == "short"
+    assert fit("dangerous_driving-3", 84, 12, ending="-3") == "dangerous…-3"
     assert fit("x" * 100, 70, 12).endswith("…") and len(fit("x" * 100, 70, 12)) <= 11
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -114,7 +115,9 @@ class _Diagram:
                 stroke=self._palette.muted if log else self._palette.border,
                 width=2 if log else 1,
             )
-            body += text(0, y + 1, fit(name, _LEFT - 12, 12), fill=self._palette.text, size=12, weight="600")
+            number = re.search(r"-\d+$", name)  # of the partition
+            shown = fit(name, _LEFT - 12, 12, ending=number[0] if number else "")
+            body += text(0, y + 1, shown, fill=self._palette.text, size=12, weight="600")
             body += text(0, y + 14, kind, fill=self._palette.muted, size=10)
         return body
 

@@ -131,10 +131,12 @@ def text_width(content: str, size: float) -> float:
     return 0.58 * size * len(content)
 
 
-def fit(content: str, width: float, size: float) -> str:
-    """Return `content`, cut with an ellipsis if it would be wider than `width`."""
+def fit(content: str, width: float, size: float, *, ending: str = "") -> str:
+    """Return `content`, cut with an ellipsis if it would be wider than `width`. Its `ending` stays."""
     room = max(1, int(width / (0.58 * size)))
-    return content if len(content) <= room else content[: room - 1] + "…"
+    if len(content) <= room:
+        return content
+    return content[: max(0, room - 1 - len(ending))] + "…" + ending
 
 
 def stack(*drawings: Drawing, gap: float = 6) -> Drawing:
