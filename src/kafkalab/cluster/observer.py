@@ -132,7 +132,8 @@ class Observer:
             view = first = self.describe(groups=groups)
             found = condition(first)
             for view in self._as_each_broker_knows(first) if found else ():
-                found = found and condition(view)
+                if not (found := condition(view)):
+                    break
             return found
 
         return wait_until(look, timeout, what, last_seen=lambda: view, ignore=(KeyError,))
