@@ -12,8 +12,8 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable
-from datetime import date
 from pathlib import Path
+from types import SimpleNamespace
 
 import nbformat
 import pytest
@@ -30,7 +30,7 @@ CHAPTER = "notebooks/02_cluster_failover.ipynb"
 LAB = "labs/02_cluster_failover/02_failsafe.ipynb"
 SOLUTION = LAB.replace("labs", "solutions")
 MODULE = "labs/02_cluster_failover/workers_app.py"
-TODAY = date.today().isoformat()
+TODAY = "2026-03-14"
 
 
 def write_notebook(path: Path, *sources: str, output: str = "") -> None:
@@ -62,6 +62,11 @@ def texts(path: Path) -> list[str]:
 
 def snapshot(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture(autouse=True)
+def no_midnight(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kafkalab.course.workspace.date", SimpleNamespace(today=lambda: TODAY))
 
 
 @pytest.fixture

@@ -54,7 +54,8 @@ def others_took_over(ctx: CheckContext) -> None:
         if not _has_two_writers(ctx, changelog):
             raise Unmet(
                 f"Everything in {changelog} comes from one producer, and each instance has its own. Did a truck report while "
-                "both instances ran, did you kill the instance that had its row, and did one more truck report then?"
+                "both instances ran, did you kill the instance that had its row once the changelog had it too, and did one "
+                "more truck report then?"
             )
 
 
