@@ -101,7 +101,7 @@ def opened() -> Iterator[Site]:
     with (
         Cluster(3, backend="local") as cluster,
         SchemaRegistry(cluster) as registry,
-        PostgreSQL() as database,
+        PostgreSQL(backend="local") as database,
         tempfile.TemporaryDirectory() as folder,
     ):
         site = Site(cluster, Settings(kafka_options(cluster), registry.url, database.url, folder))

@@ -48,11 +48,16 @@ prepare_docker() {
     leave_out docker "tests on Docker: no Docker engine answers, and only root can install one, with apt"
     return 1
   fi
-  local jars java
+  local jars java image postgres
   jars=$("$BIN/python" -c 'from kafkalab.distribution import jars_dir; print(jars_dir("kafka"))')
   java=$("$BIN/python" -c 'from kafkalab.distribution import java_home; print(java_home())')
-  if ! { docker/engine.sh start && docker/build-standin-image.sh "$jars" "$java"; }; then
-    leave_out docker "tests on Docker: the engine or the image could not be set up (the reason is above)"
+  image=$("$BIN/python" -c 'from kafkalab.cluster.backends.docker_engine import image_of
+from kafkalab.distribution import KAFKA_VERSION
+print(image_of(KAFKA_VERSION))')
+  postgres=$("$BIN/python" -c 'from kafkalab.services.postgresql_process import programs; print(programs().parent)')
+  if ! { docker/engine.sh start && docker/build-standin-image.sh "$jars" "$java" &&
+    docker/build-standin-postgres.sh "$image" "$postgres"; }; then
+    leave_out docker "tests on Docker: the engine or an image could not be set up (the reason is above)"
     return 1
   fi
 }

@@ -11,7 +11,7 @@ import pytest
 import kafkalab.services.connect as connect_module
 import kafkalab.services.java_process as process_module
 import kafkalab.services.mirror as mirror_module
-import kafkalab.services.postgresql as postgresql_module
+import kafkalab.services.postgresql_process as postgresql_module
 from kafkalab import SchemaRegistry
 from kafkalab.errors import ConnectFailed, DatabaseFailed
 from kafkalab.lifeline import Run

@@ -178,9 +178,10 @@ class SchemaRegistry:
 
 def _kind(cluster: Cluster) -> Callable[[Cluster, int, Path, Report], _Server]:
     if cluster.backend == "docker":
-        from kafkalab.services.confluent import ConfluentServer, can_be_had  # Docker's client takes half a second to load
+        from kafkalab.cluster.backends.docker_engine import can_be_had  # Docker's client takes half a second to load
+        from kafkalab.services.confluent import IMAGE, ConfluentServer
 
-        if can_be_had():
+        if can_be_had(IMAGE):
             return ConfluentServer
     from kafkalab.services.apicurio import ApicurioServer
 

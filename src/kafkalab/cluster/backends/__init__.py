@@ -13,7 +13,7 @@ from kafkalab.cluster.spec import ClusterSpec
 from kafkalab.errors import BackendUnavailable
 from kafkalab.lifeline import Run
 
-__all__ = ["BackendChoice", "choose"]
+__all__ = ["BackendChoice", "choose", "preferred"]
 
 _NAMES = ("local", "docker", "attached")
 
@@ -48,7 +48,7 @@ def choose(
     BackendUnavailable
         If the name is unknown, or this machine can't use the back end. The message says why and what to do.
     """
-    name = name or os.environ.get("KAFKALAB_BACKEND") or ("docker" if _docker_reason() is None else "local")
+    name = name or preferred()
     match name:
         case "local":
             from kafkalab.cluster.backends.local import LocalBackend
@@ -71,6 +71,11 @@ def choose(
             settings = client_settings or _settings_of_clients()
             return BackendChoice(name, functools.partial(AttachedBackend, bootstrap_servers=servers, client_settings=settings))
     raise BackendUnavailable(f"there is no back end {name!r}; there are {', '.join(_NAMES)}")
+
+
+def preferred() -> str:
+    """Return the name of the back end that clusters get which don't name one."""
+    return os.environ.get("KAFKALAB_BACKEND") or ("docker" if _docker_reason() is None else "local")
 
 
 def _settings_of_clients() -> dict[str, object]:

@@ -116,7 +116,7 @@ class DockerBackend(Backend):
         nodes = self.spec.nodes()
         require_resources(self._client, len(nodes), f"a cluster of {len(nodes)} nodes")
         self.run.uses_docker()
-        ensure_image(self._client, self.spec.version)
+        ensure_image(self._client, image_of(self.spec.version))
         for node in nodes:
             self._members[node.id] = self._reserve(node)
         _side_by_side([lambda: self._create_network("front"), self._create_peers])
@@ -198,7 +198,7 @@ class DockerBackend(Backend):
         return self._members[node_id].version
 
     def fetch(self, version: str) -> None:
-        ensure_image(self._client, version)
+        ensure_image(self._client, image_of(version))
 
     def revive(self, node_id: int, changed: Mapping[str, str], version: str | None) -> None:
         member = self._members[node_id]

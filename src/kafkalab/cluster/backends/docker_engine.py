@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 from pathlib import Path
@@ -11,10 +12,10 @@ from docker.client import DockerClient, from_env
 from docker.errors import APIError, DockerException, ImageNotFound
 
 from kafkalab.cluster.resources import require_disk, require_memory
-from kafkalab.distribution import KAFKA_VERSION
+from kafkalab.distribution import KAFKA_VERSION, Report, announce
 from kafkalab.errors import BackendUnavailable
 
-__all__ = ["ensure_image", "image_of", "require_resources", "why_unusable"]
+__all__ = ["can_be_had", "ensure_image", "image_of", "require_resources", "why_unusable"]
 
 _ANSWER_SECONDS = 10
 _MEMORY_OF_A_NODE = 180 << 20
@@ -50,18 +51,37 @@ def why_unusable() -> str | None:
     return None
 
 
-def ensure_image(client: DockerClient, version: str) -> None:
-    """Pull the image of a version if it's missing.
+@functools.cache  # where no registry can be reached, the engine takes seconds to say so
+def can_be_had(image: str) -> bool:
+    """Return whether an engine answers that has this image or can pull it."""
+    try:
+        client = from_env(timeout=_ANSWER_SECONDS)
+    except DockerException:
+        return False
+    try:
+        try:
+            client.images.get(image)
+        except ImageNotFound:
+            client.images.get_registry_data(image)
+    except (DockerException, requests.RequestException):
+        return False
+    finally:
+        client.close()
+    return True
+
+
+def ensure_image(client: DockerClient, image: str, report: Report = announce) -> None:
+    """Pull an image if it's missing.
 
     Raises
     ------
     BackendUnavailable
         If the pull fails.
     """
-    image = image_of(version)
     try:
         client.images.get(image)
     except ImageNotFound:
+        report(f"pulling the image {image}", 0, 1)
         try:
             client.images.pull(image)
         except APIError as error:
