@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import re
 import socket
 import threading
@@ -182,6 +183,16 @@ def test_a_worker_whose_port_is_taken_says_so_and_leaves_the_others(connect: Con
         ):
             worker.start()
     assert other.alive
+
+
+def test_a_worker_knows_its_connectors_when_it_answers(cluster: Cluster) -> None:
+    with ConnectCluster(cluster, settings={"group.id": "alone", "config.storage.topic": "alone-configs"}) as alone:
+        put(alone, "rest", connector_class="FileStreamSource", file=os.devnull, topic="rest")
+        alone.wait_until_running("rest")
+        [worker] = alone.workers
+        for _ in range(3):
+            worker.restart()
+            assert "rest" in alone.states()
 
 
 def counted(cluster: Cluster) -> list[int]:
