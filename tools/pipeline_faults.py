@@ -1,12 +1,14 @@
 """Kill each part of the truck pipeline at work, compare the tables with the trucks' ledger, and write docs/pipeline-faults.md.
 
-Trucks report by MQTT (QoS 1). Connect brings that to Kafka, and Spark, on a cluster of two workers, to PostgreSQL and Kafka.
+Trucks report by MQTT (QoS 1). Connect brings that to Kafka, and captures the office's table of drivers. Spark, on a cluster of
+two workers, brings it to PostgreSQL and Kafka.
 ``python tools/pipeline_faults.py`` does all of that in three rounds, or as many as ``KAFKALAB_ROUNDS`` says, and takes 3.5 GB of
 memory. Names of faults after it choose some; the page then has those alone.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import statistics
@@ -28,7 +30,18 @@ from kafkalab import Cluster, ConnectCluster, MqttBroker, PostgreSQL, SchemaRegi
 from kafkalab.checks import CheckContext
 from kafkalab.cluster.offsets import end_offsets
 from kafkalab.spark import kafka_options, kill_spark
-from pipeline import Event, MqttTruckSender, Pipeline, Report, Settings, Trucks, answers, connect_trucks, send_drivers
+from pipeline import (
+    DRIVERS,
+    Event,
+    MqttTruckSender,
+    Pipeline,
+    Report,
+    Settings,
+    Trucks,
+    answers,
+    connect_drivers,
+    connect_trucks,
+)
 
 PAGE = Path(__file__).parent.parent / "docs" / "pipeline-faults.md"
 
@@ -125,6 +138,20 @@ class Site:
         assert self.pipeline.tables.answers() == wanted, difference()
         found = {message.key().decode() for message in self.records(self.settings.dangerous)}
         assert found == wanted.dangerous.keys(), found ^ wanted.dangerous.keys()
+        self._change_a_driver()
+
+    def _change_a_driver(self) -> None:
+        """Change a row of the office's table, and wait until the topic has it: its connector has survived the fault."""
+        with psycopg.connect(self.database.url) as office:
+            [(id_, available)] = office.execute(
+                "UPDATE driver SET available = NOT available WHERE id = 10 RETURNING id, available"
+            )
+
+        def captured() -> bool:
+            *_, last = (json.loads(m.value()) for m in self.records(self.settings.drivers) if m.key() == str(id_).encode())
+            return last["available"] == available
+
+        wait_until(captured, 120, "the change of a driver to be captured", last_seen=self.connect.states, interval=0.3)
 
     def dead_letters(self) -> int:
         """How many malformed records have a dead letter, which tells where the record is."""
@@ -152,17 +179,21 @@ def opened(cluster: Cluster, reports: list[Report], *, connect_workers: int = 2,
     """Everything beside a cluster that runs. Without workers of its own, Spark runs in one process."""
     with ExitStack() as stack:
         enter = stack.enter_context
-        registry, database, mqtt = enter(SchemaRegistry(cluster)), enter(PostgreSQL()), enter(MqttBroker())
+        registry, database, mqtt = enter(SchemaRegistry(cluster)), enter(PostgreSQL(backend="local")), enter(MqttBroker())
         checkpoint = enter(tempfile.TemporaryDirectory())
         settings = Settings(kafka_options(cluster), registry.url, database.url, checkpoint)
         create_topics(cluster, settings)
-        send_drivers(cluster.client_config())
+        open_office(database)
         connect = ConnectCluster(cluster, connect_workers)
         connect.add_plugin("mqtt-source")
+        connect.add_plugin("debezium-postgres")
         enter(connect)
+        connect.wait_until_running(connect_drivers(connect.url, settings))
         connect.wait_until_running(connect_trucks(connect.url, mqtt.url, settings))
         connected = "connected to"
         wait_until(lambda: any(connected in worker.logs() for worker in connect.workers), 60, "the connector to reach MQTT")
+        captured = partial(end_offsets, cluster, settings.drivers)
+        wait_until(lambda: sum(captured().values()) >= len(DRIVERS), 60, "the drivers to be captured", last_seen=captured)
         first = MqttTruckSender(mqtt.host, mqtt.port, settings, reports[:1]).start().wait()  # so that there is a schema
         spark_cluster = enter(SparkCluster(spark_workers)) if spark_workers else None
         stack.callback(lambda: spark_session().stop())
@@ -170,6 +201,13 @@ def opened(cluster: Cluster, reports: list[Report], *, connect_workers: int = 2,
         site.settle(first)
         yield site
         site.pipeline.stop()
+
+
+def open_office(database: PostgreSQL) -> None:
+    """The office's table of drivers."""
+    with psycopg.connect(database.url) as office:
+        office.execute("CREATE TABLE driver (id INT PRIMARY KEY, first_name TEXT, last_name TEXT, available BOOLEAN)")
+        office.cursor().executemany("INSERT INTO driver VALUES (%s, %s, %s, %s)", DRIVERS)
 
 
 def create_topics(cluster: Cluster, settings: Settings) -> None:
@@ -203,8 +241,8 @@ def kill_controller(site: Site) -> Restart:
 
 
 def kill_connect_worker(site: Site) -> Restart:
-    """The one on which the connector's task runs."""
-    [connector] = site.connect.describe().connectors
+    """The one on which the task runs that brings reports."""
+    [connector] = [connector for connector in site.connect.describe().connectors if connector.name == "trucks"]
     worker = site.connect.workers[connector.tasks[0].worker]
     worker.kill()
     return worker.start
@@ -402,12 +440,13 @@ def main(names: list[str]) -> None:
 _PAGE = """\
 # What each fault does to the truck pipeline
 
-Trucks report by MQTT with QoS 1. Two Connect workers bring the reports to a Kafka cluster of three brokers, in Avro. Spark, on a
-cluster of two workers, brings them to PostgreSQL and to a topic. While {rate} reports a second come, each part is killed with
-SIGKILL, one after the other.
+Trucks report by MQTT with QoS 1. Two Connect workers bring the reports to a Kafka cluster of three brokers, in Avro, and capture
+each change of the table of drivers. Spark, on a cluster of two workers, brings them to PostgreSQL and to a topic. While {rate}
+reports a second come, each part is killed with SIGKILL, one after the other.
 
 **After each fault the tables equal what the trucks' ledger gives: nothing is lost, and nothing is counted twice.** The topic of
-dangerous events has all of them and no other, and each malformed record has its dead letter. Else the command below fails.
+dangerous events has all of them and no other, and each malformed record has its dead letter. A driver's row that is changed
+after the fault comes to the topic of drivers. Else the command below fails.
 
 | killed | comes back by itself | started again by hand | stream started again | oldest | caught up | repeats |
 | --- | --- | --- | --- | --- | --- | --- |

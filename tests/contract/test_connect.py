@@ -188,6 +188,7 @@ def test_a_worker_whose_port_is_taken_says_so_and_leaves_the_others(connect: Con
 def test_a_worker_knows_its_connectors_when_it_answers(cluster: Cluster) -> None:
     with ConnectCluster(cluster, settings={"group.id": "alone", "config.storage.topic": "alone-configs"}) as alone:
         put(alone, "rest", connector_class="FileStreamSource", file=os.devnull, topic="rest")
+        assert "rest" in alone.states()  # perhaps UNASSIGNED
         alone.wait_until_running("rest")
         [worker] = alone.workers
         for _ in range(3):

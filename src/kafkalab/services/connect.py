@@ -397,9 +397,10 @@ class ConnectCluster:
         Returns
         -------
         dict
-            For example ``{"files": "RUNNING", "files task 0": "FAILED"}``.
+            For example ``{"files": "RUNNING", "files task 0": "FAILED"}``. A connector that no worker has begun yet is
+            ``UNASSIGNED``.
         """
-        states = {}
+        states = dict.fromkeys(_get(f"{self.url}/connectors"), "UNASSIGNED")
         for name, told in _get(f"{self.url}/connectors?expand=status").items():
             states[name] = told["status"]["connector"]["state"]
             states |= {f"{name} task {task['id']}": task["state"] for task in told["status"]["tasks"]}
