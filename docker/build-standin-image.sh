@@ -9,35 +9,21 @@
 # A second call does nothing unless something that goes into the image has changed.
 set -euo pipefail
 
-HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# shellcheck source=docker/standin.sh
+source "$(dirname "${BASH_SOURCE[0]}")/standin.sh"
+
 CLASSES=$HERE/../src/kafkalab/distribution/recorded/kafka.txt.gz
-REGISTRY_SECONDS=10
 # The class-data archive is bound to the jars' times, and a rebuild should give the same files.
 FILE_TIME=@1767225600
-
-say() { printf 'image: %s\n' "$*"; }
-
-fail() {
-  printf 'image: %s\n' "$*" >&2
-  exit 1
-}
-
-label() { docker image inspect --format "{{index .Config.Labels \"$1\"}}" "$IMAGE" 2>/dev/null || true; }
 
 # One hash over all that goes into the image; names count as well as contents.
 inputs_hash() {
   {
     (cd "$jars" && sha256sum -- *.jar)
     (cd "$java" && sha256sum release lib/modules lib/server/libjvm.so)
-    (cd "$HERE" && find build-standin-image.sh standin -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum)
+    (cd "$HERE" && find build-standin-image.sh standin.sh standin -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum)
     sha256sum <"$CLASSES"
   } | sha256sum | cut -d' ' -f1
-}
-
-pull_official() {
-  timeout "$REGISTRY_SECONDS" docker manifest inspect "$IMAGE" >/dev/null 2>&1 || return 1
-  say "pulling the official $IMAGE"
-  docker pull --quiet "$IMAGE"
 }
 
 install_static_shell() {
@@ -97,11 +83,7 @@ build_standin() {
   install_static_shell
   fill_rootfs
   cp "$HERE/standin/Dockerfile" "$context/"
-  # BuildKit needs an extra component that a plain engine lacks; no step needs a network.
-  DOCKER_BUILDKIT=0 docker build --network=none --no-cache --force-rm --quiet \
-    --build-arg "inputs=$wanted" --tag "$IMAGE" "$context" >/dev/null
-  # Earlier stages, and the image that had the name before.
-  docker image prune --force --filter label=kafkalab.standin=1 >/dev/null
+  build_image "$IMAGE" "$wanted" "$context"
 }
 
 [ $# -eq 2 ] || fail "usage: build-standin-image.sh JARS JAVA_HOME"
@@ -113,17 +95,6 @@ IMAGE=apache/kafka:${version#kafka_2.13-}
 docker info >/dev/null 2>&1 || fail "no Docker engine answers; docker/engine.sh start sees to one"
 
 wanted=$(inputs_hash)
-if docker image inspect "$IMAGE" >/dev/null 2>&1; then
-  case "$(label kafkalab.standin):$(label kafkalab.standin.inputs)" in
-    "1:$wanted") say "the stand-in for $IMAGE is up to date"; exit ;;
-    1:*) ;;
-    *) say "the official $IMAGE is there"; exit ;;
-  esac
-fi
-if pull_official; then
-  say "the official $IMAGE is there"
-  exit
-fi
+have_image "$IMAGE" "$wanted" && exit
 say "no registry answers; building a stand-in for $IMAGE"
 build_standin
-say "built $(docker image inspect --format '{{.Size}}' "$IMAGE" | awk '{printf "%d MB", $1 / 1e6}')"

@@ -9,25 +9,17 @@
 # into the image has changed.
 set -euo pipefail
 
-HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# shellcheck source=docker/standin.sh
+source "$(dirname "${BASH_SOURCE[0]}")/standin.sh"
+
 IMAGE=postgres:18
-REGISTRY_SECONDS=10
-
-say() { printf 'image: %s\n' "$*"; }
-
-fail() {
-  printf 'image: %s\n' "$*" >&2
-  exit 1
-}
-
-label() { docker image inspect --format "{{index .Config.Labels \"$2\"}}" "$1" 2>/dev/null || true; }
 
 # One hash over all that goes into the image.
 inputs_hash() {
   {
     label "$base" kafkalab.standin.inputs
     (cd "$programs" && sha256sum bin/postgres bin/initdb)
-    (cd "$HERE" && sha256sum build-standin-postgres.sh standin-postgres/*)
+    (cd "$HERE" && sha256sum build-standin-postgres.sh standin.sh standin-postgres/*)
   } | sha256sum | cut -d' ' -f1
 }
 
@@ -39,9 +31,7 @@ build_standin() {
   mkdir -p "$context/package/postgresql"
   cp -RL "$programs" "$context/package/postgresql/18"
   cp -RL "$(dirname "$programs").libs" "$context/package/" # where the programs look for it, seen from their own folder
-  # BuildKit needs an extra component that a plain engine lacks; no step needs a network.
-  DOCKER_BUILDKIT=0 docker build --network=none --no-cache --force-rm --quiet \
-    --build-arg "base=$base" --build-arg "inputs=$wanted" --tag "$IMAGE" "$context" >/dev/null
+  build_image "$IMAGE" "$wanted" "$context" --build-arg "base=$base"
 }
 
 [ $# -eq 2 ] || fail "usage: build-standin-postgres.sh BASE PROGRAMS"
@@ -49,19 +39,7 @@ base=$1 programs=$2
 [ -x "$programs/bin/postgres" ] || fail "no programs of PostgreSQL in $programs"
 
 wanted=$(inputs_hash)
-if docker image inspect "$IMAGE" >/dev/null 2>&1; then
-  case "$(label "$IMAGE" kafkalab.standin):$(label "$IMAGE" kafkalab.standin.inputs)" in
-    "1:$wanted") say "the stand-in for $IMAGE is up to date"; exit ;;
-    1:*) ;;
-    *) say "the official $IMAGE is there"; exit ;;
-  esac
-fi
-if timeout "$REGISTRY_SECONDS" docker manifest inspect "$IMAGE" >/dev/null 2>&1; then
-  say "pulling the official $IMAGE"
-  docker pull --quiet "$IMAGE"
-  exit
-fi
+have_image "$IMAGE" "$wanted" && exit
 [ "$(label "$base" kafkalab.standin)" = 1 ] || fail "no registry answers, and $base is no stand-in to build $IMAGE from"
 say "no registry answers; building a stand-in for $IMAGE"
 build_standin
-say "built $(docker image inspect --format '{{.Size}}' "$IMAGE" | awk '{printf "%d MB", $1 / 1e6}')"

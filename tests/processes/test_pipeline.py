@@ -44,6 +44,7 @@ from pipeline.events import SCHEMA
 from pipeline.lake import LakeGone
 from pipeline.reading import Reader
 from pipeline.tables import Tables
+from pipeline_faults import open_office
 from pipeline_support import SmallRegistry
 from support import create, delete, empty, put
 
@@ -161,10 +162,8 @@ def test_the_topic_of_drivers_follows_their_table(spark: SparkSession, cluster: 
     with PostgreSQL() as database, connect:
         settings = Settings(kafka_options(cluster), "none", database.url, str(tmp_path), drivers="captured")
         create(cluster, settings.drivers, 1, cleanup_policy="compact")
+        open_office(database)
         with psycopg.connect(database.url, autocommit=True) as office:
-            office.execute("CREATE TABLE driver (id INT PRIMARY KEY, first_name TEXT, last_name TEXT, available BOOLEAN)")
-            for driver in DRIVERS:
-                office.execute("INSERT INTO driver VALUES (%s, %s, %s, %s)", driver)
             for refused in (replace(settings, database="postgresql://127.0.0.1"), wrong_password(settings)):
                 with pytest.raises(ValueError, match=r"Connect doesn't take the connector: .*(required|authentication failed)"):
                     connect_drivers(connect.url, refused)

@@ -35,11 +35,7 @@ def why_unusable() -> str | None:
     except DockerException as error:
         return f"no Docker engine answers on this machine ({error})"
     try:
-        client.images.get(image)
-    except ImageNotFound:
-        try:
-            client.images.get_registry_data(image)
-        except (DockerException, requests.RequestException):
+        if not _has_or_can_pull(client, image):
             return (
                 f"its engine has no image {image} and no registry to pull it from answers "
                 "(docker/build-standin-image.sh builds one to stand in for it)"
@@ -59,14 +55,21 @@ def can_be_had(image: str) -> bool:
     except DockerException:
         return False
     try:
-        try:
-            client.images.get(image)
-        except ImageNotFound:
-            client.images.get_registry_data(image)
+        return _has_or_can_pull(client, image)
     except (DockerException, requests.RequestException):
         return False
     finally:
         client.close()
+
+
+def _has_or_can_pull(client: DockerClient, image: str) -> bool:
+    try:
+        client.images.get(image)
+    except ImageNotFound:
+        try:
+            client.images.get_registry_data(image)
+        except (DockerException, requests.RequestException):
+            return False
     return True
 
 
