@@ -64,25 +64,34 @@ class HadoopFiles:
 
     def names(self, folder: str = "") -> list[str]:
         """What is in a folder within."""
-        path = self._path(folder)
         with _as_os_errors():
-            return [found.getPath().getName() for found in self._manager.list(path)] if self._manager.exists(path) else []
+            return [path.getName() for path in self._listed(folder)]
 
     def read(self, name: str) -> str:
         """A file's text."""
-        with _as_os_errors(), contextlib.closing(self._manager.open(self._path(name))) as stream:
-            return str(self._java.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
+        with _as_os_errors():
+            return self._text(self._path(name))
 
     def added(self, name: str) -> list[str]:
-        """All texts that were added under a name."""
-        return [self.read(f"{name}/{file}") for file in self.names(name) if not file.startswith(("_", "."))]
+        """All texts that were added under a name. Earlier versions of the pipeline had a single file there."""
+        with _as_os_errors():
+            return [self._text(path) for path in self._listed(name) if not path.getName().startswith(("_", "."))]
 
     def add(self, name: str, text: str) -> None:
         """Put a file in its place at once, as Spark does it: who is killed amid it leaves none."""
         with _as_os_errors():
             self._manager.mkdirs(self._path(name))
-            with contextlib.closing(self._manager.createAtomic(self._path(f"{name}/{uuid4()}.json"), True)) as stream:
-                stream.write(text.encode())
+            stream = self._manager.createAtomic(self._path(f"{name}/{uuid4()}.json"), True)
+            stream.write(text.encode())
+            stream.close()
+
+    def _listed(self, folder: str) -> list[Any]:
+        path = self._path(folder)
+        return [found.getPath() for found in self._manager.list(path)] if self._manager.exists(path) else []
+
+    def _text(self, path: Any) -> str:
+        with contextlib.closing(self._manager.open(path)) as stream:
+            return str(self._java.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
 
     def _path(self, name: str) -> Any:
         return self._java.org.apache.hadoop.fs.Path(f"{self._folder}/{name}" if name else self._folder)

@@ -1,4 +1,4 @@
-"""Settings of a Java client as librdkafka has them: what a session of Spark Connect, which has no Java here, asks Kafka with."""
+"""How Kafka is asked beside a session of Spark Connect, which has no Java here: settings of a Java client as librdkafka has them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pytest
 
 from kafkalab.security import login_line
 from pipeline.client import as_librdkafka
+from pipeline.reach_connect import own_client
 
 
 def test_a_login_by_password() -> None:
@@ -62,3 +63,13 @@ def test_what_means_nothing_to_it_is_left_out() -> None:
 def test_what_only_java_can(java: dict[str, str], said: str) -> None:
     with pytest.raises(ConnectionError, match=said):
         as_librdkafka(java)
+
+
+def test_no_broker_answers(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("pipeline.reach_connect._TIMEOUT", 0.5)
+    with (
+        pytest.raises(ConnectionError, match="Connection refused"),
+        own_client({"bootstrap.servers": "127.0.0.1:1"}) as describe,
+    ):
+        describe("topic")
+    assert capfd.readouterr().err == ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pyspark.errors import PySparkException
+from pyspark.errors import PySparkException, PySparkValueError
 from pyspark.sql import SparkSession, is_remote
 
 from kafkalab.errors import SparkFailed
@@ -13,7 +13,8 @@ from kafkalab.spark.masters import Master, reach, without_secrets
 
 __all__ = ["address_of", "remote_session", "start_remote"]
 
-_SECONDS = 5.0  # to wait for a server's first word; PySpark would go on for ten minutes
+_SECONDS = 5.0  # to wait for a server's first word
+_RETRIES = 5  # of a call to a server that is gone: a quarter of a minute; PySpark itself would go on for ten minutes
 
 
 def remote_session() -> Any:
@@ -27,7 +28,7 @@ def remote_session() -> Any:
         try:
             reach(address_of(session))
         except SparkFailed:
-            session.release_session_on_close = False  # PySpark would go on asking the server for ten minutes
+            session.release_session_on_close = False  # there is nobody to ask for that
             session.stop()
             return None
     return session
@@ -48,16 +49,21 @@ def start_remote(name: str, master: Master, settings: Mapping[str, str]) -> Any:
     """
     import grpc
     from pyspark.sql.connect.client import DefaultChannelBuilder
+    from pyspark.sql.connect.client.retries import DefaultPolicy
 
     place = without_secrets(master.url)
     try:
         with DefaultChannelBuilder(master.url).toChannel() as channel:
             grpc.channel_ready_future(channel).result(_SECONDS)
-        return SparkSession.builder.remote(master.url).appName(name).config(map=dict(settings)).getOrCreate()
+        session: Any = SparkSession.builder.remote(master.url).appName(name).config(map=dict(settings)).getOrCreate()
     except grpc.FutureTimeoutError:
         raise SparkFailed(
             f"something listens at {place}, but it doesn't speak Spark Connect. Is that the server's address? If it has "
             ";use_ssl=true or a token, the server must speak TLS, and otherwise it must not."
         ) from None
+    except PySparkValueError:  # its text would show a token
+        raise SparkFailed(f"{place} has to be followed by parameters as in /;name=value;name=value, with %3D for a =") from None
     except PySparkException as error:
         raise SparkFailed(f"the Spark Connect server at {place} refuses a session: {str(error).splitlines()[0]}") from error
+    session.client.set_retry_policies([DefaultPolicy(max_retries=_RETRIES)])
+    return session

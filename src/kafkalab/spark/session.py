@@ -69,8 +69,9 @@ def spark_session(
     ``spark.stop()``. It ends with this process, and leaves no file behind.
 
     With the address of a Spark Connect server, Spark is what runs there, and this process starts no JVM. The server needs the
-    packages of Spark's Kafka and Avro connectors, and Python functions run on its Python: what they import, such as
-    ``pipeline``, has to be installed there. Streams end with ``spark.stop()``. When this process is killed, they go on.
+    packages of Spark's Kafka and Avro connectors. Python functions run on its Python, which has to be of the same version as
+    this one, and have what they import, such as ``pipeline``. Streams end with ``spark.stop()``. When this process is killed,
+    they go on, until another one starts from the same checkpoint.
 
     Parameters
     ----------
@@ -195,7 +196,7 @@ def _url(master: SparkCluster | str) -> str:
 
 
 def _has_delta(running: Master) -> bool:
-    return _DELTA.items() <= running.settings.items()
+    return all(value in running.settings.get(setting, "") for setting, value in _DELTA.items())  # perhaps beside others
 
 
 def _start_remote(name: str, master: Master, delta: bool) -> None:
