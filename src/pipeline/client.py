@@ -45,7 +45,7 @@ def as_librdkafka(java: Mapping[str, str]) -> dict[str, Any]:
             settings |= dict.fromkeys(others, _pem(java, name))
     if "ssl.endpoint.identification.algorithm" in java:
         settings["ssl.endpoint.identification.algorithm"] = java["ssl.endpoint.identification.algorithm"] or "none"
-    if java.get("security.protocol", "").startswith("SASL"):
+    if java.get("security.protocol", "").upper().startswith("SASL"):
         settings |= _login(java)
     return settings
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 from collections.abc import Mapping
 from typing import Any
 
@@ -40,7 +41,9 @@ def address_of(session: Any) -> str:
 
 
 def start_remote(name: str, master: Master, settings: Mapping[str, str]) -> Any:
-    """Begin a session at a server. A setting that it has for all sessions stays as it is, and a warning says so.
+    """Begin a session at a server. It ends with this process.
+
+    A setting that the server has for all sessions stays as it is, and a warning says so.
 
     Raises
     ------
@@ -66,4 +69,10 @@ def start_remote(name: str, master: Master, settings: Mapping[str, str]) -> Any:
     except PySparkException as error:
         raise SparkFailed(f"the Spark Connect server at {place} refuses a session: {str(error).splitlines()[0]}") from error
     session.client.set_retry_policies([DefaultPolicy(max_retries=_RETRIES)])
+    atexit.register(_end, session)
     return session
+
+
+def _end(session: Any) -> None:
+    if session is remote_session():
+        session.stop()
