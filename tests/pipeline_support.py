@@ -1,14 +1,49 @@
-"""A schema registry for tests of the pipeline: it answers what a client asks that looks for a topic's schemas."""
+"""For tests of the pipeline: topics, values as trucks send them, and a registry that answers who looks for a topic's schemas."""
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Self
 
-__all__ = ["SmallRegistry"]
+import fastavro
+
+from kafkalab import Cluster
+from pipeline import Event, Report, Settings, send_drivers
+from pipeline.events import SCHEMA
+from support import create, put
+
+__all__ = ["HUGE", "SCHEMAS", "SmallRegistry", "framed", "prepare", "send"]
+
+FIELDS = [field["name"] for field in json.loads(SCHEMA)["fields"]]
+OLDER = json.loads(SCHEMA) | {"fields": [{"name": "driverAge", "type": "int"}, *json.loads(SCHEMA)["fields"]]}
+HUGE = 3_000_000  # bytes, three times what a topic takes by default
+SCHEMAS = {7: SCHEMA, 9: json.dumps(OLDER)}
+
+
+def framed(event: Event, schema: int = 7, **more: object) -> bytes:
+    """An event as a client of the registry writes it."""
+    payload = io.BytesIO()
+    fields = dict(zip(FIELDS, event, strict=True)) | more
+    fastavro.schemaless_writer(payload, fastavro.parse_schema(json.loads(SCHEMAS[schema])), fields)
+    return b"\0" + schema.to_bytes(4, "big") + payload.getvalue()
+
+
+def prepare(cluster: Cluster, settings: Settings) -> None:
+    """Create the topics, and send the drivers."""
+    create(cluster, settings.positions, 2, max_message_bytes=str(HUGE))
+    for topic in (settings.drivers, settings.dangerous, settings.dead_letters):
+        create(cluster, topic, 2)
+    send_drivers(cluster.client_config())
+
+
+def send(cluster: Cluster, settings: Settings, reports: list[Report], schema: int = 7) -> None:
+    more = {"driverAge": 33} if schema == 9 else {}
+    values = [(str(r.driver), framed(r.event, schema, **more) if r.event else r.malformed, -1) for r in reports]
+    put(cluster, settings.positions, values, message_max_bytes=HUGE)
 
 
 class SmallRegistry:

@@ -61,6 +61,10 @@ class Pipeline:
         self._problem: Exception | None = None
         self._ended: queue.SimpleQueue[Exception | None] = queue.SimpleQueue()
 
+    def __getstate__(self) -> dict[str, object]:
+        """What a server of Spark Connect gets to work out batches by: nothing of this process."""
+        return {"settings": self.settings, "tables": self.tables}
+
     def start(self) -> Self:
         """Start the stream. With a checkpoint it goes on from where it was, else at the beginning of the topic.
 
@@ -177,7 +181,7 @@ class Pipeline:
 
     def _alarms(self, rows: DataFrame) -> DataFrame:
         # Read anew each time: a driver's new name counts from then on.
-        drivers = self._spark.read.format("kafka").options(**self.settings.source(self.settings.drivers)).load()
+        drivers = rows.sparkSession.read.format("kafka").options(**self.settings.source(self.settings.drivers)).load()
         alarms = transform.dangerous(transform.events(rows), transform.latest_drivers(drivers))
         return alarms.selectExpr("correlationId AS key", f"{_JSON} AS value")
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 import socket
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
+
+from pipeline import reach
 
 __all__ = ["Topic", "require_topic"]
 
-_PATIENCE = {"request.timeout.ms": "5000", "default.api.timeout.ms": "8000"}
 _PREFIX = "kafka."
 
 
@@ -32,7 +32,7 @@ class Topic(NamedTuple):
 
 
 def require_topic(spark: SparkSession, kafka: Mapping[str, str], name: str, *others: str) -> Topic:
-    """Ask Kafka for a topic, by the client and with the settings that Spark will use.
+    """Ask Kafka for a topic, with the settings that Spark will use.
 
     Parameters
     ----------
@@ -53,25 +53,18 @@ def require_topic(spark: SparkSession, kafka: Mapping[str, str], name: str, *oth
         When one of the topics isn't there.
     """
     settings = {name.removeprefix(_PREFIX): value for name, value in kafka.items() if name.startswith(_PREFIX)}
-    java: Any = spark.sparkContext._jvm
-    client = java.java.util.HashMap()
-    for setting, value in {**settings, **_PATIENCE}.items():
-        client.put(setting, value)
     servers, asked = settings["bootstrap.servers"], name
+    client = reach.kafka(spark, settings)
     try:
-        admin = java.org.apache.kafka.clients.admin.AdminClient.create(client)
-        try:
+        with client as describe:
             for asked in others:
-                _described(java, admin, asked)
-            return _ask(java, admin, asked := name)
-        finally:
-            admin.close()
-    except Py4JJavaError as error:
-        problem = _cause(error)
-        if problem.getClass().getSimpleName() == "UnknownTopicOrPartitionException":
-            raise LookupError(f"there is no topic {asked} at {servers}") from None
+                describe(asked)
+            return Topic(*describe(asked := name))
+    except LookupError:
+        raise LookupError(f"there is no topic {asked} at {servers}") from None
+    except ConnectionError as problem:
         hint = _TO_SECURE if _listens(servers) and "security.protocol" not in settings else ""
-        raise ConnectionError(f"no broker answers at {servers}: {problem.getMessage()}{hint}") from None
+        raise ConnectionError(f"no broker answers at {servers}: {problem}{hint}") from None
 
 
 _TO_SECURE = (
@@ -80,29 +73,8 @@ _TO_SECURE = (
 )
 
 
-def _ask(java: Any, admin: Any, name: str) -> Topic:
-    topic = _described(java, admin, name)
-    earliest = java.org.apache.kafka.clients.admin.OffsetSpec.earliest()
-    wanted = java.java.util.HashMap()
-    for partition in topic.partitions():
-        wanted.put(java.org.apache.kafka.common.TopicPartition(name, partition.partition()), earliest)
-    begins = admin.listOffsets(wanted).all().get().values()
-    return Topic(topic.topicId().toString(), all(found.offset() == 0 for found in begins))
-
-
-def _described(java: Any, admin: Any, name: str) -> Any:
-    return admin.describeTopics(java.java.util.List.of(name)).allTopicNames().get().get(name)
-
-
 def _listens(servers: str) -> bool:
     host, _, port = servers.partition(",")[0].strip().rpartition(":")
     with contextlib.suppress(OSError, ValueError), socket.create_connection((host, int(port)), 5):
         return True
     return False
-
-
-def _cause(error: Py4JJavaError) -> Any:
-    problem = error.java_exception
-    while (cause := problem.getCause()) is not None:
-        problem = cause
-    return problem

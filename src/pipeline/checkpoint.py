@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-__all__ = ["Checkpoint", "CheckpointRefused"]
+from pipeline.reach import files
+
+__all__ = ["Checkpoint", "CheckpointRefused", "stream_id"]
 
 _SPARKS = {"metadata", "offsets", "commits", "sources", "state"}  # what a single query's checkpoint holds
 
@@ -28,7 +28,7 @@ class Checkpoint:
     folder
         Where it is.
     owner
-        Whose it is: the note is called so.
+        Whose it is: notes are called so.
     facts
         What must be as it was for the streams to go on, in words.
     streams
@@ -37,8 +37,9 @@ class Checkpoint:
 
     def __init__(self, spark: SparkSession, folder: str, owner: str, facts: Mapping[str, str], streams: Sequence[str]) -> None:
         self.folder = folder
-        self._note, self._facts, self._streams = f"{owner}.json", dict(facts), streams
-        self._files = _Files(spark, folder)
+        self._name, self._facts, self._streams = f"{owner}.json", dict(facts), streams
+        self._spark, self._files = spark, files(spark, folder)
+        self._note: object = None  # the last one, as far as is known
 
     def of(self, stream: str) -> str:
         """The folder of a stream."""
@@ -68,14 +69,15 @@ class Checkpoint:
         """
         try:
             return self._look(topic)
-        except Py4JJavaError as error:
-            raise self.damaged(error.java_exception.toString()) from None
-        except (ValueError, KeyError) as error:
+        except (OSError, ValueError, KeyError) as error:
             raise self.damaged(str(error)) from error
 
     def note(self, topic: str, ids: Mapping[str, str]) -> None:
         """Note whose it is: the topic's id, and the ids that Spark gave the streams that were started."""
-        self._files.write(self._note, json.dumps({"facts": self._facts, "topic": topic, "ids": dict(ids)}))
+        note = {"facts": self._facts, "topic": topic, "ids": dict(ids)}
+        if note != self._note:
+            self._files.add(self._name, json.dumps(note))
+            self._note = note
 
     def damaged(self, reason: str) -> CheckpointRefused:
         """The error for a checkpoint that can't be read."""
@@ -86,11 +88,12 @@ class Checkpoint:
 
     def _look(self, topic: str) -> bool:
         found = set(self._files.names())
-        if self._note not in found:
+        if self._name not in found:
             if others := found & {*_SPARKS, *self._streams}:
                 raise self._refusal(f"belongs to another query: it holds {', '.join(sorted(others))}", _ANOTHER)
             return False
-        note = json.loads(self._files.read(self._note))
+        notes = [json.loads(text) for text in self._files.added(self._name)]
+        note = self._note = max(notes, key=lambda note: len(note["ids"]))  # ids come to it, and stay
         for what, value in self._facts.items():
             if (was := note["facts"].get(what)) != value:
                 raise self._refusal(f"belongs to another query: its {what} is {was}, not {value}", _ANOTHER)
@@ -104,11 +107,12 @@ class Checkpoint:
 
     def _look_at(self, stream: str, ids: Mapping[str, str]) -> None:
         """Spark writes the offsets of a batch before it begins, and a commit when it is done: one batch may lack its commit."""
-        held = json.loads(self._files.read(f"{stream}/metadata"))["id"]
+        held = stream_id(self._spark, self.of(stream))
         if held != ids.get(stream, held):
             raise self._refusal(f"belongs to another query: {stream} isn't the one that was there", _ANOTHER)
-        begun, done = (self._batches(stream, log) for log in ("offsets", "commits"))
-        if (begun and max(begun) > 0 and max(begun) - 1 not in done) or (done and max(done) not in begun):
+        # It may go on meanwhile, on a Spark Connect server where a killed process left it.
+        begun, done, now = (self._batches(stream, log) for log in ("offsets", "commits", "offsets"))
+        if (begun and max(begun) > 0 and max(begun) - 1 not in done) or (done and max(done) not in now):
             raise ValueError(f"{stream} has no commits that fit its offsets")
         for log, numbers in (("offsets", begun), ("commits", done)):
             if numbers:
@@ -120,37 +124,11 @@ class Checkpoint:
         return {int(name) for name in self._files.names(f"{stream}/{log}") if name.isdigit()}
 
 
+def stream_id(spark: SparkSession, folder: str) -> str:
+    """The id that Spark gave the stream whose checkpoint is in a folder."""
+    return str(json.loads(files(spark, folder).read("metadata"))["id"])
+
+
 _RECREATED = "belongs to a topic that was deleted. Another one has its name now, and the same offsets mean other records there"
 _ANOTHER = "give this one an empty folder"
 _ANEW = "give it an empty folder and another schema for its tables, and the answers are worked out anew from what the topic has"
-
-
-class _Files:
-    """Files in a folder, by the client that Spark itself reads and writes a checkpoint with."""
-
-    def __init__(self, spark: SparkSession, folder: str) -> None:
-        context: Any = spark.sparkContext
-        self._java, self._folder = context._jvm, folder
-        managers = getattr(context._jvm.org.apache.spark.sql.execution.streaming, "CheckpointFileManager$")
-        self._manager = getattr(managers, "MODULE$").create(self._path(""), context._jsc.hadoopConfiguration())
-
-    def names(self, folder: str = "") -> list[str]:
-        path = self._path(folder)
-        return [found.getPath().getName() for found in self._manager.list(path)] if self._manager.exists(path) else []
-
-    def read(self, name: str) -> str:
-        stream = self._manager.open(self._path(name))
-        try:
-            return str(self._java.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
-        finally:
-            stream.close()
-
-    def write(self, name: str, text: str) -> None:
-        """Put a file in its place at once, as Spark does it: who is killed amid it leaves the file that was there."""
-        self._manager.mkdirs(self._path(""))
-        stream = self._manager.createAtomic(self._path(name), True)
-        stream.write(text.encode())
-        stream.close()
-
-    def _path(self, name: str) -> Any:
-        return self._java.org.apache.hadoop.fs.Path(f"{self._folder}/{name}" if name else self._folder)

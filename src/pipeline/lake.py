@@ -7,6 +7,7 @@ So the stream, which answers at once, never waits for it, and one of both may be
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
@@ -14,7 +15,7 @@ from pyspark.sql import functions as f
 
 from pipeline import transform
 from pipeline.brokers import require_topic
-from pipeline.checkpoint import Checkpoint, CheckpointRefused
+from pipeline.checkpoint import Checkpoint, CheckpointRefused, stream_id
 from pipeline.events import written_schemas
 from pipeline.settings import Settings
 
@@ -126,9 +127,11 @@ class Lake:
         """
         reader = self._spark.read.format("delta")
         try:
-            return (reader if version is None else reader.option("versionAsOf", version)).load(self._path(table))
+            found = (reader if version is None else reader.option("versionAsOf", version)).load(self._path(table))
+            _ = found.schema  # over Spark Connect, nobody has looked so far
         except AnalysisException as error:
             raise LakeGone(f"there is no table {table} in {self.folder}: {error}") from error
+        return found
 
     def name(self, table: str) -> str:
         """The table's name in SQL."""
@@ -139,15 +142,22 @@ class Lake:
 
     def _append(self, table: str, rows: DataFrame) -> str:
         """Append what is new. The stream's id."""
-
-        def store(batch: DataFrame, number: int) -> None:
-            # By these two, Delta knows a batch that runs again.
-            query = batch.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
-            done = {"txnAppId": str(query), "txnVersion": str(number)}
-            # Unlike Delta's own sink, this doesn't create a table: one that is gone would come back empty, and win.
-            batch.writeTo(self.name(table)).options(**done).append()
-
-        writer = rows.writeStream.foreachBatch(store).trigger(availableNow=True)
-        query = writer.option("checkpointLocation", self._checkpoint.of(table)).start()
+        into = _Into(self.name(table), self._checkpoint.of(table))
+        writer = rows.writeStream.foreachBatch(into.append).trigger(availableNow=True)
+        query = writer.option("checkpointLocation", into.checkpoint).start()
         query.awaitTermination()
         return str(query.id)
+
+
+@dataclass(frozen=True)
+class _Into:
+    """A table that a stream fills: its name in SQL, and the stream's checkpoint. Spark Connect takes it to its server."""
+
+    table: str
+    checkpoint: str
+
+    def append(self, batch: DataFrame, number: int) -> None:
+        # By these two, Delta knows a batch that runs again.
+        done = {"txnAppId": stream_id(batch.sparkSession, self.checkpoint), "txnVersion": str(number)}
+        # Unlike Delta's own sink, this doesn't create a table: one that is gone would come back empty, and win.
+        batch.writeTo(self.table).options(**done).append()

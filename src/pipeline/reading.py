@@ -12,6 +12,7 @@ import psycopg
 from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 
 from kafkalab.spark.streaming import new_progress
 from pipeline.app import Pipeline
@@ -131,7 +132,7 @@ class Reader:
             return last
         try:
             running, new = query.isActive, new_progress(query, self._batches[-1]["timestamp"] if self._batches else "")
-        except (Py4JError, OSError):  # Spark is gone
+        except (PySparkException, Py4JError, OSError):  # Spark is gone
             return replace(last, running=False)
         self._batches.extend(new)
         if not self._batches:

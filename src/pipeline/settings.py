@@ -18,7 +18,7 @@ _IN_BATCHES = {"kafka.linger.ms": "20"}
 
 @dataclass(frozen=True)
 class Settings:
-    """What a pipeline needs to know.
+    """What a pipeline needs to know. Over Spark Connect, addresses and folders are the server's, too.
 
     Attributes
     ----------

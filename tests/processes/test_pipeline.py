@@ -6,7 +6,6 @@ Chapter 11 runs it with a registry, and kills Spark and a broker; here a small r
 from __future__ import annotations
 
 import contextlib
-import io
 import json
 import os
 import socket
@@ -20,7 +19,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-import fastavro
 import psycopg
 import pytest
 from confluent_kafka import TopicPartition
@@ -40,20 +38,15 @@ from pipeline import __main__ as pipeline_main
 from pipeline.__main__ import main
 from pipeline.checkpoint import CheckpointRefused
 from pipeline.drivers import Driver
-from pipeline.events import SCHEMA
 from pipeline.lake import LakeGone
 from pipeline.reading import Reader
 from pipeline.tables import Tables
 from pipeline_faults import open_office
-from pipeline_support import SmallRegistry
+from pipeline_support import HUGE, SCHEMAS, SmallRegistry, framed, prepare, send
 from support import create, delete, empty, put
 
 pytestmark = pytest.mark.cluster
 
-FIELDS = [field["name"] for field in json.loads(SCHEMA)["fields"]]
-OLDER = json.loads(SCHEMA) | {"fields": [{"name": "driverAge", "type": "int"}, *json.loads(SCHEMA)["fields"]]}
-HUGE = 3_000_000  # bytes, three times what a topic takes by default
-SCHEMAS = {7: SCHEMA, 9: json.dumps(OLDER)}
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 EVENT = Event(1_506_974_405_000, 103, 21, 1927624662, "Overspeed", 41.7, -90.6, "103-1")
 
@@ -62,14 +55,6 @@ EVENT = Event(1_506_974_405_000, 103, 21, 1927624662, "Overspeed", 41.7, -90.6, 
 def spark(cluster: Cluster) -> Iterator[SparkSession]:
     yield spark_session(cluster, delta=True)
     spark_session().stop()
-
-
-def framed(event: Event, schema: int = 7, **more: object) -> bytes:
-    """An event as a client of the registry writes it."""
-    payload = io.BytesIO()
-    fields = dict(zip(FIELDS, event, strict=True)) | more
-    fastavro.schemaless_writer(payload, fastavro.parse_schema(json.loads(SCHEMAS[schema])), fields)
-    return b"\0" + schema.to_bytes(4, "big") + payload.getvalue()
 
 
 def decoded(spark: SparkSession, *values: bytes | None) -> list[Row]:
@@ -140,20 +125,6 @@ def close_each(server: socket.socket) -> None:
     with contextlib.suppress(OSError):
         while True:
             server.accept()[0].close()
-
-
-def prepare(cluster: Cluster, settings: Settings) -> None:
-    """Create the topics, and send the drivers."""
-    create(cluster, settings.positions, 2, max_message_bytes=str(HUGE))
-    for topic in (settings.drivers, settings.dangerous, settings.dead_letters):
-        create(cluster, topic, 2)
-    send_drivers(cluster.client_config())
-
-
-def send(cluster: Cluster, settings: Settings, reports: list[Report], schema: int = 7) -> None:
-    more = {"driverAge": 33} if schema == 9 else {}
-    values = [(str(r.driver), framed(r.event, schema, **more) if r.event else r.malformed, -1) for r in reports]
-    put(cluster, settings.positions, values, message_max_bytes=HUGE)
 
 
 def test_the_topic_of_drivers_follows_their_table(spark: SparkSession, cluster: Cluster, tmp_path: Path) -> None:

@@ -167,10 +167,13 @@ class LocalFiles:
         return [found.name for found in path.iterdir()] if path.exists() else []
 
     def read(self, name: str) -> str:
-        path = self._folder / name
-        if not path.exists():
-            raise ValueError(f"{name} doesn't exist")
-        return path.read_text()
+        return (self._folder / name).read_text()
+
+    def added(self, name: str) -> list[str]:
+        return [self.read(f"{name}/{file}") for file in self.names(name)]
+
+    def add(self, name: str, text: str) -> None:
+        self.write(f"{name}/{len(self.names(name))}", text)
 
     def write(self, name: str, text: str) -> None:
         path = self._folder / name
@@ -181,7 +184,7 @@ class LocalFiles:
 @pytest.fixture
 def point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A checkpoint of two streams, as Spark leaves it in the middle of the third batch of one of them."""
-    monkeypatch.setattr("pipeline.checkpoint._Files", LocalFiles)
+    monkeypatch.setattr("pipeline.checkpoint.files", LocalFiles)
     files = LocalFiles(None, str(tmp_path / "point"))
     for stream, batches in (("one", 3), ("two", 2)):
         files.write(f"{stream}/metadata", json.dumps({"id": stream * 2}))
@@ -189,7 +192,9 @@ def point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             files.write(f"{stream}/offsets/{batch}", 'v1\n{"batchWatermarkMs":0}\n{"t":{"0":5}}')
         for batch in range(2):
             files.write(f"{stream}/commits/{batch}", 'v1\n{"nextBatchWatermarkMs":0}')
-    checkpoint("1 minute", tmp_path).note("topic-a", {"one": "oneone", "two": "twotwo"})
+    noted = checkpoint("1 minute", tmp_path)
+    noted.note("topic-a", {})
+    noted.note("topic-a", {"one": "oneone", "two": "twotwo"})
     return tmp_path / "point"
 
 
@@ -198,7 +203,10 @@ def checkpoint(window: str, folder: Path) -> Checkpoint:
 
 
 def test_a_checkpoint_that_streams_go_on_from(point: Path, tmp_path: Path) -> None:
-    assert checkpoint("1 minute", tmp_path).require("topic-a")
+    again = checkpoint("1 minute", tmp_path)
+    assert again.require("topic-a")
+    again.note("topic-a", {"one": "oneone", "two": "twotwo"})
+    assert len(list((point / "pipeline.json").iterdir())) == 2  # as before: it's known
     shutil.rmtree(point)
     assert not checkpoint("1 minute", tmp_path).require("topic-a")
     assert not point.exists()
@@ -209,8 +217,8 @@ def test_a_checkpoint_that_streams_go_on_from(point: Path, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda point: (point / "pipeline.json").unlink(), "belongs to another query: it holds one, two"),
-        (lambda point: (point / "pipeline.json").write_text("{"), "is damaged"),
+        (lambda point: shutil.rmtree(point / "pipeline.json"), "belongs to another query: it holds one, two"),
+        (lambda point: (point / "pipeline.json/0").write_text("{"), "is damaged"),
         (
             lambda point: (point / "one/metadata").write_text('{"id": "other"}'),
             "belongs to another query: one isn't the one that was there",

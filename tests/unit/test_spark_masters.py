@@ -15,8 +15,8 @@ from pyspark.sql import SparkSession
 from kafkalab.cluster.ports import HOST
 from kafkalab.errors import NotEnoughResources, SparkFailed
 from kafkalab.paths import runs_dir
-from kafkalab.spark import session
-from kafkalab.spark.masters import choose_master
+from kafkalab.spark import remote, session
+from kafkalab.spark.masters import choose_master, without_secrets
 from kafkalab.spark.session import start_session
 
 
@@ -65,6 +65,25 @@ def test_checkpoints_elsewhere_are_kept_as_spark_does(master: str) -> None:
     assert manager not in choose_master(f"spark://{master}").settings
 
 
+def test_the_address_of_a_spark_connect_server(master: str, nowhere: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KAFKALAB_SPARK_SETTINGS", json.dumps({"spark.sql.shuffle.partitions": 4}))
+    chosen = choose_master(f"sc://{master}/;token=secret")
+    assert chosen.remote and chosen.settings == {"spark.sql.shuffle.partitions": "4"} and not chosen.classpath
+    assert "secret" not in repr(chosen) and not choose_master(f"spark://{master}").remote
+    assert without_secrets("sc://host/;token=secret") == "sc://host:15002"
+    with pytest.raises(SparkFailed, match=f"no Spark master answers at sc://{nowhere} .*refused"):
+        start_session("test", f"sc://{nowhere}/;token=secret")
+
+
+def test_a_server_that_does_not_speak_spark_connect(master: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote, "_SECONDS", 0.1)
+    with pytest.raises(SparkFailed, match=f"something listens at sc://{master}, but it doesn't speak Spark Connect"):
+        start_session("test", f"sc://{master}")
+    with pytest.raises(SparkFailed, match=f"sc://{master} has to be followed by parameters as in") as told:
+        start_session("test", f"sc://{master}/;token=secret==")
+    assert "secret" not in str(told.value)
+
+
 def test_one_of_two_masters_answers(master: str, nowhere: str) -> None:
     assert choose_master(f"spark://{nowhere},{master}").url == f"spark://{nowhere},{master}"
 
@@ -80,7 +99,7 @@ def test_a_master_that_is_not_there(nowhere: str, monkeypatch: pytest.MonkeyPatc
         choose_master(f"k8s://https://{nowhere}")
 
 
-@pytest.mark.parametrize("url", ["spark://host", "spark://", "k8s://", "sc://host:15002", "host:7077", "local[two]"])
+@pytest.mark.parametrize("url", ["spark://host", "spark://", "k8s://", "sc://", "sc://host:http", "host:7077", "local[two]"])
 def test_what_is_no_address(url: str) -> None:
     with pytest.raises(SparkFailed, match="is no address of a Spark master"):
         choose_master(url)

@@ -16,9 +16,12 @@ from kafkalab.distribution import spark_jars
 from kafkalab.errors import SparkFailed
 from kafkalab.spark.standalone import EXECUTOR_MB, SparkCluster
 
-__all__ = ["Master", "choose_master"]
+__all__ = ["Master", "choose_master", "reach", "without_secrets"]
 
 _LOCAL = re.compile(r"local(\[[\d*, ]+\])?")
+_CONNECT = "sc://"
+_CONNECT_PORT = 15002  # unless an address of Spark Connect says otherwise
+_REMOTE = re.compile(r"sc://([^:/;]+)(?::(\d{1,5}))?(?:/(?:;.*)?)?")
 _HADOOP = ("HADOOP_CONF_DIR", "YARN_CONF_DIR")
 _SECONDS = 5.0  # to wait for a master that doesn't answer; Spark itself would go on for a minute
 
@@ -27,9 +30,14 @@ _SECONDS = 5.0  # to wait for a master that doesn't answer; Spark itself would g
 class Master:
     """The address of a master, as Spark understands it, with the settings and class path that a session there needs."""
 
-    url: str
+    url: str = field(repr=False)  # that of Spark Connect may hold a token
     settings: Mapping[str, str] = field(repr=False)  # there may be a secret among them
     classpath: tuple[str, ...] = ()
+
+    @property
+    def remote(self) -> bool:
+        """Whether the driver is there, too, behind Spark Connect. This process then has no JVM."""
+        return self.url.startswith(_CONNECT)
 
 
 def choose_master(given: SparkCluster | str | None) -> Master:
@@ -49,11 +57,21 @@ def choose_master(given: SparkCluster | str | None) -> Master:
         return Master("local[2]", _on_this_machine())
     if _LOCAL.fullmatch(url):
         return Master(url, {**_on_this_machine(), **_own_settings()})
+    if url.startswith(_CONNECT):
+        reach(url)
+        return Master(url, _own_settings())
     jars = {"spark.jars": ",".join(map(str, spark_jars()))}  # executors fetch the connectors from here
     if url == "yarn":
         folder = _hadoop_folder()
         return Master(url, {**_driver_at(socket.gethostname()), **jars, **_own_settings()}, (folder,))
-    return Master(url, {**_driver_at(_reach(url)), **jars, **_own_settings()})
+    return Master(url, {**_driver_at(reach(url)), **jars, **_own_settings()})
+
+
+def without_secrets(url: str) -> str:
+    """Return the address of a server without the parameters of Spark Connect, among which there may be a token."""
+    if match := _REMOTE.fullmatch(url):
+        return f"{_CONNECT}{match[1]}:{match[2] or _CONNECT_PORT}"
+    return url.partition(";")[0]
 
 
 def _driver_at(host: str) -> dict[str, str]:
@@ -111,8 +129,14 @@ def _hadoop_folder() -> str:
     )
 
 
-def _reach(url: str) -> str:
-    """Connect to a master, and return this machine's address as seen from there."""
+def reach(url: str) -> str:
+    """Connect to a master, and return this machine's address as seen from there.
+
+    Raises
+    ------
+    SparkFailed
+        When nobody answers within some seconds, or the address isn't of a known kind.
+    """
     problems = []
     for host, port in _addresses(url):
         try:
@@ -121,8 +145,8 @@ def _reach(url: str) -> str:
         except OSError as error:
             problems.append(f"{host}:{port}: {error.strerror or error}")
     raise SparkFailed(
-        f"no Spark master answers at {url} ({'; '.join(problems)}). Is it running, and is that its address? Without "
-        "KAFKALAB_SPARK_MASTER, and without master=, Spark runs on this machine."
+        f"no Spark master answers at {without_secrets(url)} ({'; '.join(problems)}). Is it running, and is that its address? "
+        "Without KAFKALAB_SPARK_MASTER, and without master=, Spark runs on this machine."
     )
 
 
@@ -133,11 +157,13 @@ def _addresses(url: str) -> list[tuple[str, int]]:
         parts = urlsplit(rest if "://" in rest else f"https://{rest}")
         if parts.hostname:
             return [(parts.hostname, parts.port or (80 if parts.scheme == "http" else 443))]
+    elif match := _REMOTE.fullmatch(url):
+        return [(match[1], int(match[2] or _CONNECT_PORT))]
     elif scheme == "spark":
         found = [re.fullmatch(r"(.+):(\d{1,5})", address) for address in rest.split(",")]
         if all(found):
             return [(match[1], int(match[2])) for match in found if match]
     raise SparkFailed(
-        f"{url!r} is no address of a Spark master: use spark://host:port, yarn, k8s://https://host:port or local[n]. "
-        "For Spark Connect (sc://…), call SparkSession.builder.remote; the pipeline needs a session with a JVM of its own."
+        f"{without_secrets(url)!r} is no address of a Spark master: use spark://host:port, yarn, k8s://https://host:port, "
+        "sc://host:port (Spark Connect) or local[n]."
     )

@@ -18,7 +18,8 @@ from kafkalab.cluster.resources import require_memory
 from kafkalab.errors import SparkFailed
 from kafkalab.lifeline import Run
 from kafkalab.spark.jvm import start_jvm
-from kafkalab.spark.masters import Master, choose_master
+from kafkalab.spark.masters import Master, choose_master, without_secrets
+from kafkalab.spark.remote import address_of, remote_session, start_remote
 from kafkalab.spark.standalone import SparkCluster
 
 if TYPE_CHECKING:
@@ -33,8 +34,19 @@ _NEEDED = 400 << 20  # what its JVM takes, measured in the course's notebooks
 _DELTA = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-    # Tasks that look through a table's log: 50 of them, the default, take longer than the data of a lesson.
+}
+
+# What a session decides for itself, wherever it runs.
+_OWN = {
+    # A task per partition of a shuffle: 200 of them, the default, take longer than the data of a lesson.
+    "spark.sql.shuffle.partitions": "2",
+    # Tasks that look through the log of a table of Delta Lake: 50 by default.
     "spark.databricks.delta.snapshotPartitions": "2",
+    # A query without new data asks Kafka again after so long. With the 10 ms that are Spark's default, a query that does
+    # nothing keeps three brokers and Spark busy with a third of a processor; with these it's a twentieth.
+    "spark.sql.streaming.pollingDelay": "100ms",
+    # Times read the same on every machine.
+    "spark.sql.session.timeZone": "UTC",
 }
 
 _PY4J = logging.getLogger("py4j")
@@ -56,6 +68,11 @@ def spark_session(
     The first call starts Spark (``local[2]``, 512 MB); later ones return the same session, or a new one after
     ``spark.stop()``. It ends with this process, and leaves no file behind.
 
+    With the address of a Spark Connect server, Spark is what runs there, and this process starts no JVM. The server needs the
+    packages of Spark's Kafka and Avro connectors. Python functions run on its Python, which has to be of the same version as
+    this one, and have what they import, such as ``pipeline``. When this process is killed, its streams go on there, until
+    others start from the same checkpoints.
+
     Parameters
     ----------
     cluster
@@ -64,10 +81,12 @@ def spark_session(
         Name of the application.
     master
         A running Spark cluster, or the address of one (``spark://host:port``, ``yarn``, ``k8s://…``), on whose executors the
-        session's tasks run. Without it the variable ``KAFKALAB_SPARK_MASTER`` can give the address, and
-        ``KAFKALAB_SPARK_SETTINGS`` settings as JSON; without both, tasks run in this session's own JVM.
+        session's tasks run, or that of a Spark Connect server (``sc://host:port``). Without it the variable
+        ``KAFKALAB_SPARK_MASTER`` can give the address, and ``KAFKALAB_SPARK_SETTINGS`` settings as JSON; without both, tasks
+        run in this session's own JVM.
     delta
         Whether it reads and writes tables of Delta Lake: ``spark.read.format("delta")``, and ``MERGE`` and ``RESTORE`` in SQL.
+        Over Spark Connect, its server has to be started so.
 
     Returns
     -------
@@ -97,6 +116,11 @@ def kill_spark(session: SparkSession) -> None:
     ----------
     session
         A session that `spark_session` returned.
+
+    Raises
+    ------
+    SparkFailed
+        When it's a session of Spark Connect, whose JVM isn't this process's.
     """
     global _killed
     _killed = jvm_process(session)
@@ -118,6 +142,8 @@ def _not_of_py4j(record: logging.LogRecord) -> bool:
 
 def jvm_process(session: SparkSession) -> subprocess.Popen[bytes]:
     """Spark's JVM, of which this process has one."""
+    if session is remote_session():
+        raise SparkFailed(f"Spark's JVM isn't a process of this machine's: it runs behind {address_of(session)}")
     gateway: Any = session.sparkContext._gateway
     process: subprocess.Popen[bytes] = gateway.proc
     return process
@@ -146,14 +172,39 @@ def kafka_source_options(bootstrap_servers: str) -> dict[str, str]:
 def start_session(name: str, master: SparkCluster | str | None = None, delta: bool = False) -> SparkSession:
     """The session of this process; if there is none, start one."""
     _forget_dead_jvm()
-    active = SparkContext._active_spark_context
-    if active is None:
-        _start(name, choose_master(master), delta)
-    elif delta and not _DELTA.items() <= dict(active.getConf().getAll()).items():
+    running = _running()
+    if running is None:
+        chosen = choose_master(master)
+        (_start_remote if chosen.remote else _start)(name, chosen, delta)
+    elif delta and not _has_delta(running):
         raise SparkFailed("there is a session already, without Delta Lake: call its stop() first")
-    elif master is not None and active.master != getattr(master, "url", master):
+    elif master is not None and running.url != _url(master):
         raise SparkFailed("there is a session already, which runs elsewhere: call its stop() first")
-    return SparkSession.builder.getOrCreate()
+    return remote_session() or SparkSession.builder.getOrCreate()
+
+
+def _running() -> Master | None:
+    """Where the session of this process runs, and its settings."""
+    if remote := remote_session():
+        return Master(address_of(remote), remote.conf.getAll)
+    active = SparkContext._active_spark_context
+    return Master(str(active.master), dict(active.getConf().getAll())) if active else None
+
+
+def _url(master: SparkCluster | str) -> str:
+    return master.url if isinstance(master, SparkCluster) else without_secrets(master)
+
+
+def _has_delta(running: Master) -> bool:
+    return all(value in running.settings.get(setting, "") for setting, value in _DELTA.items())  # perhaps beside others
+
+
+def _start_remote(name: str, master: Master, delta: bool) -> None:
+    session = start_remote(name, master, {**_OWN, **master.settings})
+    if delta and not _has_delta(Master(master.url, session.conf.getAll)):
+        session.stop()
+        wanted = " ".join(f"--conf {setting}={value}" for setting, value in _DELTA.items())
+        raise SparkFailed(f"the Spark Connect server has no Delta Lake: start it with its package, and with {wanted}")
 
 
 def _start(name: str, master: Master, delta: bool) -> None:
@@ -161,6 +212,7 @@ def _start(name: str, master: Master, delta: bool) -> None:
     _hush_py4j(False)
     # Python functions in a query run on this Python: another one has other packages, or none.
     os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)  # a session of Spark Connect, which was stopped, leaves it behind
     gateway = None
     if SparkContext._gateway is None:
         require_memory(_NEEDED, "Spark")
@@ -185,13 +237,7 @@ def _configuration(name: str, master: Master, delta: bool) -> SparkConf:
         "spark.master": master.url,
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        # A task per partition of a shuffle: 200 of them, the default, take longer than the data of a lesson.
-        "spark.sql.shuffle.partitions": "2",
-        # A query without new data asks Kafka again after so long. With the 10 ms that are Spark's default, a query that does
-        # nothing keeps three brokers and Spark busy with a third of a processor; with these it's a twentieth.
-        "spark.sql.streaming.pollingDelay": "100ms",
-        # Times read the same on every machine.
-        "spark.sql.session.timeZone": "UTC",
+        **_OWN,
     }
     if delta:
         settings |= _DELTA
@@ -219,8 +265,6 @@ def _forget_dead_jvm() -> None:
 
 def _stop_streams(cluster: Cluster) -> None:
     _known_clusters.discard(cluster)
-    session = SparkSession._instantiatedSession
-    if session is None or SparkContext._active_spark_context is None:
-        return
-    for query in session.streams.active:
+    session = remote_session() or (SparkContext._active_spark_context and SparkSession._instantiatedSession)
+    for query in session.streams.active if session else ():
         query.stop()

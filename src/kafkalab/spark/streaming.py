@@ -20,6 +20,7 @@ __all__ = ["new_progress", "show_progress"]
 
 _SHOWN = 8  # batches
 _BAR = 160  # pixels
+_ENDS = ("startOffset", "endOffset", "latestOffset")
 
 
 def new_progress(query: StreamingQuery, since: str = "") -> list[dict[str, Any]]:
@@ -35,12 +36,32 @@ def new_progress(query: StreamingQuery, since: str = "") -> list[dict[str, Any]]
     since
         The ``timestamp`` of the last one that is known. Without it, all of them are returned.
     """
+    if not hasattr(query, "_jsq"):  # over Spark Connect they all come at once
+        told = [json.loads(progress.json) for progress in query.recentProgress]
+        return [_in_sparks_words(progress) for progress in told if progress["timestamp"] > since]
     found = []
     for progress in reversed(query._jsq.recentProgress()):
         if progress.timestamp() == since:
             break
         found.append(json.loads(progress.json()))
     return found[::-1]
+
+
+def _in_sparks_words(progress: dict[str, Any]) -> dict[str, Any]:
+    """What Spark Connect tells of a batch, as Spark's own JSON has it: Connect leaves out sums, and has metrics as columns."""
+    sources = progress["sources"]
+    sums = {name: sum(float(source[name]) for source in sources) for name in ("inputRowsPerSecond", "processedRowsPerSecond")}
+    metrics = {
+        name: dict(zip([field["name"] for field in row["schema"]["fields"]], row["values"], strict=True))
+        for name, row in progress["observedMetrics"].items()
+    }
+    return {
+        **progress,
+        "numInputRows": sum(source["numInputRows"] for source in sources),
+        **{name: value for name, value in sums.items() if math.isfinite(value)},
+        "sources": [{**source, **{end: json.loads(source[end] or "null") for end in _ENDS}} for source in sources],
+        "observedMetrics": metrics,
+    }
 
 
 def show_progress(query: StreamingQuery, timeout: float = 120.0) -> int:
