@@ -18,6 +18,7 @@ import psutil
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import DataStreamWriter
 
 from bench_figures import Figure, long_running_session, timed
 from kafkalab import Cluster, PostgreSQL, SchemaRegistry, SparkCluster, wait_until
@@ -25,11 +26,11 @@ from kafkalab.distribution import tools_dir
 from kafkalab.spark import kafka_options
 from kafkalab.spark.session import jvm_process, start_session
 from kafkalab.spark.streaming import new_progress
-from pipeline import Pipeline, Settings, Trucks, TruckSender, send_drivers
+from pipeline import Pipeline, Settings, Trucks, TruckSender, send_drivers, transform
 from pipeline.dashboard import Dashboard
-from pipeline.events import encoder
+from pipeline.events import encoder, written_schemas
 
-WARM_UPS, ROUNDS = 2, 3  # Java's second compiler takes its time
+ROUNDS = 3
 PARTITIONS = 8
 OTHERS = {"dangerous": 4, "dead_letters": 1, "drivers": 1}  # partitions of the other topics, as in chapter 11
 FLEET = Trucks(1000, interval=5)  # 200 events a second by the trucks' clocks: the stream remembers 120,000 ids
@@ -76,8 +77,14 @@ class Site:
 
     def count(self, spark: SparkSession, settings: Settings) -> None:
         """Only read the same topic, and count its records, with the same source."""
-        options = {**settings.source(settings.positions), "maxOffsetsPerTrigger": settings.most}
-        writer = spark.readStream.format("kafka").options(**options).load().writeStream.foreachBatch(_count)
+        self._follow(settings, _records(spark, settings).writeStream.foreachBatch(_count))
+
+    def decode(self, spark: SparkSession, settings: Settings) -> None:
+        """Only read the same topic, decode its events, and drop those that are late or come again."""
+        decoded = transform.decoded(_records(spark, settings), written_schemas(settings.registry, settings.positions))
+        self._follow(settings, transform.once(decoded, settings.patience).writeStream.format("noop"))
+
+    def _follow(self, settings: Settings, writer: DataStreamWriter) -> None:
         query = writer.option("checkpointLocation", f"{settings.checkpoint}/{next(self._numbers)}").start()
         query.processAllAvailable()
         query.stop()
@@ -89,6 +96,11 @@ class Site:
         said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
         [brokers] = [json.loads(line)["brokers"] for line in said.splitlines() if line.startswith("{")]
         return sum(p["size"] for broker in brokers for folder in broker["logDirs"] for p in folder["partitions"])
+
+
+def _records(spark: SparkSession, settings: Settings) -> DataFrame:
+    options = {**settings.source(settings.positions), "maxOffsetsPerTrigger": settings.most}
+    return spark.readStream.format("kafka").options(**options).load()
 
 
 def _count(batch: DataFrame, _: int) -> None:
@@ -112,31 +124,37 @@ def opened() -> Iterator[Site]:
 
 
 RATE_EVENTS = 300_000
+RATE_WARM_UPS, RATE_ROUNDS = 6, 5  # until then each run is faster than the one before it
 
 
 def bench_rate() -> list[Figure]:
-    """The pipeline works off a backlog, by turns with a stream that only reads and counts; the processor time of each part."""
+    """The pipeline works off a backlog, by turns with streams that do less; the processor time of each part."""
     rate = Figure("pipeline: Kafka → tables, local[2], three brokers", 20_000, "events/s", at_least=True)
     ratio = Figure("the same, of a stream that only reads and counts", 0.3, "×", at_least=True)
     counting = Figure("stream that only reads and counts", None, "events/s")
+    decoding = Figure("stream that decodes and drops repeats, and writes nothing", None, "events/s")
+    decoding_ratio = Figure("only decoding and dropping, of a stream that only reads and counts", None, "×")
     parts = {part: Figure(f"processor time per event: {part}", None, "µs") for part in PARTS}
     disk = Figure("an event in the topic, each replica", None, "bytes")
     with opened() as site, long_running_session() as spark:
         settings = site.fill("backlog", FLEET, RATE_EVENTS)
         disk.values.append(site.bytes_on_disk("backlog") / 3 / RATE_EVENTS)
-        for number in range(WARM_UPS + ROUNDS):
+        for number in range(RATE_WARM_UPS + RATE_ROUNDS):
             plain = RATE_EVENTS / timed(partial(site.count, spark, settings))
+            decoded = RATE_EVENTS / timed(partial(site.decode, spark, settings))
             before = processor_time(spark)
             whole = RATE_EVENTS / timed(partial(site.run, spark, settings, RATE_EVENTS))
             spent = {part: seconds - before[part] for part, seconds in processor_time(spark).items()}
-            if number < WARM_UPS:
+            if number < RATE_WARM_UPS:
                 continue
             counting.values.append(plain)
+            decoding.values.append(decoded)
+            decoding_ratio.values.append(decoded / plain)
             rate.values.append(whole)
             ratio.values.append(whole / plain)
             for part, figure in parts.items():
                 figure.values.append(spent[part] / RATE_EVENTS * 1e6)
-    return [rate, ratio, counting, *parts.values(), disk]
+    return [rate, ratio, counting, decoding, decoding_ratio, *parts.values(), disk]
 
 
 PARTS = ("Spark", "brokers", "PostgreSQL", "Python")

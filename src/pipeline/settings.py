@@ -11,9 +11,10 @@ __all__ = ["Settings"]
 # over, 60 s by default; then Spark asks anew.
 _IMPATIENT = {"kafka.request.timeout.ms": "5000", "kafka.default.api.timeout.ms": "6000", "fetchOffset.numRetries": "10"}
 
-# Spark's sink sends each row by itself otherwise, and three brokers have a request's work with every one. At the end of a task
-# it sends what is left without waiting.
-_IN_BATCHES = {"kafka.linger.ms": "20"}
+# Spark's sink sends each row by itself otherwise, and three brokers have a request's work with every one. Kafka's own limit of
+# 16 KB for a batch doubles what they work for an event (``tools/bench.py pipeline-rate``). At the end of a task the sink sends
+# what is left without waiting.
+_IN_BATCHES = {"kafka.linger.ms": "20", "kafka.batch.size": "262144"}
 
 
 @dataclass(frozen=True)

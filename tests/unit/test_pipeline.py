@@ -82,7 +82,8 @@ def test_settings_do_not_show_the_password() -> None:
 
 def test_the_sink_sends_in_batches_unless_told_otherwise() -> None:
     given = {"kafka.bootstrap.servers": "here:1"}
-    assert Settings(given, "", "", "").sink("alarms") == {**given, "topic": "alarms", "kafka.linger.ms": "20"}
+    batches = {"kafka.linger.ms": "20", "kafka.batch.size": "262144"}
+    assert Settings(given, "", "", "").sink("alarms") == {**given, **batches, "topic": "alarms"}
     assert Settings({**given, "kafka.linger.ms": "0"}, "", "", "").sink("alarms")["kafka.linger.ms"] == "0"
 
 
