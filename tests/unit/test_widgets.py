@@ -729,6 +729,13 @@ def test_right_answers_do_not_always_stand_in_the_same_place(name):
     assert len({min(q.right) for q in load_quiz(name).questions if q.right}) > 2
 
 
+@pytest.mark.parametrize("name", quiz_names())
+def test_right_answers_are_not_told_by_their_length(name):
+    questions = [question for question in load_quiz(name).questions if question.kind == "one"]
+    longest = [max(range(len(q.options)), key=lambda i, q=q: len(q.options[i].text)) in q.right for q in questions]
+    assert sum(longest) <= len(questions) / 2
+
+
 def test_an_unknown_quiz_names_those_that_there_are():
     with pytest.raises(LookupError, match="02_cluster_failover"):
         load_quiz("99_nothing")
