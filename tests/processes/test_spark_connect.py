@@ -32,10 +32,12 @@ from kafkalab.spark.jvm import jvm_options
 from kafkalab.spark.masters import reach
 from kafkalab.spark.session import _DELTA
 from pipeline import Lake, Pipeline, Settings, Trucks, answers
+from pipeline.__main__ import main
 from pipeline.brokers import require_topic
 from pipeline.checkpoint import CheckpointRefused
 from pipeline.lake import LakeGone
 from pipeline.reading import Reader
+from pipeline.tables import Tables
 from pipeline_support import SCHEMAS, SmallRegistry, prepare, send
 from support import create, delete, put
 
@@ -165,9 +167,12 @@ def test_the_pipeline_agrees_with_the_ledger(
         assert again.tables.answers() == wanted
         with pytest.raises(PySparkException):
             pipeline.wait_for_end()
-        batch = Pipeline(spark, replace(settings, schema=f"{schema}_batch"))
-        batch.run_batch()
-        assert batch.tables.answers() == wanted
+        whole = Tables(postgresql_server, f"{schema}_batch")
+        main([
+            "--bootstrap-servers", cluster.bootstrap_servers, "--registry", registry.url, "--database", postgresql_server,
+            "--checkpoint", settings.checkpoint, "--schema", f"{schema}_batch", "--batch",
+        ])  # fmt: skip
+        assert whole.answers() == wanted
 
         def refused(error: type[Exception], said: str, **changed: object) -> None:
             with pytest.raises(error, match=said):
@@ -185,7 +190,7 @@ def test_the_pipeline_agrees_with_the_ledger(
         note, *_ = (path for path in before if path.parent.name == "pipeline.json" and path.suffix == ".txt")
         note.write_text("{")
         refused(CheckpointRefused, "is damaged")
-    for tables in (again.tables, batch.tables):
+    for tables in (again.tables, whole):
         tables.drop()
 
 
