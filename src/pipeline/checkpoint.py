@@ -38,7 +38,7 @@ class Checkpoint:
     def __init__(self, spark: SparkSession, folder: str, owner: str, facts: Mapping[str, str], streams: Sequence[str]) -> None:
         self.folder = folder
         self._name, self._facts, self._streams = f"{owner}.json", dict(facts), streams
-        self._spark, self._files = spark, files(spark, folder)
+        self._files = files(spark, folder)
         self._note: object = None  # the last one, as far as is known
 
     def of(self, stream: str) -> str:
@@ -107,7 +107,7 @@ class Checkpoint:
 
     def _look_at(self, stream: str, ids: Mapping[str, str]) -> None:
         """Spark writes the offsets of a batch before it begins, and a commit when it is done: one batch may lack its commit."""
-        held = stream_id(self._spark, self.of(stream))
+        held = _id(self._files.read(f"{stream}/metadata"))
         if held != ids.get(stream, held):
             raise self._refusal(f"belongs to another query: {stream} isn't the one that was there", _ANOTHER)
         # It may go on meanwhile, on a Spark Connect server where a killed process left it.
@@ -126,7 +126,11 @@ class Checkpoint:
 
 def stream_id(spark: SparkSession, folder: str) -> str:
     """The id that Spark gave the stream whose checkpoint is in a folder."""
-    return str(json.loads(files(spark, folder).read("metadata"))["id"])
+    return _id(files(spark, folder).read("metadata"))
+
+
+def _id(metadata: str) -> str:
+    return str(json.loads(metadata)["id"])
 
 
 _RECREATED = "belongs to a topic that was deleted. Another one has its name now, and the same offsets mean other records there"
