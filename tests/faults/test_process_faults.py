@@ -119,7 +119,9 @@ def test_nothing_is_left_when_the_owner_is_killed_on_docker(tmp_path: Path) -> N
     assert client.containers.list(filters=label)
     owner.kill()
     wait_until(
-        lambda: not client.containers.list(all=True, filters=label) and not client.networks.list(filters=label),
+        lambda: (
+            not client.containers.list(all=True, filters=label, ignore_removed=True) and not client.networks.list(filters=label)
+        ),
         15,
         "all of a killed owner's containers and networks to be gone",
     )

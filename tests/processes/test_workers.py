@@ -481,6 +481,20 @@ def test_ledger_holds_each_acknowledged_message(topic: MakeTopic, start: Start) 
     assert ledger.lines[-2:] == ["500 sent, 500 acknowledged", "closed"]
 
 
+class SeenLate(LedgerProducer):
+    """A ledger whose parent gets to look only after the last message, as on a busy machine."""
+
+    def _await_start(self) -> None:
+        self._reader.join()
+        super()._await_start()
+
+
+@pytest.mark.cluster
+def test_ledger_may_be_complete_before_anybody_looks(topic: MakeTopic, start: Start) -> None:
+    ledger = start(SeenLate, topic(1), rate=1000, count=5)
+    assert (ledger.state, ledger.wait_for(5), ledger.wait_finished(), ledger.stop()) == ("closed", 5, 5, 5)
+
+
 @pytest.mark.cluster
 def test_ledger_names_no_offset_that_nobody_confirmed(topic: MakeTopic, start: Start) -> None:
     """With acks=0 librdkafka counts the records of a batch, as if it knew where the batch is."""

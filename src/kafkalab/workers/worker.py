@@ -36,9 +36,9 @@ _named: weakref.WeakValueDictionary[tuple[str, str], Worker] = weakref.WeakValue
 class Worker:
     """A producer or consumer in a process of its own.
 
-    When the constructor returns, the process runs and librdkafka has accepted its settings. A new worker first closes
-    the cluster's earlier worker of the same `name`, so you can run its cell again. Every worker ends with its cluster,
-    and with this process.
+    When the constructor returns, the process has started and librdkafka has accepted its settings. A new worker first
+    closes the cluster's earlier worker of the same `name`, so you can run its cell again. Every worker ends with its
+    cluster, and with this process.
 
     Attributes
     ----------
@@ -75,6 +75,7 @@ class Worker:
         self._lines: list[str] = []
         self._callbacks: list[Callable[[str], object]] = []
         self._state = "starting"
+        self._started = False  # stays True after the end: a short task may be over before anyone looks
         self._refusal: str | None = None
         self._write_lock = threading.Lock()
         if namesake := _named.get((cluster.run.id, self.name)):
@@ -201,14 +202,14 @@ class Worker:
 
     def _await_start(self) -> None:
         wait_until(
-            lambda: self._state != "starting" or not self.alive,
+            lambda: self._started or not self.alive,
             _START_TIMEOUT,
             f"the process of {self.name} to start",
             interval=_LOOK,
         )
         if self._refusal is not None:
             raise WorkerFailed(f"{self.name} does not start with these settings: {self._refusal}")
-        if not self.alive:
+        if not self._started:
             raise WorkerFailed(f"{self.name} did not start: {self._last_words()}")
 
     def _read(self) -> None:
@@ -229,6 +230,7 @@ class Worker:
         match event["event"]:
             case "started":
                 self._state = "running"
+                self._started = True
             case "refused":
                 self._refusal = event["reason"]
             case "closed":
