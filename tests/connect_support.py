@@ -15,6 +15,7 @@ __all__ = ["SMT", "TEXT", "ask", "put"]
 
 TEXT = {f"{part}.converter": "org.apache.kafka.connect.storage.StringConverter" for part in ("key", "value")}
 PLAIN_JSON = {"value.converter": "org.apache.kafka.connect.json.JsonConverter", "value.converter.schemas.enable": False}
+NOT_YET = (b"STOPPED state", b"tasks haven't stopped completely yet", b"rebalance is expected")
 SMT = "org.apache.kafka.connect.transforms"
 
 
@@ -29,7 +30,7 @@ def ask(who: ConnectCluster | ConnectWorker, method: str, path: str, body: objec
                 return response.read() or b"null"
         except urllib.error.HTTPError as error:
             said = error.read()
-            assert error.code == 409 or b"STOPPED state" in said or b"rebalance is expected" in said, said
+            assert error.code == 409 or any(reason in said for reason in NOT_YET), said
             return None
 
     return json.loads(wait_until(answer, 60, f"{method} {path} to be answered"))

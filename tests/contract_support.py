@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka import KafkaError, Producer
 from confluent_kafka.admin import AdminClient, ConfigEntry, ConfigResource, ResourceType
 
 from kafkalab import Cluster
@@ -26,13 +26,7 @@ DOCKER_AT_LENGTH = pytest.mark.parametrize(
 def make_topic(cluster: Cluster, partitions: int = 6, replicas: int = 3, **config: str) -> str:
     """A topic of a name of its own, with all its replicas in sync."""
     topic = f"t-{uuid.uuid4().hex[:6]}"
-    try:
-        create(cluster, topic, partitions, replicas, **config)
-    except KafkaException as error:
-        # Nobody else has this name: a broker whose controller didn't answer within 3 s asked the next one, too.
-        if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
-            raise
-        in_sync(cluster, topic)
+    create(cluster, topic, partitions, replicas, **config)
     return topic
 
 

@@ -33,8 +33,10 @@ __all__ = [
     "create",
     "delete",
     "empty",
+    "every_group",
     "flip_bits",
     "in_a_fork",
+    "led",
     "members",
     "own_runs",
     "put",
@@ -95,6 +97,16 @@ class Verdict:
         assert sentence in printed, printed
 
 
+def led(cluster: Cluster) -> ClusterView:
+    """The cluster with an active controller: there's none during an election, nor when nobody says in time who it is."""
+    return cluster.wait_for(lambda view: view.controller is not None and view, "an active controller")
+
+
+def every_group(cluster: Cluster) -> ClusterView:
+    """The cluster with all its groups. A broker that doesn't answer, because it is just starting, would hide those it has."""
+    return cluster.wait_for(lambda view: not view.silent and view, "every broker's groups", 60, groups=True)
+
+
 def evict_members(cluster: Cluster) -> None:
     """Remove all members from their groups: one that was killed would stay until its session times out, 45 s by default.
 
@@ -102,7 +114,7 @@ def evict_members(cluster: Cluster) -> None:
     """
     if cluster.spec.security is not None:
         return  # it doesn't let everybody do that
-    view = cluster.describe()
+    view = every_group(cluster)
     for broker in view.brokers_up:
         connection = BrokerConnection(cluster.bootstrap(broker), timeout=10)
         for group in view.groups.values():
@@ -121,7 +133,9 @@ def empty(cluster: Cluster) -> None:
         except psutil.NoSuchProcess:
             pass
     evict_members(cluster)
-    view = cluster.wait_for(lambda v: all(not g.members for g in v.groups.values()) and v, "no members", 60, groups=True)
+    view = cluster.wait_for(
+        lambda v: not v.silent and all(not g.members for g in v.groups.values()) and v, "no members", 60, groups=True
+    )
     admin = AdminClient(cluster.client_config())
     if view.groups:
         for deleted in admin.delete_consumer_groups(list(view.groups)).values():
@@ -131,7 +145,7 @@ def empty(cluster: Cluster) -> None:
             deleted.result()
 
     def bare(view: ClusterView) -> bool:
-        return view.topics.keys() <= TIERS_OWN and not view.groups
+        return not view.silent and view.topics.keys() <= TIERS_OWN and not view.groups
 
     cluster.wait_for(bare, "the topics and groups to be gone", groups=True)
 
@@ -192,7 +206,13 @@ def create(
     admin = AdminClient(cluster.client_config())
     config = {name.replace("_", "."): value for name, value in config.items()}
     how = {"replica_assignment": [list(brokers) for brokers in placed]} if placed else {"replication_factor": copies}
-    admin.create_topics([NewTopic(topic, partitions, config=config, **how)])[topic].result()
+    is_new = topic not in cluster.describe(groups=False).topics
+    try:
+        admin.create_topics([NewTopic(topic, partitions, config=config, **how)])[topic].result()
+    except KafkaException as error:
+        # A broker whose controller didn't answer within 3 s asks again, and hears of what its first request created.
+        if not is_new or error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+            raise
 
     def there(view: ClusterView) -> bool:
         return len(view.topics[topic]) == partitions and view.in_sync(topic)

@@ -37,8 +37,8 @@ def wait_until(
     what
         Completes the sentence "waited N s for …".
     last_seen
-        Called when time runs out. Its result ends the error message. Without it, the message shows the last result of
-        `condition` (or the last ignored exception).
+        Called when time runs out. Its result (or its exception) ends the error message. Without it, the message shows the
+        last result of `condition` (or the last ignored exception).
     ignore
         Exceptions of `condition` that mean "not yet".
     interval
@@ -59,6 +59,9 @@ def wait_until(
             seen = f"{type(error).__name__}: {error}"
         if time.monotonic() >= deadline:
             if last_seen is not None:
-                seen = last_seen()
+                try:
+                    seen = last_seen()
+                except Exception as error:  # what was waited for matters more
+                    seen = f"{type(error).__name__}: {error}"
             raise WaitTimeout(f"waited {timeout:g} s for {what}; last seen: {seen}")
         _never.wait(interval)

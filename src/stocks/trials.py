@@ -46,6 +46,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 _NTH = 2  # the second time a moment comes, because then an earlier batch is done
 _PATIENCE = 60
+_LAST_RESORT = 300  # seconds; by then the parent, which ends what it started, must be dead
 
 # These processes are forked from a server that has loaded the modules, but never started a client.
 _processes = multiprocessing.get_context("forkserver")
@@ -277,7 +278,7 @@ class _TriedConsumer(Consumer):
 
 
 def _run(settings: Mapping[str, object], topic: str, where: str, way: Way | str, moment: str | None, there: Event) -> None:
-    signal.alarm(_PATIENCE)  # a last resort if the parent dies
+    signal.alarm(_LAST_RESORT)
     fate = _Fate(moment, there)
     book, consumer = _TriedBook(where, fate), _TriedConsumer(dict(settings))
     consumer.fate = fate
@@ -405,7 +406,7 @@ def _run_conversion(
     moment: str | None,
     there: Event,
 ) -> None:
-    signal.alarm(_PATIENCE)
+    signal.alarm(_LAST_RESORT)
     silent = logging.getLogger("trials")  # librdkafka would log that this producer is fenced
     silent.disabled = True
     consumer, producer = Consumer(dict(settings)), _TriedProducer(dict(transactional), logger=silent)

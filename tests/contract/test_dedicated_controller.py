@@ -12,6 +12,7 @@ from contract_support import DOCKER_AT_LENGTH, configs, count_records, in_sync, 
 from kafkalab import Cluster, wait_until
 from kafkalab.cluster.wire import BrokerConnection, Metadata
 from kafkalab.errors import BrokerNotRunning, UnknownBroker
+from support import led
 
 # Who is cut off gives up its connection after each second, not each other one.
 SETTINGS = {"num.partitions": 5, "num.io.threads": 3, "controller.quorum.request.timeout.ms": 1000}
@@ -29,7 +30,7 @@ def dedicated(backend: str) -> Iterator[Cluster]:
 
 
 def test_racks_settings_and_who_votes(dedicated: Cluster) -> None:
-    view = dedicated.describe()
+    view = led(dedicated)
     assert view.controller == 100
     with pytest.raises(UnknownBroker, match="node 100 is a dedicated controller"):
         dedicated.bootstrap(100)
@@ -124,6 +125,6 @@ def test_an_added_controller_votes_and_comes_back(dedicated: Cluster) -> None:
         dedicated.kill(101)
     dedicated.wait_for(lambda view: view.controller is None, "no majority: one of two is none")
     dedicated.restart(101)
-    view = dedicated.describe(groups=False)
+    view = led(dedicated)
     assert view.controller in (100, 101) and view.brokers[101].voter
     assert dedicated.add_broker() == 3  # somebody registers it

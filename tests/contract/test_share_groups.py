@@ -59,8 +59,18 @@ def lag(cluster: Cluster, group: str, topic: str) -> int | None:
 
 
 def wait_for_lag(cluster: Cluster, group: str, topic: str, wanted: int) -> None:
+    seen: list[int | None] = []
+
+    def reached() -> bool:
+        seen.append(lag(cluster, group, topic))
+        return seen[-1] == wanted
+
+    wait_until(reached, 60, f"a lag of {wanted}", last_seen=lambda: seen[-1:], ignore=(OSError,))
+
+
+def wait_until_all_have_left(cluster: Cluster, group: str) -> None:
     wait_until(
-        lambda: lag(cluster, group, topic) == wanted, 60, f"a lag of {wanted}", last_seen=lambda: lag(cluster, group, topic)
+        lambda: (found := cluster.share_group(group)) and not found.members, 60, "the members to have left", ignore=(OSError,)
     )
 
 
@@ -80,7 +90,7 @@ def test_a_share_group_has_members_and_a_lag(shared: Cluster, group: str, orders
             other.wait_for(["order-1"], 60)
             assert [d.count for d in other.deliveries if d.value == "order-1"] == [2]
         wait_for_lag(shared, group, orders, 0)
-    wait_until(lambda: (found := shared.share_group(group)) and not found.members, 60, "the members to have left")
+    wait_until_all_have_left(shared, group)
 
 
 def told_by_tool(cluster: Cluster, group: str, *options: str) -> dict[str, str]:
@@ -107,7 +117,7 @@ def test_kafkas_own_tool_says_the_same(shared: Cluster, group: str, orders: str)
         with ConsoleShareConsumer(shared, orders, group=group):
             wait_for_lag(shared, group, orders, 1)
             both_say("Stable", 2, start=0, lag=1)
-    wait_until(lambda: (found := shared.share_group(group)) and not found.members, 60, "the members to have left")
+    wait_until_all_have_left(shared, group)
     both_say("Empty", 0, start=0, lag=1)
 
 

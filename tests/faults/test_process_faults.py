@@ -72,17 +72,20 @@ def test_nothing_is_left_when_the_owner_is_killed(tmp_path: Path) -> None:
     run, address = line
     assert len(marked_processes(run)) >= 3  # the broker, the relay, the consumer
     owner.kill()
+
+    def files() -> list[Path]:
+        return [path for path in (runs_dir() / run, *runs_dir().glob(f"owners/{owner.pid}-*")) if path.exists()]
+
     wait_until(
-        lambda: not marked_processes(run) and not (runs_dir() / run).exists(),
+        lambda: not marked_processes(run) and not files(),
         5,
         "all of a killed owner's processes and files to be gone",
-        last_seen=lambda: [p.name() for p in marked_processes(run)],
+        last_seen=lambda: ([p.name() for p in marked_processes(run)], files()),
     )
     owner.wait()
     host, port = address.split(":")
     with pytest.raises(OSError):
         socket.create_connection((host, int(port)), 1)
-    assert not list(runs_dir().glob(f"owners/{owner.pid}-*"))
 
 
 def test_no_service_outlives_its_owner(tmp_path: Path) -> None:

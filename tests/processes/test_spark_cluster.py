@@ -13,7 +13,7 @@ from pyspark.sql import functions as f
 from kafkalab import SparkCluster, spark_session, wait_until
 from kafkalab.cluster.ports import HOST
 from kafkalab.errors import NotEnoughResources, SparkFailed
-from kafkalab.paths import runs_dir
+from support import own_runs
 
 pytestmark = pytest.mark.cluster
 
@@ -102,15 +102,15 @@ def test_what_cannot_be(monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(SparkFailed, match="call start"):
             kill(0)
     monkeypatch.setattr("kafkalab.cluster.resources.available_memory", lambda: 500 << 20)
-    before = set(runs_dir().glob("spark-cluster-*"))
+    before = own_runs()
     with pytest.raises(NotEnoughResources, match="a Spark cluster of 2 workers needs about"):
         SparkCluster(2).start()
-    assert set(runs_dir().glob("spark-cluster-*")) == before
+    assert own_runs() == before
 
 
 def test_its_secret_is_no_ones_to_read(workers: SparkCluster) -> None:
-    [settings] = [path for path in runs_dir().glob("spark-cluster-*/spark.properties") if workers.secret in path.read_text()]
-    assert settings.stat().st_mode & 0o077 == 0
+    settings = workers._run.directory / "spark.properties"
+    assert workers.secret in settings.read_text() and settings.stat().st_mode & 0o077 == 0
     for process in psutil.Process().children(recursive=True):
         assert not any(workers.secret in argument for argument in process.cmdline())
     with urllib.request.urlopen(f"http://{HOST}:{workers._page}/json/") as page:

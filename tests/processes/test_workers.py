@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import itertools
 import json
 import os
@@ -10,6 +11,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -141,6 +143,15 @@ def test_idempotence_unless_contradicted(given: dict[str, object], idempotent: b
     assert idempotence(given) == {"enable.idempotence": idempotent}
 
 
+def test_an_event_of_which_a_kill_left_half_is_no_event() -> None:
+    said = b'{"event": "started"}\n{"event": "progress", "sent": 1'
+    process = SimpleNamespace(stdout=io.BytesIO(said), stdin=io.BytesIO(), wait=lambda: -signal.SIGKILL)
+    worker = Worker.__new__(Worker)  # with what reading needs, and without a process
+    vars(worker).update(_process=process, _state="starting", _lines=[], _callbacks=[])
+    worker._read()
+    assert worker.lines == ["ended by itself"] and process.stdin.closed
+
+
 def test_a_child_imports_little() -> None:
     code = (
         "import sys, kafkalab.workers.consumer_process, kafkalab.workers.producer_process, kafkalab.workers.ledger_process\n"
@@ -189,8 +200,8 @@ def test_send_that_fails_names_kafkas_error(topic: MakeTopic, start: Start) -> N
 @pytest.mark.cluster
 def test_not_enough_replicas(cluster: Cluster, topic: MakeTopic, start: Start) -> None:
     name = topic(1, config={"min.insync.replicas": "3"})
+    start(ConsoleProducer, name).send("m1")
     producer = start(ConsoleProducer, name, retries=0, delivery_timeout_ms=2000)
-    producer.send("m1")
 
     def refusal() -> str:
         # The leader learns of the smaller ISR a little later than the controller decides it; what it takes until then
@@ -304,7 +315,7 @@ def test_more_members_than_partitions(cluster: Cluster, topic: MakeTopic, start:
     group = f"crowd-{name}"
     members = [start(ConsoleConsumer, name, group=group, **settings) for _ in range(5)]
     assert sorted(map(len, wait_until_shared(*members, timeout=30).values())) == [0, 0, 1, 1, 1]
-    assert len(cluster.describe().groups[group].members) == 5  # the idle ones have joined, too
+    cluster.wait_for(lambda view: len(view.groups[group].members) == 5, "the idle ones to have joined, too", groups=True)
 
 
 @pytest.mark.cluster
@@ -508,9 +519,9 @@ def test_ledger_keeps_its_rate_and_stops(topic: MakeTopic, start: Start) -> None
     ledger = start(LedgerProducer, topic(3), rate=100)
     ledger.wait_for(150)
     total = ledger.stop()
-    first, last = ledger.entries[0].at, ledger.entries[-1].at
+    sent = [entry.at - entry.ms / 1000 for entry in ledger.entries]
     assert total == ledger.sent
-    assert (last - first) >= (total - 1) / 100 * 0.7  # never faster; an overloaded machine may be slower
+    assert max(sent) - min(sent) >= (total - 1) / 100 * 0.7  # never faster; an overloaded machine may be slower
 
 
 @pytest.mark.cluster

@@ -148,7 +148,8 @@ def test_the_application_ends_in_order(cluster: Cluster, prices: str, app: Calla
     running.process.send_signal(number)
     assert running.process.wait(20) == 128 + number
     assert running.process.stderr.read() == ""
-    assert not cluster.describe().groups[group].members  # it left: the group need not wait until its session is over
+    # It left: the group need not wait until its session is over, 45 seconds later.
+    cluster.wait_for(lambda view: not view.groups[group].members, "no members", 20, groups=True)
     offsets, processed = committed(cluster, group), set(running.places())
     assert not passed(offsets, processed)
     left_over = {(p, o) for p, o in processed if o >= offsets[p]}
@@ -226,7 +227,7 @@ def test_pools_that_join_and_leave_lose_nothing(cluster: Cluster, prices: str, m
 
     def run(name: str) -> None:
         def work(record: object) -> None:
-            quiet.wait(0.02)
+            quiet.wait(0.02 if len(processed["joins"]) > 20 else 0.2)  # there is work left for who joins
             processed[name].append((record.partition(), record.offset()))
 
         settings = cluster.client_config(group_id=group, enable_auto_commit=False, auto_offset_reset="earliest")
@@ -241,9 +242,9 @@ def test_pools_that_join_and_leave_lose_nothing(cluster: Cluster, prices: str, m
 
     threads = {name: threading.Thread(target=run, args=[name], daemon=True) for name in processed}
     threads["stays"].start()
-    wait_until(lambda: total() >= 50, 30, "the first one to work")
+    wait_until(lambda: total() >= 20, 30, "the first one to work")
     threads["joins"].start()
-    wait_until(lambda: len(processed["joins"]) > 20 or total() == 900, 30, "the second one to work")
+    wait_until(lambda: len(processed["joins"]) > 20, 30, "the second one to work", last_seen=total)
     stops["joins"].set()
     threads["joins"].join(20)
     threads["joins later"].start()
@@ -303,7 +304,7 @@ def test_a_pool_begins_by_its_reset_policy_where_somebody_committed_past_the_end
     with pytest.raises(KafkaException) as raised:
         run("error")
     assert raised.value.args[0].code() == KafkaError._AUTO_OFFSET_RESET
-    assert not cluster.describe().groups["past-error"].members
+    cluster.wait_for(lambda view: not view.groups["past-error"].members, "no members", 20, groups=True)
 
 
 def test_a_trial_tells_right_from_wrong(cluster: Cluster, prices: str, tmp_path: Path, measured: Callable[[str], None]) -> None:
@@ -342,7 +343,7 @@ def test_five_threads_share_three_partitions_and_tell_what_ended_them(cluster: C
         thread.stop()
     assert sorted(len(places) for places in read.values()) == [0, 0, 30, 30, 30]
     assert committed(cluster, "threads", "threads") == dict.fromkeys(range(3), 30)
-    assert not cluster.describe().groups["threads"].members
+    cluster.wait_for(lambda view: not view.groups["threads"].members, "no members", 20, groups=True)
 
     thread = ConsumerThread({**settings, "group.id": "raises"}, "threads", lambda records: 1 / 0)
     thread.start()
@@ -370,7 +371,7 @@ def test_two_readers_of_one_partition_by_hand_both_read_all_of_it(cluster: Clust
         twin.stop()  # nobody told them: no error, and no group that either could have joined
     assert [sorted(offsets) for offsets in read] == [list(range(300))] * 2
     assert committed(cluster, "twins")[0] == 300
-    assert not cluster.describe().groups["twins"].members
+    cluster.wait_for(lambda view: not view.groups["twins"].members, "no members", 20, groups=True)
 
 
 def test_the_last_partition_has_more_workers_and_keeps_its_keys_in_order(cluster: Cluster) -> None:
@@ -441,7 +442,7 @@ def test_important_first_and_the_others_do_not_move_meanwhile(cluster: Cluster) 
                 producer.produce("first", f"late price {number}", partition=3)
             assert producer.flush(20) == 0
         if len(read) >= 60 and read.count(3) == 30:
-            quiet.wait(0.02)  # until the late ones have come
+            quiet.wait(0.1)  # until the late ones have come
 
     read_important_first(consumer, "first", handle, stopping=lambda: len(read) == 140)
     assert read[:30] == [3] * 30

@@ -47,6 +47,18 @@ def test_a_requirement_waits_for_the_one_it_rests_on(lab: Lab) -> None:
     assert report.summary == "0 of 2 requirements are met."
 
 
+@pytest.mark.parametrize(
+    "error", [TimeoutError("timed out"), ConnectionResetError("reset"), KafkaException(KafkaError._TRANSPORT)]
+)
+def test_what_nobody_answers_is_no_verdict_on_the_learner(lab: Lab, error: Exception) -> None:
+    @lab.requires("A broker says so")
+    def said(ctx: CheckContext) -> None:
+        raise error
+
+    [*_, result] = evaluate(lab, CheckContext(None, {"topic": []})).results  # type: ignore[arg-type]
+    assert result.state == "unmet" and "This could not be looked up" in str(result)
+
+
 def test_a_report_counts_in_plain_english(lab: Lab) -> None:
     assert evaluate(lab, CheckContext(None, {"topic": []})).summary == "All 2 requirements are met. Lab passed."  # type: ignore[arg-type]
     one = Lab("99_one", "One")

@@ -29,7 +29,7 @@ from kafkalab.distribution import ClassDataArchive, kafka_archive
 from kafkalab.distribution.jars import file_digest
 from kafkalab.distribution.registry import registry_archive
 from kafkalab.errors import BackendUnavailable, DownloadError
-from kafkalab.lifeline import RUN_VARIABLE
+from kafkalab.lifeline import RUN_VARIABLE, started
 from kafkalab.paths import runs_dir
 from kafkalab.spark.archive import spark_archive
 from kafkalab.waiting import wait_until
@@ -623,7 +623,7 @@ def test_clean_frees_the_cache_when_told_to(machine: Path, capsys: pytest.Captur
 def test_clean_spares_the_cache_of_a_running_cluster(machine: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (machine / "cache").mkdir()
     me = psutil.Process()
-    owner = runs_dir() / f"owners/{me.pid}-{int(me.create_time() * 1000)}"
+    owner = runs_dir() / f"owners/{me.pid}-{started(me.pid)}"
     owner.mkdir(parents=True)
     (owner / "cluster-alive").touch()
     assert main(["clean", "--cache", "--yes"]) == 1

@@ -1,4 +1,4 @@
-"""Which faults a cluster notes."""
+"""Which faults a cluster notes, and how it ends."""
 
 from __future__ import annotations
 
@@ -71,3 +71,14 @@ def test_a_verb_that_ran_out_of_time_is_one(cluster: Cluster) -> None:
     with pytest.raises(WaitTimeout):
         cluster.stop_broker(0)
     assert noted(cluster) == [("stop", 0)]
+
+
+def test_it_ends_whatever_its_callbacks_raise(cluster: Cluster) -> None:
+    called: list[str] = []
+    cluster._discard = lambda: called.append("discarded")  # type: ignore[method-assign]
+    cluster.on_stop(lambda: called.append("first"))
+    cluster.on_stop(lambda: 1 / 0)  # type: ignore[arg-type,return-value]
+    cluster.on_stop(lambda: called.append("last"))
+    with pytest.raises(ZeroDivisionError):
+        cluster.stop()
+    assert called == ["first", "last", "discarded"]

@@ -12,9 +12,10 @@ from types import SimpleNamespace
 
 import psutil
 import pytest
+from requests import ReadTimeout
 
-from kafkalab.errors import KafkaLabError
-from kafkalab.lifeline import Owner, Run, marked_processes, reap, reaper
+from kafkalab.errors import BackendUnavailable, KafkaLabError
+from kafkalab.lifeline import Owner, Run, abandoned_runs, claimed_runs, marked_processes, reap, reaper, started
 from kafkalab.paths import runs_dir
 
 
@@ -78,6 +79,33 @@ def test_the_reaper_sees_the_end_of_a_process_that_nobody_waited_for() -> None:
     ended = subprocess.Popen([sys.executable, "-c", ""])
     reaper._wait_for_end(ended.pid)
     ended.wait()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere psutil says when a process started")
+def test_an_owner_is_known_after_the_clock_was_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    run, me = Run.create("test"), started(os.getpid())
+    created = psutil.Process.create_time
+    monkeypatch.setattr(psutil.Process, "create_time", lambda process: created(process) + 3600)
+    assert started(os.getpid()) == me and run.is_mine() and not list(abandoned_runs())
+    reap(run)
+    with pytest.raises(psutil.NoSuchProcess):
+        started(2**22)  # one more than the highest that there can be
+
+
+def test_an_engine_that_fails_amid_its_work_keeps_the_claim(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Run.create("test")
+    (run.directory / "docker").touch()
+
+    def fail(*_: object, **__: object) -> None:
+        raise ReadTimeout("the engine is busy")
+
+    monkeypatch.setattr("docker.client.from_env", lambda: SimpleNamespace(containers=SimpleNamespace(list=fail), close=int))
+    with pytest.raises(BackendUnavailable, match="cannot be removed"):
+        reap(run)
+    assert run.id in claimed_runs()
+    (run.directory / "docker").unlink()
+    reap(run)
+    assert run.id not in claimed_runs()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a JVM knows other ways to name a file")

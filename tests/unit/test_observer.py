@@ -2,12 +2,31 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from kafkalab.cluster.observer import Observer
+from kafkalab.cluster.spec import Node
 from kafkalab.cluster.view import BrokerView, ClusterView, PartitionView
-from kafkalab.cluster.wire import Metadata
-from kafkalab.errors import BrokerFailed, BrokerNotRunning, ClusterNotRunning
+from kafkalab.cluster.wire import NO_QUORUM, Metadata, Quorum
+from kafkalab.errors import BrokerFailed, BrokerNotRunning, ClusterNotRunning, WaitTimeout
+
+
+def test_who_waits_for_long_is_patient_with_brokers_that_are_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    view, silences = ClusterView("c", 0, 0, {}, {}, {}, frozenset()), [WaitTimeout("nobody answered")] * 2
+
+    def describe(*_: object, **__: object) -> ClusterView:
+        if silences:
+            raise silences.pop()
+        return view
+
+    monkeypatch.setattr(Observer, "describe", describe)
+    observer = Observer(EndsWhenLookedAt(by_itself=True))
+    assert observer.wait_for(lambda seen: seen is view, "a view", 5)
+    silences += [WaitTimeout("nobody answered")]
+    with pytest.raises(WaitTimeout, match="waited 0 s for a view; last seen: nobody answered"):
+        observer.wait_for(lambda _: True, "a view", 0)
 
 
 class EndsWhenLookedAt:
@@ -40,6 +59,34 @@ def test_who_waits_while_the_cluster_is_stopped_is_told() -> None:
     for ask in (observer.describe, lambda: observer.wait_until_back(0, 5)):
         with pytest.raises(ClusterNotRunning, match="was stopped meanwhile"):
             ask()
+
+
+def test_a_broker_that_hears_from_the_controller_too_late_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
+    led, states, asked = Quorum(1, 5, 9, (0, 1, 2), {}), dict.fromkeys(range(3), "up"), []
+    answers: dict[int, Quorum] = dict.fromkeys(range(3), led)
+    backend = SimpleNamespace(keyring=None, nodes=lambda: dict.fromkeys(range(3), Node(0, True, True)), state=states.get)
+
+    def ask(self: Observer, broker: int, _: object) -> tuple[Metadata, Quorum]:
+        asked.append(broker)
+        return Metadata("c", dict.fromkeys(range(3), "b:1"), {}, frozenset()), answers[broker]
+
+    def look() -> tuple[int | None, list[int]]:
+        asked.clear()
+        _, quorum = observer._ask_any()
+        return quorum.leader, list(asked)
+
+    monkeypatch.setattr(Observer, "_ask", ask)
+    observer = Observer(backend)
+    assert look() == (1, [0])
+    answers[0] = NO_QUORUM
+    assert look() == (1, [0, 1])
+    answers[1] = answers[2] = NO_QUORUM
+    assert look() == (None, [0, 1, 2])
+    assert look() == (None, [0])
+    answers[0] = led
+    assert look() == (1, [0])
+    answers[0], states[1] = NO_QUORUM, "paused"  # that's why
+    assert look() == (None, [0])
 
 
 def test_what_is_waited_for_holds_for_each_broker_that_answers(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,6 +24,8 @@ from difflib import get_close_matches
 from functools import cache
 from typing import Literal
 
+from confluent_kafka import KafkaException
+
 from kafkalab import progress
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.cluster import Cluster
@@ -280,7 +282,7 @@ def evaluate(lab: Lab, ctx: CheckContext) -> Report:
             requirement.probe(ctx)
         except Unmet as unmet:
             results.append(Result(requirement.says, "unmet", str(unmet)))
-        except KafkaLabError as error:
+        except (KafkaLabError, KafkaException, ConnectionError, TimeoutError) as error:
             results.append(Result(requirement.says, "unmet", f"This could not be looked up: {error}"))
         else:
             met.add(requirement.probe)

@@ -211,10 +211,13 @@ class Cluster:
             if self._backend is None:
                 return
             callbacks, self._on_stop = self._on_stop, []
-            for callback in callbacks:
-                callback()
-            self._discard()
-            atexit.unregister(self._stop_quietly)
+            with (
+                contextlib.ExitStack() as ending
+            ):  # each is called, whatever the one before raises; the last one that is added first
+                ending.callback(atexit.unregister, self._stop_quietly)
+                ending.callback(self._discard)
+                for callback in reversed(callbacks):
+                    ending.callback(callback)
 
     def __enter__(self) -> Cluster:
         return self.start()
@@ -568,8 +571,8 @@ class Cluster:
 
         Raises
         ------
-        OSError
-            If a broker doesn't answer in time.
+        WaitTimeout
+            If a broker doesn't answer within 10 s.
         """
         with self._observing() as observer:
             return observer.features()
@@ -579,8 +582,8 @@ class Cluster:
 
         Raises
         ------
-        OSError
-            If the broker doesn't answer in time.
+        WaitTimeout
+            If the broker doesn't answer within 10 s.
         """
         with self._observing() as observer:
             return observer.eligible_leaders(topic)

@@ -60,9 +60,10 @@ class GroupReader:
     def read(
         self, brokers: Mapping[int, str], partitions: Iterable[PartitionView]
     ) -> tuple[dict[str, GroupView], frozenset[int]]:
-        """Return all groups with members, assignment and lag, and the brokers that didn't report theirs.
+        """Return all groups with members, assignment and lag, and the brokers that didn't report all of theirs.
 
-        A broker doesn't report while it hangs, or while it takes over a dead coordinator's groups.
+        A broker doesn't report while it hangs, or while it takes over a dead coordinator's groups. Of a partition that it
+        has just ceased to lead it reports no end, and so there's no lag.
 
         Parameters
         ----------
@@ -90,8 +91,11 @@ class GroupReader:
                     leaders[p.leader].append(p)
             ends: _Committed = {}
             for leader, led in leaders.items():
+                told_of = len(ends)
                 with contextlib.suppress(OSError):
                     ends |= _ends(self._connection(brokers[leader]), led)
+                if len(ends) - told_of < len(led):  # it leads some no longer, or was too slow
+                    silent.add(leader)
         with_lag = {id_: replace(group, lag=_lag(committed.get(id_, {}), ends)) for id_, group in sorted(groups.items())}
         return with_lag, frozenset(silent)
 

@@ -13,7 +13,7 @@ from kafkalab.cluster.groups import GroupReader
 from kafkalab.cluster.share_groups import read_share_group
 from kafkalab.cluster.view import BrokerState, BrokerView, ClusterView, GroupView, PartitionView, ShareGroupView
 from kafkalab.cluster.wire import NO_QUORUM, BrokerConnection, Features, Metadata, Quorum
-from kafkalab.errors import BrokerNotRunning, ClusterNotRunning
+from kafkalab.errors import BrokerNotRunning, ClusterNotRunning, WaitTimeout
 from kafkalab.waiting import wait_until
 
 __all__ = ["RUNNING", "Observer"]
@@ -43,6 +43,7 @@ class Observer:
         self._backend = backend
         self._connections: dict[int, BrokerConnection] = {}
         self._asking = threading.Lock()  # a connection carries one request at a time
+        self._controller: int | None = None  # the active one, when it was last seen
         self._groups = GroupReader(self.connect)
         self._closed = threading.Event()
 
@@ -107,13 +108,13 @@ class Observer:
         """Return the feature levels that each running broker knows; see `Cluster.features`."""
         backend = self._backend
         running = [i for i, node in backend.nodes().items() if node.broker and backend.state(i) in RUNNING]
-        return {broker: self._ask(broker, BrokerConnection.features) for broker in running}
+        return {broker: self._ask_patiently(broker, BrokerConnection.features) for broker in running}
 
     def eligible_leaders(self, topic: str) -> dict[int, tuple[int, ...]]:
         """Return eligible leader replicas by partition, as a broker that is up knows them; see `Cluster.eligible_leaders`."""
         backend = self._backend
         broker = next(i for i, node in backend.nodes().items() if node.broker and backend.state(i) == "up")
-        return self._ask(broker, lambda connection: connection.eligible_leaders(topic))
+        return self._ask_patiently(broker, lambda connection: connection.eligible_leaders(topic))
 
     def share_group(self, id: str) -> ShareGroupView | None:
         """Return a share group; see `Cluster.share_group`."""
@@ -125,18 +126,22 @@ class Observer:
 
     def wait_for(self, condition: Callable[[ClusterView], T], what: str, timeout: float, *, groups: bool = False) -> T:
         """Wait until the cluster shows something; see `Cluster.wait_for`."""
-        view: ClusterView | None = None
+        view: ClusterView | WaitTimeout | None = None
 
         def look() -> T:
             nonlocal view
-            view = first = self.describe(groups=groups)
+            try:
+                view = first = self.describe(groups=groups)
+            except WaitTimeout as silence:
+                view = silence
+                raise
             found = condition(first)
             for view in self._as_each_broker_knows(first) if found else ():
                 if not (found := condition(view)):
                     break
             return found
 
-        return wait_until(look, timeout, what, last_seen=lambda: view, ignore=(KeyError,))
+        return wait_until(look, timeout, what, last_seen=lambda: view, ignore=(KeyError, WaitTimeout))
 
     def _as_each_broker_knows(self, view: ClusterView) -> Iterator[ClusterView]:
         """Yield the view with the topics that each broker knows, for all that are up: a client may ask any of them."""
@@ -228,6 +233,10 @@ class Observer:
                 connection = self._connections[broker] = self.connect(address)
             return question(connection)
 
+    def _ask_patiently(self, broker: int, question: Callable[[BrokerConnection], T]) -> T:
+        """Ask again while there is no answer: a broker that has just started takes more than a connection's second."""
+        return wait_until(lambda: self._ask(broker, question), 10, f"an answer from broker {broker}", ignore=(OSError,))
+
     def _require_open(self) -> None:
         if self._closed.is_set():
             raise ClusterNotRunning("the cluster was stopped meanwhile")
@@ -243,13 +252,16 @@ class Observer:
         An isolated broker answers with outdated metadata, and so does one that is back but not registered yet. Such an
         answer counts only if no broker with newer metadata is reachable. `but` itself may have it, so with `but` no
         isolated broker is asked.
+
+        A broker that names no active controller may just have been too slow to hear from it. If the one that was seen
+        last is up, the others are asked, too.
         """
         self._require_open()
         backend = self._backend
         states = {i: backend.state(i) for i, node in backend.nodes().items() if node.broker and i != but}
-        outdated, slow = None, False
+        leaderless, outdated, slow = None, None, False
         for broker in sorted((i for i in states if states[i] in RUNNING), key=lambda i: states[i] == "isolated"):
-            if states[broker] == "isolated" and (outdated or slow or but is not None):
+            if states[broker] == "isolated" and (leaderless or outdated or slow or but is not None):
                 break
             try:
                 metadata, quorum = self._ask(broker, _metadata_and_quorum)
@@ -258,9 +270,16 @@ class Observer:
             except OSError:
                 slow = True
                 continue
-            if broker in metadata.brokers and states[broker] != "isolated":
+            if broker not in metadata.brokers or states[broker] == "isolated":
+                outdated = outdated or (metadata, quorum)
+            elif quorum.leader is None and self._controller is not None and backend.state(self._controller) == "up":
+                leaderless = leaderless or (metadata, quorum)
+            else:
+                self._controller = quorum.leader
                 return metadata, quorum
-            outdated = outdated or (metadata, quorum)
+        if leaderless:
+            self._controller = None  # nobody knows one: next time the first answer will do
+            return leaderless
         return None if slow else outdated
 
     def _read_groups(self, metadata: Metadata) -> tuple[dict[str, GroupView], frozenset[int]]:

@@ -7,9 +7,12 @@ process does, the cluster ends with this process, when its standard input closes
 
 from __future__ import annotations
 
+import contextlib
 import os
 import selectors
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 
 from kafkalab.cluster.backends.base import Backend
 from kafkalab.cluster.backends.local import LocalBackend
@@ -29,7 +32,7 @@ def take(spec: ClusterSpec, backend_name: str) -> Backend | None:
     """Take over a standby cluster of exactly this spec, if there is one. It then belongs to this process."""
     if backend_name != LocalBackend.name or spec != ClusterSpec():
         return None
-    for offer in runs_dir().glob(f"{_KIND}-*/offered-by-*"):
+    for offer in _offers():
         run = Run(offer.parent.name)
         if run.take_over(int(offer.name.removeprefix("offered-by-"))):
             offer.unlink(missing_ok=True)
@@ -37,6 +40,12 @@ def take(spec: ClusterSpec, backend_name: str) -> Backend | None:
             backend.read_state()
             return backend
     return None
+
+
+def _offers() -> Iterator[Path]:
+    for folder in runs_dir().glob(f"{_KIND}-*"):
+        with contextlib.suppress(FileNotFoundError):  # a cluster that was taken before, and is being removed
+            yield from list(folder.glob("offered-by-*"))
 
 
 def main() -> None:

@@ -125,7 +125,8 @@ class ClusterView:
     groups
         Consumer groups by id; empty unless requested.
     silent
-        Live brokers that didn't report their groups. The groups they coordinate are missing in `groups`.
+        Live brokers that didn't report everything. Groups that they coordinate may be missing in `groups`, and the lag in
+        partitions that they lead.
     """
 
     cluster_id: str

@@ -7,6 +7,6 @@ all that its runs left behind. A claim is one file, so handing a run over to ano
 """
 
 from kafkalab.lifeline.owner import Owner
-from kafkalab.lifeline.runs import RUN_LABEL, RUN_VARIABLE, Run, abandoned_runs, claimed_runs, marked_processes, reap
+from kafkalab.lifeline.runs import RUN_LABEL, RUN_VARIABLE, Run, abandoned_runs, claimed_runs, marked_processes, reap, started
 
-__all__ = ["RUN_LABEL", "RUN_VARIABLE", "Owner", "Run", "abandoned_runs", "claimed_runs", "marked_processes", "reap"]
+__all__ = ["RUN_LABEL", "RUN_VARIABLE", "Owner", "Run", "abandoned_runs", "claimed_runs", "marked_processes", "reap", "started"]

@@ -124,9 +124,29 @@ def _require_private_base() -> None:
     )
 
 
+def started(pid: int) -> int:
+    """When a process started: a number that stays the same while it lives, and that no other process with its pid has.
+
+    On Linux it counts from the machine's start. A time of day, such as psutil's ``create_time``, changes when the clock is
+    set, as after a laptop's sleep (proc_pid_stat(5), field 22).
+
+    Raises
+    ------
+    psutil.NoSuchProcess
+        If there is no such process.
+    """
+    if sys.platform != "linux":
+        return int(psutil.Process(pid).create_time() * 1000)
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        raise psutil.NoSuchProcess(pid) from None
+    return int(fields.rpartition(")")[2].split()[19])  # its name, in brackets, may hold anything
+
+
 def _owner_token(pid: int) -> str:
     # A pid alone may be given to another process later; with the start time it is unique.
-    return f"{pid}-{int(psutil.Process(pid).create_time() * 1000)}"
+    return f"{pid}-{started(pid)}"
 
 
 def _claim_file(token: str, run_id: str) -> Path:
@@ -206,20 +226,26 @@ def _is_removed(folder: Path) -> bool:
 
 
 def _remove_containers(run: Run) -> None:
-    from docker.client import DockerClient, from_env  # only where the run used it: the import costs half a second
-    from docker.errors import APIError, DockerException
+    from docker.errors import DockerException  # only where the run used it: the import costs half a second
+    from requests import RequestException
 
-    # The marker holds the engine's address, where it is not the usual one.
-    address = (run.directory / "docker").read_text()
     try:
-        client = DockerClient(base_url=address) if address else from_env()
-    except DockerException as error:
+        _remove_containers_now(run)
+    except (DockerException, RequestException) as error:
         raise BackendUnavailable(
             f"the containers of {run.id} cannot be removed, for no Docker engine answers: start it, and clean again. "
             f"(Is there none any more? Then delete {run.directory}/docker first.)"
         ) from error
+
+
+def _remove_containers_now(run: Run) -> None:
+    from docker.client import DockerClient, from_env
+    from docker.errors import APIError
+
+    # The marker holds the engine's address, where it is not the usual one.
+    address = (run.directory / "docker").read_text()
     label = {"label": f"{RUN_LABEL}={run.id}"}
-    try:
+    with contextlib.closing(DockerClient(base_url=address) if address else from_env()) as client:
         # Again until nothing is found: a launch that was under way may still have created one.
         while found := [*client.containers.list(all=True, filters=label, ignore_removed=True)]:
             for container in found:
@@ -231,8 +257,6 @@ def _remove_containers(run: Run) -> None:
         for volume in client.volumes.list(filters=label):
             with contextlib.suppress(APIError):
                 volume.remove()
-    finally:
-        client.close()
 
 
 def claimed_runs() -> list[str]:

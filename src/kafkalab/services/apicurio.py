@@ -143,7 +143,11 @@ class ApicurioServer:
     def _end(self, sign: signal.Signals) -> None:
         if self._process is not None and self.running:
             self._process.send_signal(sign)
-            self._process.wait(_END_SECONDS)
+            try:
+                self._process.wait(_END_SECONDS)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
 
 
 def is_prepared() -> bool:

@@ -265,6 +265,7 @@ def _forget_dead_jvm() -> None:
 
 def _stop_streams(cluster: Cluster) -> None:
     _known_clusters.discard(cluster)
+    _forget_dead_jvm()  # its streams are dead, too
     session = remote_session() or (SparkContext._active_spark_context and SparkSession._instantiatedSession)
     for query in session.streams.active if session else ():
         query.stop()

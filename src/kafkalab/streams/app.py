@@ -374,7 +374,8 @@ class _Life:
         assert self.process.stdout is not None and self.process.stdin is not None
         with self.process.stdout as events:
             for line in events:
-                self._take_in(json.loads(line))
+                if line.endswith(b"\n"):  # else it was killed amid this one
+                    self._take_in(json.loads(line))
         self.process.wait()
         if not self._explained:
             self.state = "ended by itself"

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from confluent_kafka import KafkaException
+
 from kafkalab.waiting import wait_until
 from kafkalab.workers.settings import CONSUMER, GROUP_MEMBER, combine
 from kafkalab.workers.topics import partitions_of
@@ -271,7 +273,8 @@ def wait_until_shared(*consumers: ConsoleConsumer, timeout: float = 15.0) -> dic
     ------
     WaitTimeout, UnknownTopic
     """
-    every = partitions_of(consumers[0].cluster, consumers[0].topic)
+    cluster, topic = consumers[0].cluster, consumers[0].topic
+    every = wait_until(lambda: partitions_of(cluster, topic), timeout, f"the partitions of {topic}", ignore=(KafkaException,))
 
     def owned() -> dict[str, set[int]]:
         return {c.name: {p for _, p in c.assigned} for c in consumers}
@@ -286,7 +289,7 @@ def wait_until_shared(*consumers: ConsoleConsumer, timeout: float = 15.0) -> dic
 
     def all_joined() -> bool:
         # A consumer without partitions may be idle or not have joined yet: the new protocol tells it neither.
-        group = consumers[0].cluster.describe().groups.get(consumers[0].group)
+        group = cluster.describe().groups.get(consumers[0].group)
         return group is not None and group.state == "Stable" and len(group.members) == len(consumers)
 
     names = ", ".join(c.name for c in consumers)

@@ -216,7 +216,8 @@ class Worker:
         assert self._process.stdout is not None
         with self._process.stdout as events:
             for line in events:
-                self._take_in(json.loads(line))
+                if line.endswith(b"\n"):  # else it was killed amid this one
+                    self._take_in(json.loads(line))
         self._process.wait()
         if self._state in ("starting", "running"):
             self._state = "ended by itself"

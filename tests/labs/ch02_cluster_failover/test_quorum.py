@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kafkalab import Cluster
-from support import Verdict, create, delete
+from support import Verdict, create, delete, led
 
 pytestmark = pytest.mark.cluster
 
@@ -16,7 +16,7 @@ RIGHT = {1: 0, 3: 1, 4: 1, 5: 2}
 
 
 def quorum_of(cluster: Cluster) -> tuple[int, int]:
-    view = cluster.wait_for(lambda view: view.controller is not None and view, "a controller")
+    view = led(cluster)
     assert view.controller is not None
     return view.controller, view.controller_epoch
 

@@ -83,6 +83,5 @@ def test_a_table_that_is_reduced_from_the_stream(topics: Cluster, verdict: Verdi
     create(topics, "positions", 1, 1)
     put(topics, "positions", ROWS)
     with StreamsApp(topics, reduced, statestore_cache_max_bytes=0) as app:
-        wait_until(lambda: app.store("rows") == LATEST, 60, "two rows", ignore=(StreamsFailed,))
-        rows = app.store("rows")
+        rows = wait_until(lambda: (found := app.store("rows")) == LATEST and found, 60, "two rows", ignore=(StreamsFailed,))
     verdict.passes(LAB, topics, latest=rows)

@@ -12,7 +12,7 @@ import pytest
 from kafkalab import Cluster, LedgerProducer
 from kafkalab.quorum import all_voters_heard
 from kafkalab.workers import Acknowledgement
-from support import BACKEND, Told, Verdict, create
+from support import BACKEND, Told, Verdict, create, led
 
 pytestmark = pytest.mark.cluster
 
@@ -58,7 +58,7 @@ def remove(cluster: Cluster, controller: int) -> None:
 
 
 def active(cluster: Cluster) -> int:
-    found = cluster.describe(groups=False).controller
+    found = led(cluster).controller
     assert found is not None
     return found
 

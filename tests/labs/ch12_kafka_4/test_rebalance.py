@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka import Consumer
 
 from kafkalab import Cluster
-from support import Verdict, create, put
+from support import Verdict, create, every_group, put
 
 pytestmark = pytest.mark.cluster
 
@@ -91,7 +91,7 @@ def test_gaps(impatient: Cluster, verdict: Verdict) -> None:
         create(cluster, topic, partitions, 1)
     with teams(cluster, {"eager": CLASSIC, "cooperative": COOPERATIVE, "new": NEW}):
         verdict.passes(PROTOCOLS, cluster)
-        groups = cluster.describe().groups
+        groups = every_group(cluster).groups
         zero = {g: next(m.client_id for m in groups[g].members if ("prices", 0) in m.partitions) for g in GROUPS}
         verdict.says("`reports` shows no change in eager", GAPS, cluster)
         for group in GROUPS:

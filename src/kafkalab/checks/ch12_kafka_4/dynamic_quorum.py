@@ -23,9 +23,10 @@ notebook = Notebook(
 
 def voters(ctx: CheckContext) -> list[int]:
     """Return the nodes that vote, as the active controller reports them."""
-    if ctx.cluster.describe(groups=False).controller is None:
+    view = ctx.cluster.describe(groups=False)
+    if view.controller is None:
         raise Unmet("No controller is active, so nobody can tell who votes. How many of the voters are up?")
-    return [i for i, node in nodes(ctx).items() if node.voter]
+    return [i for i, node in view.brokers.items() if node.voter]
 
 
 def named(ids: list[int]) -> str:

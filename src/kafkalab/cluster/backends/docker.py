@@ -17,7 +17,7 @@ import tarfile
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -237,14 +237,17 @@ class DockerBackend(Backend):
         return write_private(folder / "server.properties", format_properties(settings))
 
     def copy_log_dir(self, node_id: int, target: Path, topics: Collection[str] = ()) -> None:
-        chunks, _ = self._container(node_id).get_archive(_DATA)
-        with tempfile.TemporaryFile() as spool, tempfile.TemporaryDirectory(dir=self.run.directory) as draft:
-            for chunk in chunks:
-                spool.write(chunk)
-            spool.seek(0)
-            with tarfile.open(fileobj=spool) as archive:
-                unpack(archive, Path(draft))
+        with tempfile.TemporaryDirectory(dir=self.run.directory) as draft:
             whole = Path(draft, Path(_DATA).name)
+
+            def unpacked() -> bool:
+                shutil.rmtree(whole, ignore_errors=True)
+                with self._packed(self._container(node_id), _DATA) as archive:
+                    unpack(archive, Path(draft))
+                return True
+
+            # If a file grows while the engine packs it, the archive breaks off there.
+            wait_until(unpacked, 60, f"a whole copy of broker {node_id}'s data", ignore=(tarfile.ReadError,))
             if not topics:
                 whole.rename(target)
                 return
@@ -265,21 +268,27 @@ class DockerBackend(Backend):
 
     def _mirror(self, container: Container, path: str, folder: Path) -> None:
         try:
-            chunks, _ = container.get_archive(path)
+            # What stands before the place where an archive breaks off is correct.
+            with contextlib.suppress(tarfile.ReadError), self._packed(container, path) as archive:
+                mirror(archive, folder)
         except NotFound:
             there = folder / Path(path).name
             if there.is_dir():
                 shutil.rmtree(there)
             else:
                 there.unlink(missing_ok=True)
-            return
+
+    @staticmethod
+    @contextlib.contextmanager
+    def _packed(container: Container, path: str) -> Iterator[tarfile.TarFile]:
+        """Open the archive that the engine makes of a path in a container."""
+        chunks, _ = container.get_archive(path)
         with tempfile.TemporaryFile() as spool:
             for chunk in chunks:
                 spool.write(chunk)
             spool.seek(0)
-            # If a file grows while the engine packs it, the archive breaks off there. Everything before is correct.
-            with contextlib.suppress(tarfile.ReadError), tarfile.open(fileobj=spool) as archive:
-                mirror(archive, folder)
+            with tarfile.open(fileobj=spool) as archive:
+                yield archive
 
     def lose_log(self, node_id: int, name: str) -> None:
         self._do_as_root(f"rm -rf {shlex.quote(f'{_DATA}/{name}')}", volumes_from=[self._container(node_id).id])

@@ -39,7 +39,7 @@ from kafkalab.distribution import (
     random_uuid,
 )
 from kafkalab.errors import BrokerFailed, ClusterNotRunning, PortInUse, WaitTimeout
-from kafkalab.lifeline import Run, reap
+from kafkalab.lifeline import Run, reap, started
 from kafkalab.security.authority import Identity
 from kafkalab.security.files import open_private, write_private
 from kafkalab.settings import format_properties
@@ -62,7 +62,7 @@ class _Process:
     bound: dict[str, int]  # listener → port on which the node listens
     advertised: dict[str, int]  # listener → port that others use (the relay's, for listeners between brokers)
     pid: int = 0
-    started: float = 0.0
+    started: int = 0
     version: str = KAFKA_VERSION
     logged: int = 0  # bytes of its log from before its last start
     ended_by: str = ""  # the verb that ended it, "" while it should run
@@ -74,7 +74,7 @@ class _Process:
             self.child.poll()  # collects the exit status if it ended, so that no zombie stays behind
         try:
             process = psutil.Process(self.pid)
-            alive = abs(process.create_time() - self.started) < 1 and process.status() != psutil.STATUS_ZOMBIE
+            alive = started(self.pid) == self.started and process.status() != psutil.STATUS_ZOMBIE
         except psutil.NoSuchProcess:
             return None
         return process if alive else None
@@ -384,7 +384,7 @@ class LocalBackend(Backend):
             )  # fmt: skip
         process.ended_by = ""
         process.pid = process.child.pid
-        process.started = psutil.Process(process.pid).create_time()
+        process.started = started(process.pid)
 
     def _move(self, process: _Process, port: int) -> bool:
         """Start a node on another port if its port was taken before it could bind, unless the user asked for that port."""
