@@ -10,6 +10,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from IPython.core.inputtransformer2 import TransformerManager
 
 from kafkalab.checks import labs
 from kafkalab.checks.lab import notebooks
@@ -38,6 +39,15 @@ def test_a_lab_gets_no_module_that_the_learner_writes() -> None:
     for module in written:
         lab = (ROOT / "solutions" / module).read_text().splitlines()[0].removeprefix("# Written in the lab ").removesuffix(".")
         assert f"from {module.stem} import" in (ROOT / "solutions" / module.parent / f"{lab}.ipynb").read_text()
+
+
+def test_every_cell_of_a_lab_can_be_run_before_the_learner_has_written_anything() -> None:
+    """A function of which only the answer was there would have no body."""
+    shell = TransformerManager()
+    for path in LABS:
+        for cell in nbformat.read(path, as_version=4).cells:
+            if cell.cell_type == "code":
+                compile(shell.transform_cell(cell.source), f"{path.name}, {cell.id}", "exec")
 
 
 def test_no_notebook_needs_the_solutions() -> None:
