@@ -15,8 +15,8 @@ from types import SimpleNamespace
 
 import psutil
 import pytest
-from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError
+from confluent_kafka.admin import AdminClient
 
 from kafkalab import Cluster
 from kafkalab.errors import (
@@ -33,7 +33,7 @@ from kafkalab.waiting import wait_until
 from kafkalab.workers import ConsoleConsumer, ConsoleProducer, LedgerProducer, Worker, wait_until_shared
 from kafkalab.workers.plain_words import Warnings, in_plain_words
 from kafkalab.workers.settings import combine, delivery_timeout, idempotence
-from support import in_a_fork
+from support import create, in_a_fork
 
 MakeTopic = Callable[..., str]
 Start = Callable[..., Worker]
@@ -41,24 +41,13 @@ Start = Callable[..., Worker]
 numbers = itertools.count(1)
 
 
-def create_topic(cluster: Cluster, new: NewTopic) -> None:
-    admin = AdminClient(cluster.client_config())
-    try:
-        admin.create_topics([new])[new.topic].result(timeout=30)
-    except KafkaException as error:
-        # On a slow machine librdkafka asks again before the first answer came.
-        if error.args[0] != KafkaError.TOPIC_ALREADY_EXISTS:
-            raise
-
-
 @pytest.fixture
 def topic(cluster: Cluster) -> MakeTopic:
     """Makes a topic of its own for a test."""
 
-    def make(partitions: int = 3, **more: object) -> str:
+    def make(partitions: int = 3, **config: str) -> str:
         name = f"topic-{next(numbers)}"
-        create_topic(cluster, NewTopic(name, partitions, 3, **more))
-        cluster.wait_for(lambda view: name in view.topics and all(p.leader is not None for p in view.topics[name]), "the topic")
+        create(cluster, name, partitions, **config)
         return name
 
     return make
@@ -199,7 +188,7 @@ def test_send_that_fails_names_kafkas_error(topic: MakeTopic, start: Start) -> N
 
 @pytest.mark.cluster
 def test_not_enough_replicas(cluster: Cluster, topic: MakeTopic, start: Start) -> None:
-    name = topic(1, config={"min.insync.replicas": "3"})
+    name = topic(1, min_insync_replicas="3")
     start(ConsoleProducer, name).send("m1")
     producer = start(ConsoleProducer, name, retries=0, delivery_timeout_ms=2000)
 
@@ -229,7 +218,7 @@ def test_send_takes_texts(topic: MakeTopic, start: Start) -> None:
 @pytest.mark.cluster
 def test_outage_of_all_brokers_is_seen(start: Start) -> None:
     with Cluster(brokers=1, backend="local") as single:
-        create_topic(single, NewTopic("atu", 1, 1))
+        create(single, "atu", 1, 1)
         producer = ConsoleProducer(single, "atu", delivery_timeout_ms=1500)
         consumer = ConsoleConsumer(single, "atu", from_beginning=True)
         producer.send("before")

@@ -211,9 +211,8 @@ class Cluster:
             if self._backend is None:
                 return
             callbacks, self._on_stop = self._on_stop, []
-            with (
-                contextlib.ExitStack() as ending
-            ):  # each is called, whatever the one before raises; the last one that is added first
+            # Each is called, whatever the one before raises: the last one that is added first.
+            with contextlib.ExitStack() as ending:
                 ending.callback(atexit.unregister, self._stop_quietly)
                 ending.callback(self._discard)
                 for callback in reversed(callbacks):
