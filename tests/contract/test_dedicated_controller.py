@@ -104,7 +104,7 @@ def properties(path: Path) -> dict[str, str]:
 def test_a_controller_is_added(dedicated: Cluster) -> None:
     """It follows the log, and doesn't vote."""
     assert dedicated.add_controller() == 101
-    seen = dedicated.describe(groups=False).brokers[101]
+    seen = led(dedicated).brokers[101]
     assert (seen.state, seen.address, seen.voter) == ("up", "", False)
     settings = properties(dedicated.controller_config(101))
     own = properties(Path(settings["log.dirs"], "meta.properties"))

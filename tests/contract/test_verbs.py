@@ -29,7 +29,7 @@ from support import led
 
 
 def test_start_returns_a_cluster_that_agrees(shared: Cluster) -> None:
-    answers = [BrokerConnection(shared.bootstrap(i)).metadata() for i in range(3)]
+    answers = [BrokerConnection(shared.bootstrap(i), timeout=10).metadata() for i in range(3)]
     assert all(set(a.brokers) == {0, 1, 2} for a in answers)
     view = led(shared)
     assert view.controller in (0, 1, 2)
@@ -127,7 +127,9 @@ def test_isolate_and_heal(shared: Cluster) -> None:
     shared.isolate(broker)
     assert shared.describe(groups=False).brokers[broker].state == "isolated"
     shared.wait_for(lambda v: v.moved_from(topic, broker) and v.out_of_sync(topic, broker), "it to be fenced")
-    alone = BrokerConnection(shared.bootstrap(broker)).metadata()  # clients still reach it, and it knows nothing new
+    alone = BrokerConnection(
+        shared.bootstrap(broker), timeout=10
+    ).metadata()  # clients still reach it, and it knows nothing new
     assert topic in alone.topics
     assert send(shared, topic, 20, shared.bootstrap((broker + 1) % 3)) == [None] * 20
     shared.heal(broker)

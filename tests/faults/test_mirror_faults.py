@@ -168,6 +168,6 @@ def test_it_dies_with_its_owner_even_while_it_starts(first: Cluster, second: Clu
     assert len(marked_processes(run)) == 1
     owner.kill()
     wait_until(
-        lambda: not marked_processes(run) and not (runs_dir() / run).exists(), 10, "MirrorMaker and its folder to be gone"
+        lambda: not marked_processes(run) and not (runs_dir() / run).exists(), 60, "MirrorMaker and its folder to be gone"
     )
     owner.wait()

@@ -78,7 +78,7 @@ def test_nothing_is_left_when_the_owner_is_killed(tmp_path: Path) -> None:
 
     wait_until(
         lambda: not marked_processes(run) and not files(),
-        5,
+        60,
         "all of a killed owner's processes and files to be gone",
         last_seen=lambda: ([p.name() for p in marked_processes(run)], files()),
     )
@@ -106,7 +106,7 @@ def test_no_service_outlives_its_owner(tmp_path: Path) -> None:
         ]
 
     wait_until(
-        lambda: not left(), 30, "all of a killed owner's services to be gone", last_seen=left, ignore=(psutil.NoSuchProcess,)
+        lambda: not left(), 60, "all of a killed owner's services to be gone", last_seen=left, ignore=(psutil.NoSuchProcess,)
     )
 
 
@@ -125,7 +125,7 @@ def test_nothing_is_left_when_the_owner_is_killed_on_docker(tmp_path: Path) -> N
         lambda: (
             not client.containers.list(all=True, filters=label, ignore_removed=True) and not client.networks.list(filters=label)
         ),
-        15,
+        60,
         "all of a killed owner's containers and networks to be gone",
     )
     owner.wait()
@@ -148,7 +148,7 @@ def test_a_run_of_a_process_that_belongs_to_a_run_is_reaped_too(tmp_path: Path) 
         inner = process.stdout.readline().strip()
         assert (runs_dir() / inner).is_dir(), (tmp_path / "stderr").read_text()
         reap(outer)
-    wait_until(lambda: inner not in claimed_runs() and not (runs_dir() / inner).exists(), 5, "the inner run to be gone")
+    wait_until(lambda: inner not in claimed_runs() and not (runs_dir() / inner).exists(), 60, "the inner run to be gone")
 
 
 INTERRUPTED = """
@@ -179,7 +179,7 @@ def test_start_works_again_after_an_interrupt_at_any_moment(tmp_path: Path, dela
     done = run_owner(INTERRUPTED.format(delay=delay), tmp_path)
     out, _ = done.communicate(timeout=120)
     assert "running [0, 1]" in out, out + (tmp_path / "stderr").read_text()
-    wait_until(lambda: not list(runs_dir().glob(f"owners/{done.pid}-*")), 5, "the owner and its runs to be gone")
+    wait_until(lambda: not list(runs_dir().glob(f"owners/{done.pid}-*")), 60, "the owner and its runs to be gone")
 
 
 def test_a_port_taken_between_choosing_and_binding(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -224,7 +224,7 @@ def test_a_standby_cluster_is_taken_once_and_given_back(tmp_path: Path, monkeypa
     start = [sys.executable, "-m", "kafkalab.cluster.standby"]
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     waiting = subprocess.Popen(start, stdin=subprocess.PIPE, env=environment)
-    wait_until(lambda: list(runs_dir().glob("standby-*/offered-by-*")), 60, "a standby cluster to be offered")
+    wait_until(lambda: list(runs_dir().glob("standby-*/offered-by-*")), 120, "a standby cluster to be offered")
     with Cluster(backend="local") as first:
         assert first.run.id.startswith("standby-")
         waiting.stdin.close()  # its parent is gone; what was taken lives on
@@ -235,7 +235,7 @@ def test_a_standby_cluster_is_taken_once_and_given_back(tmp_path: Path, monkeypa
         assert standby.take(ClusterSpec(), "local") is None  # the next one starts brokers of its own
 
     unwanted = subprocess.Popen([sys.executable, "-c", SMALL_STANDBY], stdin=subprocess.PIPE, env=environment)
-    offers = wait_until(lambda: list(runs_dir().glob("standby-*/offered-by-*")), 60, "another to be offered")
+    offers = wait_until(lambda: list(runs_dir().glob("standby-*/offered-by-*")), 120, "another to be offered")
     unwanted.stdin.close()
     unwanted.wait(30)
     assert not marked_processes(offers[0].parent.name)
