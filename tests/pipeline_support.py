@@ -6,6 +6,7 @@ import io
 import json
 import re
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from threading import Thread
 from typing import Self
 
@@ -16,7 +17,7 @@ from pipeline import Event, Report, Settings, send_drivers
 from pipeline.events import SCHEMA
 from support import create, put
 
-__all__ = ["HUGE", "SCHEMAS", "SmallRegistry", "framed", "prepare", "send"]
+__all__ = ["HUGE", "SCHEMAS", "SmallRegistry", "framed", "kept", "prepare", "send"]
 
 FIELDS = [field["name"] for field in json.loads(SCHEMA)["fields"]]
 OLDER = json.loads(SCHEMA) | {"fields": [{"name": "driverAge", "type": "int"}, *json.loads(SCHEMA)["fields"]]}
@@ -44,6 +45,15 @@ def send(cluster: Cluster, settings: Settings, reports: list[Report], schema: in
     more = {"driverAge": 33} if schema == 9 else {}
     values = [(str(r.driver), framed(r.event, schema, **more) if r.event else r.malformed, -1) for r in reports]
     put(cluster, settings.positions, values, message_max_bytes=HUGE)
+
+
+def kept(checkpoint: Path) -> dict[Path, bytes]:
+    """The files of a checkpoint that a start which is refused leaves as they are.
+
+    Not those of the state: Spark writes snapshots and tidies up there from time to time, also when no query runs.
+    """
+    files = (path for path in checkpoint.rglob("*") if "state" not in path.relative_to(checkpoint).parts)
+    return {path: path.read_bytes() for path in files if path.is_file()}
 
 
 class SmallRegistry:

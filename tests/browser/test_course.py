@@ -11,8 +11,8 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import nbformat
@@ -38,11 +38,38 @@ CHROMIUM_OPTIONS = [
 ]
 SETTINGS = {
     "@jupyterlab/notebook-extension/tracker.jupyterlab-settings": '{"windowingMode": "none"}',  # all cells stay in the page
+    # Whether a notebook is saved when it's closed must not depend on how long a test took until then.
+    "@jupyterlab/docmanager-extension/plugin.jupyterlab-settings": '{"autosave": false}',
     "@jupyterlab/apputils-extension/notification.jupyterlab-settings": '{"fetchNews": "false", "checkForUpdates": false}',
 }
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(400)]
 expect.set_options(timeout=30_000)  # the tests ask what is shown, not how soon a busy machine shows it
+
+
+@dataclass
+class Troubles:
+    """What went wrong in a page, unnoticed.
+
+    Chromium cuts requests off when a network interface comes or goes, Docker's say, also those to this machine itself.
+    """
+
+    errors: list[Error] = field(default_factory=list)
+    cut_off: list[str] = field(default_factory=list)  # addresses
+
+    def note(self, request: Request) -> None:
+        """Keep a request that has failed, if it was cut off."""
+        if "ERR_NETWORK_CHANGED" in (request.failure or ""):
+            self.cut_off.append(request.url)
+
+    def of_the_page(self) -> list[Error]:
+        """The errors, without those that only say that a request was cut off: a test ends with none."""
+        return [error for error in self.errors if not (self.cut_off and is_of_a_request(error))]
+
+
+def is_of_a_request(error: Error) -> bool:
+    """Whether a page tells with it that a request failed, or one for a module of its own."""
+    return "Failed to fetch" in error.message or error.name == "ChunkLoadError"
 
 
 @dataclass(frozen=True)
@@ -96,13 +123,12 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Course]:
 
 
 @pytest.fixture
-def errors() -> list[Error]:
-    """What went wrong in the page, unnoticed: a test ends with none."""
-    return []
+def troubles() -> Troubles:
+    return Troubles()
 
 
 @pytest.fixture
-def page(course: Course, errors: list[Error]) -> Iterator[Page]:
+def page(course: Course, troubles: Troubles) -> Iterator[Page]:
     executable = os.environ.get("KAFKALAB_CHROMIUM") or shutil.which("chromium")
     if not executable:
         pytest.skip("there is no Chromium")
@@ -110,9 +136,10 @@ def page(course: Course, errors: list[Error]) -> Iterator[Page]:
         browser = play.chromium.launch(executable_path=executable, args=CHROMIUM_OPTIONS)
         page = browser.new_page(viewport={"width": 1280, "height": 1000})
         page.set_extra_http_headers({"Authorization": f"token {course.token}"})
-        page.on("pageerror", lambda error: errors.append(error))
+        page.on("pageerror", lambda error: troubles.errors.append(error))
+        page.on("requestfailed", troubles.note)
         yield page
-        assert not errors
+        assert not troubles.of_the_page()
         for kernel in kernels(page, course):
             page.request.delete(f"{course.server}/api/kernels/{kernel}")
         browser.close()
@@ -122,32 +149,34 @@ def kernels(page: Page, course: Course) -> list[str]:
     return [kernel["id"] for kernel in page.request.get(f"{course.server}/api/kernels").json()]
 
 
-def open_notebook(page: Page, address: str) -> None:
-    """Open a notebook and wait until its kernel is ready.
+def open_notebook(page: Page, troubles: Troubles, address: str) -> None:
+    """Open a notebook and wait until its kernel is ready."""
+    load(page, troubles, lambda: page.goto(address))
 
-    Chromium cuts requests off when a network interface comes or goes, Docker's say, also those to this machine itself. What
-    is opened just then lacks a style sheet or a module: it's opened anew.
+
+def load(page: Page, troubles: Troubles, begin: Callable[[], object]) -> None:
+    """Begin to load a page, and wait until the kernel of its notebook is ready.
+
+    A page lacks a style sheet or a module when its request was cut off: it's loaded anew.
     """
-    cut_off: list[str] = []
+    assert not troubles.of_the_page()
 
-    def note(request: Request) -> None:
-        if "ERR_NETWORK_CHANGED" in (request.failure or ""):
-            cut_off.append(request.url)
-
-    def opened() -> bool:
-        cut_off.clear()
+    def loaded() -> bool:
+        leaves = page.url != "about:blank"
+        troubles.errors.clear()
+        troubles.cut_off.clear()
         try:
-            page.goto(address)
+            begin()
         except Error as error:
             if "ERR_NETWORK_CHANGED" not in error.message:
                 raise
             return False
-        wait_until(lambda: cut_off or is_ready(page), 90, "the kernel", last_seen=lambda: status(page))
-        return not cut_off
+        wait_until(lambda: troubles.cut_off or is_ready(page), 90, "the kernel", last_seen=lambda: status(page))
+        if leaves:  # requests were under way
+            troubles.errors[:] = [error for error in troubles.errors if not is_of_a_request(error)]
+        return not troubles.cut_off
 
-    page.on("requestfailed", note)
-    wait_until(opened, 180, "the page to load", last_seen=lambda: cut_off)
-    page.remove_listener("requestfailed", note)
+    wait_until(loaded, 180, "the page to load", last_seen=lambda: troubles.cut_off)
 
 
 def status(page: Page) -> str:
@@ -205,8 +234,8 @@ def code_cells(notebook: str) -> list[str]:
     return [cell.source for cell in nbformat.read(ROOT / notebook, nbformat.NO_CONVERT).cells if cell.cell_type == "code"]
 
 
-def test_the_panel_shows_the_cluster_of_a_chapter_beside_it(course: Course, page: Page, errors: list[Error]) -> None:
-    open_notebook(page, course.address(CHAPTER, "chapter"))
+def test_the_panel_shows_the_cluster_of_a_chapter_beside_it(course: Course, page: Page, troubles: Troubles) -> None:
+    open_notebook(page, troubles, course.address(CHAPTER, "chapter"))
     panel = panel_of(page, "02_cluster_failover")
     expect(panel.get_by_text(NOT_YET)).to_be_visible(timeout=60_000)
     expect(tab(page, "Cluster · 02_cluster_failover")).to_have_count(1)
@@ -241,10 +270,8 @@ def test_the_panel_shows_the_cluster_of_a_chapter_beside_it(course: Course, page
     panel.get_by_role("button", name="Restart 0").click()
     expect(words.filter(has_text=re.compile(r"^dead$"))).to_have_count(0, timeout=60_000)
 
-    assert not errors
-    page.reload()
+    load(page, troubles, page.reload)
     expect(words.filter(has_text=re.compile(r"^up$"))).to_have_count(3, timeout=90_000)
-    errors[:] = [error for error in errors if "Failed to fetch" not in error.message]  # under way when the page was left
     panel.get_by_role("button", name="Pause 1").focus()
 
     # Another notebook has a panel of its own; each is shown with its notebook. It opens beside the first
@@ -270,12 +297,12 @@ def test_the_panel_shows_the_cluster_of_a_chapter_beside_it(course: Course, page
     expect(other).to_be_visible()
 
 
-def test_a_restarted_kernel_has_no_cluster_yet(course: Course, page: Page) -> None:
-    open_notebook(page, course.address(LAB, "lab"))
+def test_a_restarted_kernel_has_no_cluster_yet(course: Course, page: Page, troubles: Troubles) -> None:
+    open_notebook(page, troubles, course.address(LAB, "lab"))
     panel = panel_of(page, "02_failsafe")
     expect(panel.get_by_text(NOT_YET)).to_be_visible(timeout=60_000)
     start = write(course, "restart", "from kafkalab import Cluster\n\ncluster = Cluster(brokers=1).start()", "cluster.stop()")
-    open_notebook(page, course.address(start, "restart"))
+    open_notebook(page, troubles, course.address(start, "restart"))
     panel = panel_of(page, "restart")
     up = panel.locator("svg text").filter(has_text=re.compile(r"^up$"))
     run_cell(page, 0)
@@ -290,7 +317,7 @@ def test_a_restarted_kernel_has_no_cluster_yet(course: Course, page: Page) -> No
     expect(panel.get_by_text("The cluster has stopped.")).to_be_visible()
 
 
-def test_the_log_microscope_shows_a_record_when_it_is_written(course: Course, page: Page) -> None:
+def test_the_log_microscope_shows_a_record_when_it_is_written(course: Course, page: Page, troubles: Troubles) -> None:
     notebook = write(
         course,
         "microscope",
@@ -301,7 +328,7 @@ def test_the_log_microscope_shows_a_record_when_it_is_written(course: Course, pa
         'producer.produce("readings", "21 degrees", "sensor")\nproducer.flush()',
         "cluster.stop()",
     )
-    open_notebook(page, course.address(notebook, "microscope"))
+    open_notebook(page, troubles, course.address(notebook, "microscope"))
     run_cell(page, 0)
     shown = run_cell(page, 1).locator(".jp-OutputArea")
     status = shown.locator("span").filter(has_text="readings-0 on broker 0, the leader")
@@ -316,7 +343,7 @@ def test_the_log_microscope_shows_a_record_when_it_is_written(course: Course, pa
     expect(shown.locator("[data-mime-type='image/svg+xml'] img")).to_be_visible()  # the still picture that replaces it
 
 
-def test_a_prediction_is_shown_again_beside_what_was_measured(course: Course, page: Page) -> None:
+def test_a_prediction_is_shown_again_beside_what_was_measured(course: Course, page: Page, troubles: Troubles) -> None:
     notebook = write(
         course,
         "predict",
@@ -325,7 +352,7 @@ def test_a_prediction_is_shown_again_beside_what_was_measured(course: Course, pa
         'speed = Predict("How long?", unit="s")\nspeed',
         'speed.explain("It is quick.", measured="1.9 s")',
     )
-    open_notebook(page, course.address(notebook, "predict"))
+    open_notebook(page, troubles, course.address(notebook, "predict"))
     question, explanation, *_ = (run_cell(page, number) for number in range(4))
     expect(explanation).not_to_contain_text("Measured:")
     question.get_by_text("2×", exact=True).click()
@@ -339,7 +366,7 @@ def test_a_prediction_is_shown_again_beside_what_was_measured(course: Course, pa
     expect(late.locator(".jp-OutputArea")).to_contain_text("Measured: 1.9 s. It is quick.")
 
 
-def test_the_card_of_a_lab_checks_and_helps(course: Course, page: Page) -> None:
+def test_the_card_of_a_lab_checks_and_helps(course: Course, page: Page, troubles: Troubles) -> None:
     notebook = write(
         course,
         "card",
@@ -351,7 +378,7 @@ def test_the_card_of_a_lab_checks_and_helps(course: Course, page: Page) -> None:
         "producer.flush()\ncoordinates = (sent[0].topic(), sent[0].partition(), sent[0].offset())\n"
         "read_back = sent[0].value()",
     )
-    open_notebook(page, course.address(notebook, "card"))
+    open_notebook(page, troubles, course.address(notebook, "card"))
     panel = panel_of(page, "card")
     expect(panel.get_by_text("Run the cell that starts it.")).to_be_visible(timeout=60_000)
     expect(run_cell(page, 0)).to_contain_text("The lab card is in the panel beside this notebook.")

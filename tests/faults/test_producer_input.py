@@ -83,7 +83,7 @@ def test_one_right_address_is_enough(broker: Cluster, topic: str) -> None:
 def test_wrong_addresses_only_are_told_when_the_time_for_delivery_is_over(broker: Cluster, topic: str) -> None:
     begin = time.monotonic()
     assert told(broker, topic, bootstrap_servers="127.0.0.1:1,127.0.0.1:2", delivery_timeout_ms=1500) == "_MSG_TIMED_OUT"
-    assert 1 < time.monotonic() - begin < 6
+    assert 1 < time.monotonic() - begin < 60, "by default it would be five minutes"
 
 
 # -- topics ---------------------------------------------------------------------------------------------------------
@@ -225,9 +225,10 @@ def test_an_application_that_cannot_deliver_ends_all_the_same_and_says_so(broker
         process.send_signal(signal.SIGTERM)
         begin = time.monotonic()
         printed, _ = process.communicate(timeout=30)
+        took = time.monotonic() - begin
     finally:
         broker.resume(0)
-    assert time.monotonic() - begin < 25, "it gives up what waits, and does not close for as long as delivery may take"
+    assert took < 25, "it gives up what waits, and does not close for as long as delivery may take"
     sent, delivered, waiting = map(int, re.search(r"(\d+) sent, (\d+) delivered, (\d+) still waiting", printed).groups())
     assert process.returncode == 1
     assert sent - delivered == waiting > 0

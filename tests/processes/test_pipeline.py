@@ -42,7 +42,7 @@ from pipeline.lake import LakeGone
 from pipeline.reading import Reader
 from pipeline.tables import Tables
 from pipeline_faults import open_office
-from pipeline_support import HUGE, SCHEMAS, SmallRegistry, framed, prepare, send
+from pipeline_support import HUGE, SCHEMAS, SmallRegistry, framed, kept, prepare, send
 from support import create, delete, empty, put
 
 pytestmark = pytest.mark.cluster
@@ -282,7 +282,7 @@ def what_a_start_refuses(spark: SparkSession, cluster: Cluster, settings: Settin
             Pipeline(spark, replace(settings, wait=0, **changed)).start()
 
     point = Path(settings.checkpoint)
-    before = {path: path.read_bytes() for path in point.rglob("*") if path.is_file()}
+    before = kept(point)
     refused(CheckpointRefused, "belongs to another query: its schema of tables is streams, not second", schema="second")
     refused(CheckpointRefused, "belongs to another query: it holds commits, ", checkpoint=str(point / "stream"))
     refused(ConnectionError, "the registry at http://127.0.0.1:1 hasn't answered for 0 s", registry="http://127.0.0.1:1")
@@ -299,7 +299,7 @@ def what_a_start_refuses(spark: SparkSession, cluster: Cluster, settings: Settin
     delete(cluster, settings.positions)
     create(cluster, settings.positions, 2)
     refused(CheckpointRefused, "belongs to a topic that was deleted")
-    assert before == {path: path.read_bytes() for path in point.rglob("*") if path.is_file()}
+    assert before == kept(point)
     assert not Path(f"{point}-lost").exists()
 
 

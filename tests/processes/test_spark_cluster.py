@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 import psutil
 import pytest
@@ -13,10 +15,12 @@ from pyspark.sql import functions as f
 from kafkalab import SparkCluster, spark_session, wait_until
 from kafkalab.cluster.ports import HOST
 from kafkalab.errors import NotEnoughResources, SparkFailed
+from kafkalab.spark.view import SparkView
 from support import own_runs
 
 pytestmark = pytest.mark.cluster
 
+T = TypeVar("T")
 NUMBERS = 1_000_000
 SUM = NUMBERS * (NUMBERS - 1) // 2
 
@@ -34,6 +38,21 @@ def executors() -> set[str]:
     return {row.where for row in spark_session().range(0, 8, 1, 4).select(where("id").alias("where")).collect()}
 
 
+def both_counted(view: SparkView) -> SparkView | None:
+    """The view, if each of two executors has run tasks."""
+    counts = [one.tasks for worker in view.workers for one in worker.executors]
+    return view if len(counts) == 2 and all(counts) else None
+
+
+def of_those_that_live(ask: Callable[[psutil.Process], T]) -> list[T]:
+    """What all processes below this one answer. One that has ended since they were listed has nothing to say."""
+    answers = []
+    for process in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            answers.append(ask(process))
+    return answers
+
+
 def total() -> int:
     return spark_session().range(0, NUMBERS, 1, 4).selectExpr("sum(id) AS total").first().total
 
@@ -41,11 +60,12 @@ def total() -> int:
 def test_two_executors_compute_and_one_may_be_killed(workers: SparkCluster) -> None:
     session = spark_session(master=workers)
     assert session is spark_session() and session.sparkContext.master == workers.url
-    assert len(executors()) == 2 and total() == SUM
-    view = workers.describe()
+    # A session starts with one executor when the other one takes long; and Spark counts their tasks a little later.
+    wait_until(lambda: len(executors()) == 2, 60, "both executors", last_seen=workers.describe)
+    assert total() == SUM
+    view = wait_until(lambda: both_counted(workers.describe()), 60, "the tasks to be counted", last_seen=workers.describe)
     assert (view.master, view.registered, view.driver, view.queries) == (True, 2, "kafkalab", ())
     assert sorted(one.number for worker in view.workers for one in worker.executors) == [0, 1]
-    assert all(one.tasks for worker in view.workers for one in worker.executors)
     left = workers.workers[:]
     workers.kill_worker(0)
     assert total() == SUM
@@ -81,8 +101,8 @@ def test_the_map_knows_the_streams_that_run(workers: SparkCluster) -> None:
 
 
 def test_it_listens_on_loopback_only(workers: SparkCluster) -> None:
-    own = [process for process in psutil.Process().children(recursive=True) if process.name() == "java"]
-    listening = [c.laddr.ip for process in own for c in process.net_connections() if c.status == "LISTEN"]
+    own = of_those_that_live(lambda process: process.net_connections() if process.name() == "java" else [])
+    listening = [c.laddr.ip for connections in own for c in connections if c.status == "LISTEN"]
     assert listening and {ip.removeprefix("::ffff:") for ip in listening} == {HOST}
 
 
@@ -111,7 +131,7 @@ def test_what_cannot_be(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_its_secret_is_no_ones_to_read(workers: SparkCluster) -> None:
     settings = workers._run.directory / "spark.properties"
     assert workers.secret in settings.read_text() and settings.stat().st_mode & 0o077 == 0
-    for process in psutil.Process().children(recursive=True):
-        assert not any(workers.secret in argument for argument in process.cmdline())
+    for command in of_those_that_live(lambda process: process.cmdline()):
+        assert not any(workers.secret in argument for argument in command)
     with urllib.request.urlopen(f"http://{HOST}:{workers._page}/json/") as page:
         assert workers.secret not in page.read().decode()

@@ -38,7 +38,7 @@ from pipeline.checkpoint import CheckpointRefused
 from pipeline.lake import LakeGone
 from pipeline.reading import Reader
 from pipeline.tables import Tables
-from pipeline_support import SCHEMAS, SmallRegistry, prepare, send
+from pipeline_support import SCHEMAS, SmallRegistry, kept, prepare, send
 from support import create, delete, put
 
 pytestmark = pytest.mark.cluster
@@ -179,14 +179,14 @@ def test_the_pipeline_agrees_with_the_ledger(
                 Pipeline(spark, replace(settings, **changed)).start()
 
         point = Path(settings.checkpoint)
-        before = {path: path.read_bytes() for path in point.rglob("*") if path.is_file()}
+        before = kept(point)
         refused(CheckpointRefused, "belongs to another query: its window is 1 minute, not 2 minutes", window="2 minutes")
         refused(CheckpointRefused, "belongs to another query: it holds commits, ", checkpoint=f"{point}/stream")
         refused(LookupError, "there is no topic nowhere at", positions="nowhere")
         delete(cluster, settings.positions)
         create(cluster, settings.positions, 2)
         refused(CheckpointRefused, "belongs to a topic that was deleted")
-        assert before == {path: path.read_bytes() for path in point.rglob("*") if path.is_file()}
+        assert before == kept(point)
         note, *_ = (path for path in before if path.parent.name == "pipeline.json" and path.suffix == ".txt")
         note.write_text("{")
         refused(CheckpointRefused, "is damaged")
