@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 import psutil
 import pytest
@@ -32,6 +33,7 @@ __all__ = [
     "commit",
     "create",
     "delete",
+    "delete_topics",
     "empty",
     "every_group",
     "flip_bits",
@@ -43,7 +45,10 @@ __all__ = [
     "renew",
     "send",
     "spread",
+    "wait_for",
 ]
+
+T = TypeVar("T")
 
 BACKEND = os.environ.get("KAFKALAB_BACKEND", "local")
 """What the clusters of checks and faults run on; `make test-all` has a round with each."""
@@ -102,6 +107,11 @@ def led(cluster: Cluster) -> ClusterView:
     return cluster.wait_for(lambda view: view.controller is not None and view, "an active controller")
 
 
+def wait_for(cluster: Cluster, condition: Callable[[ClusterView], T], what: str, *, groups: bool = False) -> T:
+    """As the cluster's own, with the time that a busy machine needs to elect leaders, let replicas catch up or fill a group."""
+    return cluster.wait_for(condition, what, 60, groups=groups)
+
+
 def every_group(cluster: Cluster) -> ClusterView:
     """The cluster with all its groups. A broker that doesn't answer, because it is just starting, would hide those it has."""
     return cluster.wait_for(lambda view: not view.silent and view, "every broker's groups", 60, groups=True)
@@ -140,14 +150,12 @@ def empty(cluster: Cluster) -> None:
     if view.groups:
         for deleted in admin.delete_consumer_groups(list(view.groups)).values():
             deleted.result()
-    if topics := view.topics.keys() - TIERS_OWN:
-        for deleted in admin.delete_topics(list(topics)).values():
-            deleted.result()
+    delete_topics(cluster, view.topics.keys() - TIERS_OWN)
 
     def bare(view: ClusterView) -> bool:
         return not view.silent and view.topics.keys() <= TIERS_OWN and not view.groups
 
-    cluster.wait_for(bare, "the topics and groups to be gone", groups=True)
+    wait_for(cluster, bare, "the topics and groups to be gone", groups=True)
 
 
 def flip_bits(path: Path) -> None:
@@ -183,7 +191,7 @@ def renew(cluster: Cluster) -> None:
         if broker.state == "isolated":
             cluster.heal(broker.id)
         elif broker.state == "paused":
-            cluster.resume(broker.id)
+            cluster.resume(broker.id, 60)
         elif broker.state != "up":
             cluster.restart(broker.id)
     empty(cluster)
@@ -217,14 +225,28 @@ def create(
     def there(view: ClusterView) -> bool:
         return len(view.topics[topic]) == partitions and view.in_sync(topic)
 
-    cluster.wait_for(there, f"the topic {topic}")
+    wait_for(cluster, there, f"the topic {topic}")
 
 
 def delete(cluster: Cluster, topic: str) -> None:
     """Delete a topic and wait until no broker knows it."""
+    delete_topics(cluster, [topic])
+
+
+def delete_topics(cluster: Cluster, topics: Iterable[str]) -> None:
+    """Delete topics and wait until no broker knows them; for an internal one you wait yourself."""
+    if not (names := sorted(topics)):
+        return
     admin = AdminClient(cluster.client_config())
-    admin.delete_topics([topic])[topic].result()
-    cluster.wait_for(lambda v: topic not in v.topics, f"the topic {topic} to be gone")
+    known = cluster.describe(groups=False, internal=True).topics
+    for topic, deleted in admin.delete_topics(names).items():
+        try:
+            deleted.result()
+        except KafkaException as error:
+            # As in `create`: a broker that asks its controller again hears that what its first request deleted isn't there.
+            if topic not in known or error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                raise
+    wait_for(cluster, lambda view: not view.topics.keys() & set(names), f"{', '.join(names)} to be gone")
 
 
 def put(cluster: Cluster, topic: str, records: Iterable[Record], **settings: object) -> list[Place]:
@@ -254,7 +276,10 @@ def commit(cluster: Cluster, group: str, topic: str, offsets: Mapping[int, int] 
 def members(cluster: Cluster, topic: str, group: str, number: int) -> Iterator[None]:
     """So many members in a group, which share a topic's partitions."""
     with ExitStack() as stack:
-        wait_until_shared(*[stack.enter_context(ConsoleConsumer(cluster, topic, group=group)) for _ in range(number)])
+        # Nobody kills them: on a busy machine one that is silent for 3 s would lose its partitions.
+        settings = {"group": group, "session_timeout_ms": 30_000}
+        started = [stack.enter_context(ConsoleConsumer(cluster, topic, **settings)) for _ in range(number)]
+        wait_until_shared(*started, timeout=60)
         yield
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import random
+from functools import partial
 
 import pytest
 
@@ -34,7 +35,8 @@ def test_faults_under_load_lose_nothing() -> None:
             what = f"round {number}: {verb} of broker {broker}"
             if chance.random() < 0.5 and verb != "restart":  # half of the faults are mended before anybody noticed
                 cluster.wait_for(lambda v, b=broker: v.moved_from(TOPIC, b), f"{what}, leaders elsewhere", 60)
-            mend = {"kill": cluster.restart, "stop_broker": cluster.restart, "pause": cluster.resume}.get(verb)
+            resume = partial(cluster.resume, timeout=60)
+            mend = {"kill": cluster.restart, "stop_broker": cluster.restart, "pause": resume}.get(verb)
             if mend is not None:
                 mend(broker)
             cluster.wait_for(lambda v: v.in_sync(TOPIC), f"{what}, all in sync again", 60)

@@ -40,7 +40,7 @@ def prices(cluster: Cluster) -> str:
     producer = Producer(cluster.client_config())
     for number in range(180):
         producer.produce("stock-prices", f'{{"name": "IBM", "dollars": {number}, "cents": 5}}', partition=number % 3)
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
     return "stock-prices"
 
 
@@ -164,7 +164,7 @@ def read(cluster: Cluster, topic: str, isolation_level: str) -> list[bytes]:
     consumer.assign([TopicPartition(topic, partition, 0) for partition in range(3)])
     values, ends = [], 0
     while ends < 3:
-        message = consumer.poll(20)
+        message = consumer.poll(60)
         assert message is not None and (message.error() is None or message.error().code() == KafkaError._PARTITION_EOF)
         values, ends = (values, ends + 1) if message.error() else ([*values, message.value()], ends)
     consumer.close()
@@ -209,16 +209,16 @@ def test_batches_are_booked_once_when_consumers_join_and_leave(
     book = Book(path)
     threads = {name: threading.Thread(target=run, args=[name], daemon=True) for name in stops}
     threads["stays"].start()
-    wait_until(lambda: batches["stays"], 30, "the first one to work")
+    wait_until(lambda: batches["stays"], 60, "the first one to work")
     threads["joins"].start()
-    wait_until(lambda: batches["joins"] >= 2, 30, "the second one to work", last_seen=lambda: (batches, raised))
+    wait_until(lambda: batches["joins"] >= 2, 60, "the second one to work", last_seen=lambda: (batches, raised))
     stops["joins"].set()
-    threads["joins"].join(20)
+    threads["joins"].join(60)
     threads["joins later"].start()
     wait_until(lambda: len(book.bookings()) >= 180, 60, "all prices", last_seen=lambda: (len(book.bookings()), raised))
     for name, thread in threads.items():
         stops[name].set()
-        thread.join(20)
+        thread.join(60)
         assert not thread.is_alive()
     assert not raised
     assert Counter(book.bookings()) == Counter(ALL)
@@ -232,7 +232,7 @@ def test_a_callback_says_where_to_begin_whatever_the_protocol(cluster: Cluster, 
         consumer, first = Consumer({**settings, **PROTOCOLS[protocol]}), {}
         consumer.subscribe([prices], on_assign=callback)
         while len(first) < 3:
-            message = consumer.poll(20)
+            message = consumer.poll(60)
             first.setdefault(message.partition(), message.offset())
         consumer.close()
         return first
@@ -258,11 +258,11 @@ def test_the_order_of_the_seed_loses(cluster: Cluster, prices: str, tmp_path: Pa
     consumer = Consumer(settings)
     consumer.assign([TopicPartition(prices, 0)])
     book = HastyBook(tmp_path / "book.db", consumer)
-    book.batch = consumer.consume(10, 10)
+    book.batch = consumer.consume(10, 60)
     with pytest.raises(KeyboardInterrupt):
         book.add(book.batch)
     assert book.bookings() == []
-    assert consumer.committed([TopicPartition(prices, 0)], timeout=10)[0].offset == 10
+    assert consumer.committed([TopicPartition(prices, 0)], timeout=60)[0].offset == 10
     consumer.close()
 
 
@@ -276,7 +276,7 @@ def test_two_consumers_with_the_same_partition_by_hand_book_each_price_once(
         consumers.append((consumer, Book(tmp_path / "book.db")))
     for _ in range(3):
         for consumer, book in consumers:
-            batch = consumer.consume(20, 10)
+            batch = consumer.consume(20, 60)
             assert len(batch) == 20
             book.add_with_positions(batch)
     assert Counter(consumers[0][1].bookings()) == Counter((0, offset) for offset in range(60))
@@ -289,7 +289,7 @@ def test_a_commit_past_the_end_is_taken_and_the_reset_policy_decides(cluster: Cl
         more = {"auto.offset.reset": reset, "enable.partition.eof": True, "enable.auto.commit": False}
         consumer = Consumer({**cluster.client_config(group_id="past"), **more})
         consumer.assign([TopicPartition(prices, 0)])
-        message = consumer.poll(10)
+        message = consumer.poll(60)
         consumer.close()
         return message.error().code() if message.error() else message.offset()
 
@@ -307,13 +307,13 @@ def test_a_clock_that_ran_backwards_hides_what_came_before_it(cluster: Cluster) 
     producer = Producer(cluster.client_config())
     for milliseconds in (3000, 1000, 2000, 4000):
         producer.produce("backwards", str(milliseconds), partition=0, timestamp=milliseconds)
-        producer.flush(10)
+        producer.flush(60)
 
     def read_from(milliseconds: int) -> list[str]:
         more = {"enable.partition.eof": True, "enable.auto.commit": False}
         consumer, values = Consumer({**cluster.client_config(group_id=f"since-{milliseconds}"), **more}), []
         consumer.subscribe(["backwards"], on_assign=at_time(milliseconds))
-        while (message := consumer.poll(20)) and not message.error():
+        while (message := consumer.poll(60)) and not message.error():
             values.append(message.value().decode())
         consumer.close()
         assert message.error().code() == KafkaError._PARTITION_EOF
@@ -360,7 +360,7 @@ def test_the_application_is_ended_and_started_again(
     assert begins(process) == dict.fromkeys(range(3), "the beginning")
     assert process.stdout.readline().endswith(" prices, 0 set aside\n")  # it is in the middle of its work
     process.send_signal(number)
-    assert process.wait(30) == (-9 if number == signal.SIGKILL else 128 + number)
+    assert process.wait(60) == (-9 if number == signal.SIGKILL else 128 + number)
     book = Book(tmp_path / "book.db")
     booked = {partition: str(offset + 1) for partition, offset in book.bookings()}  # the last one of each
     assert begins(app()) == {**dict.fromkeys(range(3), "the beginning"), **booked}
@@ -378,7 +378,7 @@ def test_one_right_address_is_enough(
     book = Book(tmp_path / "book.db")
     wait_until(lambda: len(book.bookings()) >= 180, 60, "all prices", last_seen=lambda: len(book.bookings()))
     process.terminate()
-    assert process.wait(30) == 143
+    assert process.wait(60) == 143
     assert Counter(book.bookings()) == Counter(ALL)
 
 
@@ -393,7 +393,7 @@ def test_a_database_that_fails_ends_the_application_and_costs_nothing(
     def send(count: int) -> None:
         for number in range(count):
             producer.produce(topic, '{"name": "IBM", "dollars": 90, "cents": 5}', partition=number % 3)
-        assert producer.flush(20) == 0
+        assert producer.flush(60) == 0
 
     send(60)
     process = app(topic)
@@ -420,7 +420,7 @@ def test_what_is_malformed_is_set_aside_by_the_application_and_passed_over(
     producer, good = Producer(cluster.client_config()), b'{"name": "IBM", "dollars": 90, "cents": 5}'
     for value in (good, *MALFORMED_PRICES, good, MALFORMED_PRICES[1]):  # and so the topic ends with one
         producer.produce(topic, value)
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
     booked = [(0, 0), (0, len(MALFORMED_PRICES) + 1)]
 
     process = app(topic)
@@ -430,10 +430,10 @@ def test_what_is_malformed_is_set_aside_by_the_application_and_passed_over(
     assert [value or b"" for value in letters] == [value or b"" for value in (*MALFORMED_PRICES, MALFORMED_PRICES[1])]
     wait_until(lambda: Book(tmp_path / "book.db").bookings() == booked, 60, "both prices")
     process.terminate()
-    assert process.wait(30) == 143
+    assert process.wait(60) == 143
 
     producer.produce(topic, good)
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
     app(topic)
     booked.append((0, len(MALFORMED_PRICES) + 3))
     wait_until(lambda: Book(tmp_path / "book.db").bookings() == booked, 60, "the new price")

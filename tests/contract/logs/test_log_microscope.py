@@ -25,6 +25,7 @@ from kafkalab.cluster.record_batches import Record, RecordBatch
 from kafkalab.cluster.wire import BrokerConnection
 from kafkalab.errors import NoReplica, UnknownBroker, UnknownPartition, UnknownTopic
 from kafkalab.waiting import wait_until
+from support import delete
 
 ONE_RECORD_A_SEGMENT = {"index.interval.bytes": "1", "segment.index.bytes": "12"}
 TABLE = "K1V5 K5V2 K2V7 K7V1 K8V4 K4V6 K1V1 K1V2 K1V9 K9V6 K8V22 K2V25".split()
@@ -233,8 +234,7 @@ def test_a_record_is_seen_live_and_a_deleted_topic_as_it_was(shared: Cluster) ->
     try:
         send(shared, topic, "K1V1")
         wait_until(lambda: "K1 → V1" in microscope._segments.value, 60, "the record to be seen")
-        admin = AdminClient(shared.client_config())
-        admin.delete_topics([topic])[topic].result()
+        delete(shared, topic)
         wait_until(lambda: f"the topic {topic} was deleted" in microscope._overview.value, 30, "the microscope to say so")
         assert "K1 → V1" in microscope._segments.value
     finally:

@@ -14,7 +14,7 @@ from kafkalab import Cluster, ConsoleConsumer
 from kafkalab.cluster import ClusterView
 from kafkalab.distribution import put_tools_on_path
 from kafkalab.workers import wait_until_shared
-from support import Doctored, Verdict, commit, create, spread
+from support import Doctored, Verdict, commit, create, spread, wait_for
 
 pytestmark = pytest.mark.cluster
 
@@ -297,6 +297,8 @@ def test_publish_subscribe_right(clean: Cluster, verdict: Verdict) -> None:
 
 
 def member(cluster: Cluster, number: int, **settings: object) -> ConsoleConsumer:
+    # Nobody kills it: on a busy machine one that is silent for 3 s would lose its partitions.
+    settings = {"session.timeout.ms": 30_000, **settings}
     return ConsoleConsumer(cluster, TOPIC, group="mygroup", name=f"member-{number}", from_beginning=True, **settings)
 
 
@@ -307,7 +309,7 @@ def all_committed(cluster: Cluster) -> None:
         lag = view.groups["mygroup"].lag  # nothing committed yet: no entry
         return set(range(7)) <= {p for _, p in lag} and not any(lag.values())
 
-    cluster.wait_for(done, "commits of all seven", groups=True)
+    wait_for(cluster, done, "commits of all seven", groups=True)
 
 
 def test_load_sharing_and_consumer_failover(clean: Cluster, verdict: Verdict) -> None:
@@ -317,13 +319,13 @@ def test_load_sharing_and_consumer_failover(clean: Cluster, verdict: Verdict) ->
     assert "0 of 4" in said
 
     members = [member(clean, 1), member(clean, 2)]
-    wait_until_shared(*members)
+    wait_until_shared(*members, timeout=60)
     spread(clean, TOPIC, *m(1, 7))
     verdict.says("mygroup has 2 members, not 3", "02_load_sharing", clean)
 
     members.append(member(clean, 3))
-    wait_until_shared(*members)
-    clean.wait_for(lambda v: len(v.groups["mygroup"].members) == 3, "three members", groups=True)
+    wait_until_shared(*members, timeout=60)
+    wait_for(clean, lambda v: len(v.groups["mygroup"].members) == 3, "three members", groups=True)
     all_committed(clean)
     verdict.passes("02_load_sharing", clean)
 
@@ -333,13 +335,13 @@ def test_load_sharing_and_consumer_failover(clean: Cluster, verdict: Verdict) ->
 
     members[2].close()
     members[1].close()
-    wait_until_shared(members[0])
+    wait_until_shared(members[0], timeout=60)
     verdict.says("mygroup has 1 member, not 2", "02_consumer_failover", clean)
 
     members[1] = member(clean, 2)
-    wait_until_shared(*members[:2])
+    wait_until_shared(*members[:2], timeout=60)
     spread(clean, TOPIC, *m(8, 14))
-    members[0].wait_for(1)
+    members[0].wait_for(1, 60)
     all_committed(clean)
     verdict.passes("02_consumer_failover", clean)
     for one in members:
@@ -358,7 +360,7 @@ def test_load_sharing_in_groups_of_their_own(clean: Cluster, verdict: Verdict) -
 def test_load_sharing_without_commits(clean: Cluster, verdict: Verdict) -> None:
     create(clean, TOPIC, 13)
     members = [member(clean, n, **{"enable.auto.commit": False}) for n in (1, 2, 3)]
-    wait_until_shared(*members)
+    wait_until_shared(*members, timeout=60)
     spread(clean, TOPIC, *m(1, 7))
     verdict.says("mygroup has no committed offset behind 'm1'", "02_load_sharing", clean)
     for one in members:
@@ -369,7 +371,7 @@ def test_load_sharing_without_commits(clean: Cluster, verdict: Verdict) -> None:
 
 
 def without(cluster: Cluster, broker: int) -> None:
-    cluster.wait_for(lambda v: v.moved_from(TOPIC, broker) and v.out_of_sync(TOPIC, broker), "new leaders")
+    wait_for(cluster, lambda v: v.moved_from(TOPIC, broker) and v.out_of_sync(TOPIC, broker), "new leaders")
 
 
 def test_broker_failover_and_proof(breakable: Cluster, verdict: Verdict) -> None:
@@ -383,7 +385,7 @@ def test_broker_failover_and_proof(breakable: Cluster, verdict: Verdict) -> None
     without(breakable, 1)
     verdict.says("Broker 1 is down, but broker 0 is up", "02_broker_failover", breakable)
     breakable.restart(1)
-    breakable.wait_for(lambda v: v.in_sync(TOPIC), "complete ISRs")
+    wait_for(breakable, lambda v: v.in_sync(TOPIC), "complete ISRs")
 
     breakable.kill(0)
     without(breakable, 0)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from kafkalab import Cluster
-from support import Doctored, Verdict, create, spread
+from support import Doctored, Verdict, create, spread, wait_for
 
 pytestmark = pytest.mark.cluster
 
@@ -28,23 +28,23 @@ def test_isolated(breakable: Cluster, verdict: Verdict) -> None:
     _, said = verdict(LAB, cluster, **right)
     assert "No broker was isolated." in said and "1 of 6" in said
 
-    view = cluster.wait_for(lambda view: view.controller is not None and view, "a controller")
+    view = wait_for(cluster, lambda view: view.controller is not None and view, "a controller")
     isolated = next(broker for broker in (0, 1, 2) if broker != view.controller)
     cluster.kill(isolated)  # not the same: a dead broker acknowledges nothing
     cluster.restart(isolated)
     verdict.says("No broker was isolated (only: kill, restart)", LAB, cluster, **right)
-    cluster.wait_for(lambda view: view.in_sync(TOPIC), "all replicas in sync")
+    wait_for(cluster, lambda view: view.in_sync(TOPIC), "all replicas in sync")
 
     cluster.isolate(isolated)
-    cluster.wait_for(lambda view: view.out_of_sync(TOPIC, isolated), "the broker to be fenced")
+    wait_for(cluster, lambda view: view.out_of_sync(TOPIC, isolated), "the broker to be fenced")
     verdict.says(f"Broker {isolated} is still cut off", LAB, cluster, **right)
     cluster.heal(isolated)
-    cluster.wait_for(lambda view: view.in_sync(TOPIC), "all replicas in sync")
+    wait_for(cluster, lambda view: view.in_sync(TOPIC), "all replicas in sync")
     verdict.passes(LAB, cluster, **right)
     cluster.isolate(isolated)
-    cluster.wait_for(lambda view: view.out_of_sync(TOPIC, isolated), "the broker to be fenced")
+    wait_for(cluster, lambda view: view.out_of_sync(TOPIC, isolated), "the broker to be fenced")
     cluster.restart(isolated)  # connects it again, too
-    cluster.wait_for(lambda view: view.in_sync(TOPIC), "all replicas in sync")
+    wait_for(cluster, lambda view: view.in_sync(TOPIC), "all replicas in sync")
     verdict.passes(LAB, cluster, **right)
     verdict.passes(LAB, cluster, **{**right, "acknowledged": tuple(values), "lost": {"letter with acks=1"}})
     lagging = Doctored(cluster, TOPIC, lambda p: replace(p, isr=tuple(set(p.replicas) - {isolated})))

@@ -7,25 +7,43 @@ from dataclasses import replace
 import pytest
 from confluent_kafka import Producer
 
-from kafkalab import Cluster
-from support import Doctored, Verdict, create, delete
+from kafkalab import Cluster, wait_until
+from support import Doctored, Verdict, create, delete, wait_for
 
 pytestmark = pytest.mark.cluster
 
 LAB, GROWTH = "02_min_insync", "02_isr_grows"
 TOPIC = "orders"
+FAR_FUTURE = 4_102_444_800_000  # the year 2100
 
 
-def order(cluster: Cluster, value: str, acks: str | int = "all") -> str:
+def order(cluster: Cluster, value: str, acks: str | int = "all", **more: int) -> str:
     reports: list[str] = []
     producer = Producer(cluster.client_config(acks=acks, retries=0))
-    producer.produce(TOPIC, value, on_delivery=lambda error, _: reports.append(error.name() if error else "acknowledged"))
+    producer.produce(
+        TOPIC, value, on_delivery=lambda error, _: reports.append(error.name() if error else "acknowledged"), **more
+    )
     producer.flush()
     return reports[0]
 
 
 def wait_for_isr(cluster: Cluster, size: int) -> None:
-    cluster.wait_for(lambda view: len(view.topics[TOPIC][0].isr) == size, f"an ISR of {size}")
+    wait_for(cluster, lambda view: len(view.topics[TOPIC][0].isr) == size, f"an ISR of {size}")
+
+
+def wait_until_refused(cluster: Cluster) -> None:
+    """Wait until the leader refuses what is to be in two replicas.
+
+    It learns of the smaller ISR a little later than the metadata show it, and what it takes until then is in the log. So these
+    have a time in the far future: a leader that wouldn't refuse them yet refuses that.
+    """
+    told: list[str] = []
+
+    def refused() -> bool:
+        told[:] = [order(cluster, "never", timestamp=FAR_FUTURE)]
+        return told == ["NOT_ENOUGH_REPLICAS"]
+
+    wait_until(refused, 60, "the leader to refuse", last_seen=lambda: told)
 
 
 def test_min_insync(governed: Cluster, verdict: Verdict) -> None:
@@ -40,6 +58,7 @@ def test_min_insync(governed: Cluster, verdict: Verdict) -> None:
     partition = cluster.describe().topics[TOPIC][0]
     first, second = (broker for broker in partition.replicas if broker != partition.leader)
     assert order(cluster, "order-1") == "acknowledged"
+    assert order(cluster, "never", timestamp=FAR_FUTURE) == "INVALID_TIMESTAMP"  # as `wait_until_refused` needs it
     verdict.says("Its ISR has 3 members", LAB, cluster)
     alone = Doctored(cluster, TOPIC, lambda p: replace(p, isr=p.isr[:1]))
     verdict.says("A consumer can read ['order-1'] at this moment", LAB, alone)
@@ -51,6 +70,7 @@ def test_min_insync(governed: Cluster, verdict: Verdict) -> None:
     verdict.says("Only 1 broker went down so far", GROWTH, cluster)
     cluster.kill(second)
     wait_for_isr(cluster, 1)
+    wait_until_refused(cluster)
 
     refused = order(cluster, "order-3")
     assert order(cluster, "order-4", acks=1) == "acknowledged"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kafkalab import Cluster
-from support import Verdict, create, delete, led
+from support import Verdict, create, delete, led, wait_for
 
 pytestmark = pytest.mark.cluster
 
@@ -41,7 +41,7 @@ def test_quorum(breakable: Cluster, verdict: Verdict) -> None:
         verdict.says(f"node {victim} was the active controller, but you killed broker {follower}", LAB, cluster, before=before)
 
     cluster.kill(victim)
-    cluster.wait_for(lambda view: view.controller not in (None, victim), "another controller")
+    wait_for(cluster, lambda view: view.controller not in (None, victim), "another controller")
     after = quorum_of(cluster)
     verdict.says(f"{victim} is dead", LAB, cluster, before=before, after=after)
     cluster.restart(victim)
@@ -60,7 +60,7 @@ def test_majority(governed: Cluster, verdict: Verdict) -> None:
     verdict.says("1 of 3 brokers are down", MAJORITY, governed, may_die=RIGHT)
     governed.kill(2)
     # Both: a client is told of any unfenced broker as its controller, and would wait a minute for one that is dead.
-    governed.wait_for(lambda view: all(p.leader is None for p in view.topics[TOPIC]), "the brokers to be fenced")
+    wait_for(governed, lambda view: all(p.leader is None for p in view.topics[TOPIC]), "the brokers to be fenced")
     verdict.says("so you created it before the brokers died", MAJORITY, governed, may_die=RIGHT)
     delete(governed, TOPIC)
     verdict.says("There is no topic 'after-the-fall'", MAJORITY, governed, may_die=RIGHT)
@@ -78,6 +78,6 @@ def test_majority(governed: Cluster, verdict: Verdict) -> None:
 def test_majority_with_combined_nodes(breakable: Cluster, verdict: Verdict) -> None:
     breakable.kill(0)
     breakable.kill(1)
-    breakable.wait_for(lambda view: view.controller is None, "the quorum to be lost")
+    wait_for(breakable, lambda view: view.controller is None, "the quorum to be lost")
     _, said = verdict(MAJORITY, breakable, may_die=RIGHT)
     assert "Broker 0 is a voter of the quorum, too" in said and "No controller is active" in said

@@ -14,7 +14,7 @@ from confluent_kafka.admin import AdminClient
 from kafka.admin import AbortTransactionSpec, KafkaAdminClient
 
 from kafkalab import Cluster, wait_until
-from support import BACKEND, Verdict, create, delete, put
+from support import BACKEND, Verdict, create, delete, delete_topics, put
 
 pytestmark = pytest.mark.cluster
 
@@ -220,7 +220,7 @@ def test_hanging(clean: Cluster, verdict: Verdict) -> None:
         """Leave fee 4 in a transaction that its coordinator doesn't know."""
         create(cluster, "fees", 1)
         write(instance(cluster, "lost"), [("fees", "4")], "")
-        admin.delete_topics([STATE])[STATE].result()
+        delete_topics(cluster, [STATE])
         wait_until(lambda: STATE not in cluster.describe(groups=False, internal=True).topics, 60, "the state to be gone")
         put(cluster, "fees", [(None, "5", 0)])
 

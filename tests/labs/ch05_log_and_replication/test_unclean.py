@@ -10,7 +10,7 @@ from confluent_kafka import ElectionType, TopicPartition
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
 from kafkalab import Cluster, wait_until
-from support import BACKEND, Told, Verdict, create, put, renew
+from support import BACKEND, Told, Verdict, create, put, renew, wait_for
 
 pytestmark = pytest.mark.cluster
 
@@ -61,7 +61,7 @@ def send_fifteen(cluster: Cluster, end: End = Cluster.kill) -> Values:
     for topic, values in ledger.items():
         put(cluster, topic, [(None, value, 0) for value in values], acks="all")
     end(cluster, 1)
-    cluster.wait_for(lambda view: all(view.topics[topic][0].isr == (0,) for topic in TOPICS), "broker 0 alone")
+    wait_for(cluster, lambda view: all(view.topics[topic][0].isr == (0,) for topic in TOPICS), "broker 0 alone")
     for topic, values in ledger.items():
         alone = [f"alone {n}" for n in range(1, 11)]
         put(cluster, topic, [(None, value, 0) for value in alone], acks=1)
@@ -73,7 +73,7 @@ def swap(cluster: Cluster, end: End = Cluster.kill) -> None:
     """Let the replica that lacks records be the only one."""
     end(cluster, 0)
     cluster.restart(1)
-    cluster.wait_for(lambda view: view.topics["daring"][0].leader == 1, "a leader of daring")
+    wait_for(cluster, lambda view: view.topics["daring"][0].leader == 1, "a leader of daring")
 
 
 def test_unclean(pair: Cluster, verdict: Verdict) -> None:
@@ -91,7 +91,7 @@ def test_unclean(pair: Cluster, verdict: Verdict) -> None:
 
     verdict.says("Not every node is up: 0 is dead", LOSS, cluster, ledger=ledger)
     cluster.restart(0)
-    cluster.wait_for(lambda view: all(view.in_sync(topic) for topic in TOPICS), "both replicas in sync", 60)
+    wait_for(cluster, lambda view: all(view.in_sync(topic) for topic in TOPICS), "both replicas in sync")
     lost = {"careful": 0, "daring": 10, "by-hand": 10}
     verdict.passes(LOSS, cluster, ledger=ledger, lost=lost)
     verdict.says("`lost['daring']` is 0", LOSS, cluster, ledger=ledger, lost=lost | {"daring": 0})
@@ -111,7 +111,7 @@ def test_brokers_that_are_stopped_and_a_leader_that_the_tool_elects(pair: Cluste
     verdict.passes(ELECTION, cluster)
 
     cluster.restart(0)
-    cluster.wait_for(lambda view: view.in_sync(TOPICS), "both replicas in sync", 60)
+    wait_for(cluster, lambda view: view.in_sync(TOPICS), "both replicas in sync")
     verdict.passes(LOSS, cluster, ledger=ledger, lost={"careful": 0, "daring": 10, "by-hand": 10})
 
 
@@ -129,7 +129,7 @@ def test_all_may_be_unclean_and_nothing_was_sent_to_one_replica(pair: Cluster, v
     for topic in TOPICS:  # all fifteen on both replicas
         put(cluster, topic, [(None, f"on both {n}", 0) for n in range(15)], acks="all")
     cluster.stop_broker(1)
-    cluster.wait_for(lambda view: all(view.topics[topic][0].isr == (0,) for topic in TOPICS), "broker 0 alone")
+    wait_for(cluster, lambda view: all(view.topics[topic][0].isr == (0,) for topic in TOPICS), "broker 0 alone")
     swap(cluster)
     elect(cluster, "by-hand")
     verdict.says("The log of daring ends at 15, so broker 1 lacks nothing", ELECTION, cluster)

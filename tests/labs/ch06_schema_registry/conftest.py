@@ -13,7 +13,7 @@ from confluent_kafka.schema_registry import SchemaRegistryClient
 
 from kafkalab import Cluster, SchemaRegistry
 from schema_support import Registered
-from support import BACKEND
+from support import BACKEND, delete_topics, every_group
 
 
 @pytest.fixture(scope="package")
@@ -30,14 +30,11 @@ def registered(registry: tuple[Cluster, SchemaRegistry]) -> Iterator[Registered]
     kept = set(cluster.describe(groups=False).topics)  # the registry's own
     yield Registered(cluster, server, SchemaRegistryClient({"url": server.url}))
     admin = AdminClient(cluster.client_config())
-    view = cluster.describe()
+    view = every_group(cluster)
     if groups := [name for name, group in view.groups.items() if not group.members]:
         for deleted in admin.delete_consumer_groups(groups).values():
             deleted.result()
-    if topics := [name for name in view.topics if name not in kept]:
-        for deleted in admin.delete_topics(topics).values():
-            deleted.result()
-    cluster.wait_for(lambda v: not set(topics) & v.topics.keys(), "the topics to be gone")
+    delete_topics(cluster, view.topics.keys() - kept)
     client = SchemaRegistryClient({"url": server.url})  # one that remembers nothing
     client.set_compatibility(level="NONE")
     for subject in sorted(client.get_subjects(), key=lambda name: name.endswith(".proto")):  # what refers to others goes first

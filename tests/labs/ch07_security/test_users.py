@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, ScramCredentialInfo, ScramMechanism, UserScramCredentialUpsertion
 
 from kafkalab import Cluster, wait_until
@@ -28,6 +29,14 @@ def make_users(cluster: Cluster, password: str, iterations: int, mechanism: Scra
     wanted = [UserScramCredentialUpsertion(user, credential, password.encode()) for user in USERS]
     for made in admin.alter_user_scram_credentials(wanted).values():
         made.result()
+
+    def known() -> bool:
+        told = admin.describe_user_scram_credentials(list(USERS))
+        found = [{i.mechanism: i.iterations for i in told[user].result().scram_credential_infos} for user in USERS]
+        return all(credentials.get(mechanism) == iterations for credentials in found)
+
+    # The controller has them; the broker, which is asked next, may hear of them a moment later.
+    wait_until(known, 60, f"the users' {mechanism.name} to be known", ignore=(KafkaException,))
 
 
 def send(cluster: Cluster, count: int) -> None:
@@ -65,7 +74,7 @@ def test_plain_and_scram(verdict: Verdict) -> None:
         make_users(cluster, "kafka123", 8192, SHA_256)
         config = {**cluster.client_config(listener="SASL_SSL"), "sasl.mechanism": "SCRAM-SHA-256", "sasl.password": "kafka123"}
         for user in USERS:
-            wait_until(lambda u=user: try_connect({**config, "sasl.username": u}) == CONNECTED, 20, "the password to be known")
+            wait_until(lambda u=user: try_connect({**config, "sasl.username": u}) == CONNECTED, 60, "the password to be known")
         verdict.says("holds 60 records, not 120", SCRAM, cluster)
         send(cluster, 60)
         verdict.says("There is no consumer group 'stocks-again' yet", SCRAM, cluster)

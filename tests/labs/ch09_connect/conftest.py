@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from confluent_kafka.admin import AdminClient
 
 from connect_support import ask
 from kafkalab import Cluster, ConnectCluster, PostgreSQL
-from support import BACKEND
+from support import BACKEND, delete_topics
 
 
 @pytest.fixture(scope="package")
@@ -43,8 +42,5 @@ def connect(single: Cluster, _worker: ConnectCluster) -> Iterator[ConnectCluster
         ask(_worker, "PUT", f"/connectors/{name}/stop")
         ask(_worker, "DELETE", f"/connectors/{name}/offsets")
         ask(_worker, "DELETE", f"/connectors/{name}")
-    admin = AdminClient(single.client_config())
-    if topics := [topic for topic in single.describe(groups=False).topics if not topic.startswith("connect-")]:
-        for deleted in admin.delete_topics(topics).values():
-            deleted.result()
-        single.wait_for(lambda v: not set(topics) & set(v.topics), "the topics to be gone")
+    topics = single.describe(groups=False).topics
+    delete_topics(single, [topic for topic in topics if not topic.startswith("connect-")])

@@ -12,7 +12,7 @@ import pytest
 from kafkalab import Cluster, LedgerProducer
 from kafkalab.quorum import all_voters_heard
 from kafkalab.workers import Acknowledgement
-from support import BACKEND, Told, Verdict, create, led
+from support import BACKEND, Told, Verdict, create, led, wait_for
 
 pytestmark = pytest.mark.cluster
 
@@ -54,7 +54,7 @@ def remove(cluster: Cluster, controller: int) -> None:
     folder = properties(Path(settings["log.dirs"], "meta.properties"))["directory.id"]
     ids = ["--controller-id", str(controller), "--controller-directory-id", folder]
     tool(cluster, "kafka-metadata-quorum", "remove-controller", *ids)
-    cluster.wait_for(lambda view: view.controller not in (None, controller), "an active controller")
+    wait_for(cluster, lambda view: view.controller not in (None, controller), "an active controller")
 
 
 def active(cluster: Cluster) -> int:
@@ -69,7 +69,7 @@ def test_dynamic_quorum(governed: Cluster, verdict: Verdict) -> None:
     ledger = LedgerProducer(cluster, "payments", rate=50, enable_idempotence=True)
     ledger.wait_for(5)
     verdict.says("Broker 0 says that kraft.version is finalized at level 0, not 1", ADDED, cluster)
-    cluster.wait_for(lambda view: all_voters_heard(cluster, view.controller), "every voter to be heard")
+    wait_for(cluster, lambda view: all_voters_heard(cluster, view.controller), "every voter to be heard")
     tool(cluster, "kafka-features", "upgrade", "--feature", "kraft.version=1")
     verdict.says("The voters are 100, 101, 102. Controllers that only follow the log: none", ADDED, cluster)
     new = cluster.add_controller()
@@ -96,7 +96,7 @@ def test_dynamic_quorum(governed: Cluster, verdict: Verdict) -> None:
     dead = [leader, next(i for i in (100, 101, 102) if i not in (first, leader))]
     for controller in dead:
         cluster.kill(controller)
-    cluster.wait_for(lambda view: view.controller is None, "no controller")
+    wait_for(cluster, lambda view: view.controller is None, "no controller")
     verdict.says("No controller is active. Of the controllers,", MAJORITY, cluster)
     verdict.says("No controller is active, so nobody can tell who votes", ADDED, cluster)
     cluster.restart(dead[0])

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from kafkalab import Cluster, LedgerProducer
-from support import BACKEND, Doctored, Told, Verdict, create
+from support import BACKEND, Doctored, Told, Verdict, create, wait_for
 
 pytestmark = pytest.mark.cluster
 
@@ -33,9 +33,9 @@ def fill(cluster: Cluster, topic: str) -> LedgerProducer:
 
 def lose_both(cluster: Cluster, topic: str) -> None:
     cluster.stop_broker(1)
-    cluster.wait_for(lambda view: view.isr(topic)[0] == (0,), "broker 0 alone")
+    wait_for(cluster, lambda view: view.isr(topic)[0] == (0,), "broker 0 alone")
     cluster.kill(0)
-    cluster.wait_for(lambda view: view.leaders(topic)[0] is None, "no leader")
+    wait_for(cluster, lambda view: view.leaders(topic)[0] is None, "no leader")
 
 
 def test_elr(governed: Cluster, verdict: Verdict) -> None:
@@ -55,7 +55,7 @@ def test_elr(governed: Cluster, verdict: Verdict) -> None:
     verdict.says("Give check() your answer as eligible=", WITH, cluster)
     assert "✓ You read the ELR of safe while both brokers were down" in verdict(WITH, cluster, eligible={0, 1})[1]
     cluster.restart(1)
-    cluster.wait_for(lambda view: view.led_by("safe", 1), "broker 1 to lead")
+    wait_for(cluster, lambda view: view.led_by("safe", 1), "broker 1 to lead")
     verdict.passes(WITH, cluster, eligible=[0, 1])
     other_faults = Told(cluster, ("kill", 2), ("restart", 2), ("stop", 1), ("kill", 0))
     verdict.passes(WITH, other_faults, eligible=(1, 0))
@@ -70,7 +70,7 @@ def test_elr(governed: Cluster, verdict: Verdict) -> None:
     verdict.says("Not every node is up: 0 is dead", LEDGER, cluster)
 
     cluster.restart(0)
-    cluster.wait_for(lambda view: view.in_sync("safe"), "safe in sync")
+    wait_for(cluster, lambda view: view.in_sync("safe"), "safe in sync")
     lower = ["downgrade", "--feature", "eligible.leader.replicas.version=0"]
     subprocess.run(["kafka-features.sh", "--bootstrap-server", cluster.bootstrap_servers, *lower], check=True)
     verdict.says("Broker 0 is up", WITHOUT, cluster)
@@ -81,15 +81,15 @@ def test_elr(governed: Cluster, verdict: Verdict) -> None:
     verdict.passes(WITHOUT, cluster)
     verdict.says("Broker 1 leads plain", WITHOUT, Doctored(cluster, "plain", lambda p: replace(p, leader=1)))
     cluster.restart(0)
-    cluster.wait_for(lambda view: view.in_sync("plain"), "plain in sync")
+    wait_for(cluster, lambda view: view.in_sync("plain"), "plain in sync")
     cluster.kill(1)
-    cluster.wait_for(lambda view: view.isr("plain")[0] == (0,), "broker 0 alone")
+    wait_for(cluster, lambda view: view.isr("plain")[0] == (0,), "broker 0 alone")
     cluster.stop_broker(0)
     cluster.restart(1)
     verdict.passes(WITHOUT, cluster)  # whichever of the two was killed, broker 0 left last
 
     cluster.restart(0)
-    cluster.wait_for(lambda view: view.in_sync(["safe", "plain"]), "both in sync", 60)
+    wait_for(cluster, lambda view: view.in_sync(["safe", "plain"]), "both in sync")
     verdict.passes(LEDGER, cluster, ledgers={"safe": safe, "plain": plain})
     more = LedgerProducer(cluster, "plain", count=60)
     more.wait_finished()

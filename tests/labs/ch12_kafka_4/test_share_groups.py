@@ -25,6 +25,14 @@ def set_group(cluster: Cluster, group: str, **settings: str) -> None:
     admin = AdminClient(cluster.client_config())
     admin.incremental_alter_configs([resource])[resource].result()
 
+    def told() -> dict[str, str | None]:
+        described = admin.describe_configs([ConfigResource(ResourceType.GROUP, group)])
+        return {name: entry.value for result in described.values() for name, entry in result.result().items()}
+
+    # The controller has them; the broker, which is asked next, may hear of them a moment later.
+    wanted = {change.name: change.value for change in changes}
+    wait_until(lambda: wanted.items() <= told().items(), 60, f"the settings {wanted} of {group}", last_seen=told)
+
 
 def send(cluster: Cluster, topic: str, values: Sequence[str]) -> None:
     for value in values:
