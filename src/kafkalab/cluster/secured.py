@@ -69,7 +69,7 @@ class ClusterSecurity:
         """
         return self._known(broker).renew_certificate(broker)
 
-    def wait_for_acls(self, number: int, timeout: float = 15.0) -> None:
+    def wait_for_acls(self, number: int, timeout: float = 30.0) -> None:
         """Wait until every running broker knows this many ACL rules.
 
         The controller answers an administrator once it has a rule. Each broker learns it milliseconds later.

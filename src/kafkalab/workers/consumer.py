@@ -157,7 +157,7 @@ class ConsoleConsumer(Worker):
         """Offsets that this consumer committed, by topic and partition. Each is the next offset to read."""
         return dict(self._reading.committed)
 
-    def wait_for(self, wanted: int | str | Iterable[str], timeout: float = 15.0) -> list[str | None]:
+    def wait_for(self, wanted: int | str | Iterable[str], timeout: float = 30.0) -> list[str | None]:
         """Wait until it has read this many records, or all of these values.
 
         Parameters
@@ -193,7 +193,7 @@ class ConsoleConsumer(Worker):
             )
         return self.values
 
-    def wait_assigned(self, n: int = 1, timeout: float = 15.0) -> set[tuple[str, int]]:
+    def wait_assigned(self, n: int = 1, timeout: float = 30.0) -> set[tuple[str, int]]:
         """Wait until it has at least `n` assigned partitions, and return them.
 
         Raises
@@ -208,7 +208,7 @@ class ConsoleConsumer(Worker):
         )
         return self.assigned
 
-    def wait_committed(self, timeout: float = 15.0) -> dict[tuple[str, int], int]:
+    def wait_committed(self, timeout: float = 30.0) -> dict[tuple[str, int], int]:
         """Wait until it has committed all it read from its assigned partitions, and return the committed offsets.
 
         If you kill it after that, no record is read twice.
@@ -258,7 +258,7 @@ class ConsoleConsumer(Worker):
         return f"p{record.partition}@{record.offset} {value}" if self._show_offsets else value
 
 
-def wait_until_shared(*consumers: ConsoleConsumer, timeout: float = 15.0) -> dict[str, set[int]]:
+def wait_until_shared(*consumers: ConsoleConsumer, timeout: float = 30.0) -> dict[str, set[int]]:
     """Wait until these consumers of one group divide all partitions of their topic.
 
     That means: all have joined, each partition is assigned to exactly one of them, and none is idle unless there are

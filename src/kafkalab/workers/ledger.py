@@ -137,7 +137,7 @@ class LedgerProducer(Worker):
         """The number of failed messages by Kafka's name of the error."""
         return dict(self._failures)
 
-    def wait_for(self, count: int, timeout: float = 15.0) -> int:
+    def wait_for(self, count: int, timeout: float = 30.0) -> int:
         """Wait until `count` messages in total are acknowledged, and return the number of acknowledged messages.
 
         Raises
