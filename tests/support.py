@@ -14,7 +14,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 from confluent_kafka.admin import AdminClient, NewTopic
 from kafka.protocol.consumer.group import LeaveGroupRequest, LeaveGroupResponse
 
-from kafkalab import Cluster, ConsoleConsumer, check
+from kafkalab import Cluster, ConsoleConsumer, check, wait_until
 from kafkalab.cluster import ClusterView, Fault, PartitionView
 from kafkalab.cluster.offsets import end_offsets
 from kafkalab.cluster.wire import BrokerConnection
@@ -43,6 +43,7 @@ __all__ = [
     "renew",
     "send",
     "spread",
+    "wait_for_level",
 ]
 
 BACKEND = os.environ.get("KAFKALAB_BACKEND", "local")
@@ -100,6 +101,15 @@ class Verdict:
 def led(cluster: Cluster) -> ClusterView:
     """The cluster with an active controller: there's none during an election, nor when nobody says in time who it is."""
     return cluster.wait_for(lambda view: view.controller is not None and view, "an active controller")
+
+
+def wait_for_level(cluster: Cluster, feature: str, level: int) -> None:
+    """Wait until every broker has heard that a feature is finalized at this level; 0 is off."""
+
+    def known() -> bool:
+        return all(features.finalized.get(feature, 0) == level for features in cluster.features().values())
+
+    wait_until(known, 30, f"every broker to know {feature} {level}", last_seen=cluster.features)
 
 
 def every_group(cluster: Cluster) -> ClusterView:
