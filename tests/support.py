@@ -15,7 +15,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 from confluent_kafka.admin import AdminClient, NewTopic
 from kafka.protocol.consumer.group import LeaveGroupRequest, LeaveGroupResponse
 
-from kafkalab import Cluster, ConsoleConsumer, check
+from kafkalab import Cluster, ConsoleConsumer, check, wait_until
 from kafkalab.cluster import ClusterView, Fault, PartitionView
 from kafkalab.cluster.offsets import end_offsets
 from kafkalab.cluster.wire import BrokerConnection
@@ -46,6 +46,7 @@ __all__ = [
     "send",
     "spread",
     "wait_for",
+    "wait_for_level",
 ]
 
 T = TypeVar("T")
@@ -110,6 +111,15 @@ def led(cluster: Cluster) -> ClusterView:
 def wait_for(cluster: Cluster, condition: Callable[[ClusterView], T], what: str, *, groups: bool = False) -> T:
     """As the cluster's own, with the time that a busy machine needs to elect leaders, let replicas catch up or fill a group."""
     return cluster.wait_for(condition, what, 60, groups=groups)
+
+
+def wait_for_level(cluster: Cluster, feature: str, level: int) -> None:
+    """Wait until every broker has heard that a feature is finalized at this level; 0 is off."""
+
+    def known() -> bool:
+        return all(features.finalized.get(feature, 0) == level for features in cluster.features().values())
+
+    wait_until(known, 30, f"every broker to know {feature} {level}", last_seen=cluster.features)
 
 
 def every_group(cluster: Cluster) -> ClusterView:

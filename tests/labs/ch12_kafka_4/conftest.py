@@ -12,11 +12,8 @@ from kafkalab.cluster import ShareGroupView
 from support import BACKEND, empty
 
 IMPATIENT = {
-    "group.share.heartbeat.interval.ms": 500,
-    "group.share.min.heartbeat.interval.ms": 500,
+    **{f"group.{kind}.{which}heartbeat.interval.ms": 2000 for kind in ("share", "consumer") for which in ("", "min.")},
     "group.share.min.record.lock.duration.ms": 1000,
-    "group.consumer.heartbeat.interval.ms": 300,
-    "group.consumer.min.heartbeat.interval.ms": 300,
 }
 
 
@@ -31,7 +28,7 @@ def _impatient() -> Iterator[Cluster]:
 
 @pytest.fixture
 def impatient(_impatient: Cluster) -> Iterator[Cluster]:
-    """A broker whose groups are as impatient as the labs', without topics and groups of earlier tests."""
+    """A broker whose groups are almost as impatient as the labs', without topics and groups of earlier tests."""
     yield _impatient
     found: list[ShareGroupView] = []
 

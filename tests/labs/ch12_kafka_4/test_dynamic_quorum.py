@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from kafkalab import Cluster, LedgerProducer
+from kafkalab import Cluster, LedgerProducer, wait_until
 from kafkalab.quorum import all_voters_heard
 from kafkalab.workers import Acknowledgement
-from support import BACKEND, Told, Verdict, create, led, wait_for
+from support import BACKEND, Told, Verdict, create, led, wait_for, wait_for_level
 
 pytestmark = pytest.mark.cluster
 
@@ -45,8 +45,19 @@ def properties(path: Path) -> dict[str, str]:
 
 
 def add(cluster: Cluster, controller: int) -> None:
-    config = str(cluster.controller_config(controller))
-    tool(cluster, "kafka-metadata-quorum", "--command-config", config, "add-controller")
+    """Let a controller vote. The active one asks it what it supports, and gives up when the answer takes more than 2 s."""
+    name, config = "kafka-metadata-quorum", str(cluster.controller_config(controller))
+    said = ""
+
+    def votes() -> bool:
+        nonlocal said
+        try:
+            said = tool(cluster, name, "--command-config", config, "add-controller")
+        except subprocess.CalledProcessError as error:
+            said = error.stderr
+        return led(cluster).brokers[controller].voter
+
+    wait_until(votes, 120, f"controller {controller} to vote", last_seen=lambda: said)
 
 
 def remove(cluster: Cluster, controller: int) -> None:
@@ -71,6 +82,7 @@ def test_dynamic_quorum(governed: Cluster, verdict: Verdict) -> None:
     verdict.says("Broker 0 says that kraft.version is finalized at level 0, not 1", ADDED, cluster)
     wait_for(cluster, lambda view: all_voters_heard(cluster, view.controller), "every voter to be heard")
     tool(cluster, "kafka-features", "upgrade", "--feature", "kraft.version=1")
+    wait_for_level(cluster, "kraft.version", 1)
     verdict.says("The voters are 100, 101, 102. Controllers that only follow the log: none", ADDED, cluster)
     new = cluster.add_controller()
     verdict.says("Controllers that only follow the log: 103", ADDED, cluster)

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from kafkalab import Cluster, LedgerProducer
-from support import BACKEND, Doctored, Told, Verdict, create, wait_for
+from support import BACKEND, Doctored, Told, Verdict, create, wait_for, wait_for_level
 
 pytestmark = pytest.mark.cluster
 
@@ -73,6 +73,7 @@ def test_elr(governed: Cluster, verdict: Verdict) -> None:
     wait_for(cluster, lambda view: view.in_sync("safe"), "safe in sync")
     lower = ["downgrade", "--feature", "eligible.leader.replicas.version=0"]
     subprocess.run(["kafka-features.sh", "--bootstrap-server", cluster.bootstrap_servers, *lower], check=True)
+    wait_for_level(cluster, "eligible.leader.replicas.version", 0)
     verdict.says("Broker 0 is up", WITHOUT, cluster)
     plain = fill(cluster, "plain")
     lose_both(cluster, "plain")

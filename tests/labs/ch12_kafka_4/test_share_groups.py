@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import pytest
 from confluent_kafka import AcknowledgeType, ShareConsumer
@@ -156,10 +157,18 @@ def test_a_shop_that_judges_badly(impatient: Cluster, verdict: Verdict) -> None:
     verdict.says("order-5 was accepted, but nobody could charge it", POISON, cluster)
 
 
+@dataclass
+class Holder:
+    """What a check looks at in a `ConsoleShareConsumer`."""
+
+    values: list[str]
+    alive: bool = True
+
+
 def test_a_lock_that_times_out(impatient: Cluster, verdict: Verdict) -> None:
     cluster = impatient
     _, said = verdict(LOCKS, cluster)
-    assert "There is no topic 'parcels'" in said and "0 of 3" in said
+    assert "There is no topic 'parcels'" in said and "0 of 4" in said
     verdict.says("The share.record.lock.duration.ms of couriers is 30000", LOCKS, cluster)
     set_group(cluster, "couriers", share_record_lock_duration_ms="3000")
     create(cluster, "parcels", 1, 1)
@@ -171,9 +180,17 @@ def test_a_lock_that_times_out(impatient: Cluster, verdict: Verdict) -> None:
     settle(cluster, "parcels", "couriers", 12)
 
     late = [*((f"parcel-{n}", 1) for n in range(8, 13)), ("parcel-7", 2)]
-    verdict.passes(LOCKS, cluster, delivered=late)
-    verdict.passes(LOCKS, cluster, delivered=[("parcel-1", 2), *reversed(late[:5]), ("parcel-7", 3)])
-    verdict.says("Give check() your answer as delivered=", LOCKS, cluster)
-    verdict.says("The courier wasn't handed parcel-7", LOCKS, cluster, delivered=late[:5])
-    verdict.says("The courier got parcel-7 at its first delivery", LOCKS, cluster, delivered=[("parcel-7", 1), *late[:5]])
-    verdict.says("Was the holder killed, or did it freeze?", LOCKS, cluster, delivered=[("parcel-7", 2), *late[:5]])
+    holder = Holder(["parcel-7"])
+    verdict.passes(LOCKS, cluster, delivered=late, holder=holder)
+    verdict.passes(LOCKS, cluster, delivered=[("parcel-1", 2), *reversed(late[:5]), ("parcel-7", 3)], holder=holder)
+    slow = [("parcel-7", 2), *late[:5]]  # a courier that took longer to start than the lock lasted
+    verdict.passes(LOCKS, cluster, delivered=slow, holder=holder)
+    verdict.says("Give check() your answer as delivered=", LOCKS, cluster, holder=holder)
+    verdict.says("The courier wasn't handed parcel-7", LOCKS, cluster, delivered=late[:5], holder=holder)
+    first = [("parcel-7", 1), *late[:5]]
+    verdict.says("The courier got parcel-7 at its first delivery", LOCKS, cluster, delivered=first, holder=holder)
+    verdict.says("Give check() your answer as holder=", LOCKS, cluster, delivered=late)
+    verdict.says("The holder was handed parcel-1, not parcel-7", LOCKS, cluster, delivered=late, holder=Holder(["parcel-1"]))
+    verdict.says("The holder was handed no parcel, not parcel-7", LOCKS, cluster, delivered=late, holder="frozen")
+    killed = Holder(["parcel-7"], alive=False)
+    verdict.says("The process of the holder has ended", LOCKS, cluster, delivered=late, holder=killed)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+
 from kafkalab.checks.brokers import faulted, has_level, nodes
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.lab import Notebook
 from kafkalab.checks.ledgers import is_complete, wrote_throughout
 from kafkalab.checks.wording import counted
+from kafkalab.cluster import ClusterView
+from kafkalab.errors import WaitTimeout
 
 __all__ = ["notebook"]
 
@@ -15,18 +19,43 @@ FIRST = (100, 101, 102)
 """The controllers that the cluster starts with."""
 RESIGNED = "Leader is not in the committed voter set"
 """A line in the log of an active controller that was removed."""
+_ELECTION = 5.0
+"""Seconds until an active controller should show."""
 
 notebook = Notebook(
     "12_dynamic_quorum", difficulty="hard", minutes=35, needs="chapter 02, sections 1 to 13; chapter 12, section 5"
 )
 
 
+def governed(ctx: CheckContext) -> ClusterView | None:
+    """Return the cluster with an active controller, or None if none shows within a few seconds.
+
+    One that doesn't answer in time looks as if there were none, and then nobody tells who votes.
+    """
+    with contextlib.suppress(WaitTimeout):
+        found: ClusterView | None = ctx.cluster.wait_for(
+            lambda view: view if view.controller is not None else None, "an active controller", _ELECTION
+        )
+        return found
+    return None
+
+
+def reported(ctx: CheckContext) -> ClusterView:
+    """Return the cluster as it is under an active controller. Raise `Unmet` if there is none."""
+    view = governed(ctx)
+    if view is None:
+        raise Unmet("No controller is active, so nobody can tell who votes. How many of the voters are up?")
+    return view
+
+
+def voters_of(view: ClusterView) -> list[int]:
+    """Return the nodes that vote."""
+    return [i for i, node in view.brokers.items() if node.voter]
+
+
 def voters(ctx: CheckContext) -> list[int]:
     """Return the nodes that vote, as the active controller reports them."""
-    view = ctx.cluster.describe(groups=False)
-    if view.controller is None:
-        raise Unmet("No controller is active, so nobody can tell who votes. How many of the voters are up?")
-    return [i for i, node in view.brokers.items() if node.voter]
+    return voters_of(reported(ctx))
 
 
 def named(ids: list[int]) -> str:
@@ -51,9 +80,9 @@ dynamic = added.requires("The quorum can change its voters: kraft.version is 1")
 
 @added.requires("Another controller than the first three votes", after=dynamic)
 def another_votes(ctx: CheckContext) -> None:
-    found = voters(ctx)
-    if set(found) <= set(FIRST):
-        observers = [i for i, node in nodes(ctx).items() if not node.address and not node.voter]
+    view = reported(ctx)
+    if set(found := voters_of(view)) <= set(FIRST):
+        observers = [i for i, node in view.brokers.items() if not node.address and not node.voter]
         raise Unmet(
             f"The voters are {named(found)}. Controllers that only follow the log: {named(observers)}. Which command makes "
             "one of these a voter?"
@@ -125,7 +154,7 @@ def two_were_killed(ctx: CheckContext) -> None:
 
 @majority.requires("A controller is active again", after=two_were_killed)
 def one_is_active(ctx: CheckContext) -> None:
-    if ctx.cluster.describe(groups=False).controller is None:
+    if governed(ctx) is None:
         up = [i for i, node in nodes(ctx).items() if not node.address and node.state == "up"]
         raise Unmet(f"No controller is active. Of the controllers, {named(up)} run. What does an election need?")
 

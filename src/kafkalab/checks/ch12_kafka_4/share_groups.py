@@ -190,7 +190,7 @@ locks = notebook.check(
     "See a lock time out",
     hints=(
         "The group's setting is share.record.lock.duration.ms, in milliseconds.",
-        "Freeze the holder after it was handed parcel-7, and before the new courier starts.",
+        "Freeze the holder after it was handed parcel-7, and before the new courier starts. Let it stay frozen.",
         "The courier gets parcel-7 when the lock has timed out: wait for all six values, not for five.",
     ),
 )
@@ -211,16 +211,25 @@ def parcels_are_settled(ctx: CheckContext) -> None:
     settled(ctx, COURIERS, "parcels")
 
 
-@locks.requires("parcel-7 came to the courier after later ones, as its second delivery", after=parcels_are_settled)
-def seven_came_late(ctx: CheckContext) -> None:
+@locks.requires("A holder has parcel-7, and its process wasn't ended", after=parcels_are_settled)
+def holder_has_seven(ctx: CheckContext) -> None:
+    holder = ctx.answer("holder", object, "the ConsoleShareConsumer that took parcel-7 and froze")
+    values = list(getattr(holder, "values", []))
+    if f"parcel-{FIRST}" not in values:
+        held = ", ".join(map(str, values)) or "no parcel"
+        raise Unmet(f"The holder was handed {held}, not parcel-7. Is `holder` the one that you started last?")
+    if not getattr(holder, "alive", False):
+        raise Unmet(
+            "The process of the holder has ended, and the group gets its parcels back at once. What makes the group wait for "
+            "the lock?"
+        )
+
+
+@locks.requires("parcel-7 came to the courier from that lock, as its second delivery", after=holder_has_seven)
+def seven_came_again(ctx: CheckContext) -> None:
     delivered = ctx.answer("delivered", list[tuple[str, int]], "(value, delivery count) of each delivery to the courier")
     values = [value for value, _ in delivered]
     if missing := [f"parcel-{n}" for n in range(FIRST, LAST + 1) if f"parcel-{n}" not in values]:
         raise Unmet(f"The courier wasn't handed {missing[0]}. Did you wait for all six?")
     if dict(delivered)[f"parcel-{FIRST}"] < 2:
         raise Unmet("The courier got parcel-7 at its first delivery. Did a holder take it before the courier started?")
-    if values.index(f"parcel-{FIRST}") < values.index(f"parcel-{LAST}"):
-        raise Unmet(
-            "The courier got parcel-7 again before parcel-12. Was the holder killed, or did it freeze? Only one of the two "
-            "makes the group wait for the lock."
-        )
