@@ -6,6 +6,7 @@ from kafkalab.checks.brokers import faulted
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.groups import read_everything
 from kafkalab.checks.lab import Notebook
+from kafkalab.checks.logs import log_of
 from kafkalab.checks.topics import each_once, existing, has_shape, holds, in_sync
 from kafkalab.checks.wording import counted
 from kafkalab.cluster.log_reader import LogView
@@ -24,12 +25,11 @@ notebook = Notebook(
 
 def look(ctx: CheckContext, broker: int | None = None) -> LogView:
     """Return the topic's log on a broker (by default its leader) and in the remote tier."""
-    reader = ctx.cluster.log_reader(TOPIC, 0, broker)
-    try:
-        view: LogView = reader.read()
-    finally:
-        reader.close()
-    return view
+
+    def told(view: LogView) -> bool:
+        return view.offsets.start is not None and view.offsets.local_start is not None
+
+    return log_of(ctx, TOPIC, told, broker=broker)
 
 
 def on_disk_from(view: LogView) -> int:
@@ -48,7 +48,9 @@ def has_moved(ctx: CheckContext, count: int) -> None:
             f"The remote tier holds {counted(len(there), 'record')} of {TOPIC}, and offset {missing[0]} isn't among them. Did "
             "you wait until the brokers had moved everything?"
         )
-    if (local := view.offsets.local_start or 0) < count - 1:
+    if (local := view.offsets.local_start) is None:
+        raise Unmet(f"The leader of {TOPIC} doesn't tell where its disk begins. Is every broker running?")
+    if local < count - 1:
         raise Unmet(
             f"The tier has everything, but the leader's disk still begins at offset {local}. How long may a broker keep what "
             "it has moved?"
@@ -136,7 +138,9 @@ is_back = follower.requires("All replicas are in sync", after=was_restarted)(in_
 def disk_is_short(ctx: CheckContext) -> None:
     broker = bereft(ctx)
     view = look(ctx, broker)
-    if (start := view.offsets.start) != 0:
+    if (start := view.offsets.start) is None:
+        raise Unmet(f"The leader of {TOPIC} doesn't tell where its log starts. Is every broker running?")
+    if start != 0:
         raise Unmet(f"The log of {TOPIC} starts at offset {start}. Look at this before you let records expire.")
     if (local := on_disk_from(view)) < FIRST - 1:
         raise Unmet(f"The disk of broker {broker} begins at offset {local}. What was in the tier when it lost its log?")
