@@ -6,12 +6,18 @@ import pytest
 from confluent_kafka import KafkaError, Message, Producer
 
 from kafkalab import Cluster, wait_until
+from kafkalab.cluster.offsets import end_offsets
 from support import Told, Verdict, create
 
 pytestmark = pytest.mark.cluster
 
 HIDDEN, SEEN = "05_hidden", "05_high_watermark"
 TOPIC = "payments"
+
+
+def open_account(cluster: Cluster, needed: int = 1) -> None:
+    create(cluster, TOPIC, 1, min_insync_replicas=str(needed))
+    end_offsets(cluster, TOPIC)  # a leader that answers: `pay` tries only once
 
 
 def pay(cluster: Cluster, number: int, acks: str | int = "all") -> list[str]:
@@ -40,7 +46,7 @@ def test_hidden_and_seen(cleaning: Cluster, verdict: Verdict) -> None:
     cluster = cleaning
     verdict.says("There is no topic 'payments'", HIDDEN, cluster)
     verdict.says("No broker has been down yet", SEEN, cluster)
-    create(cluster, TOPIC, 1, min_insync_replicas="3")
+    open_account(cluster, 3)
     pay(cluster, 5)
     verdict.says("The ISR has 3 members; the lab asks for two", HIDDEN, cluster)
     stopped = follower(cluster)
@@ -58,7 +64,7 @@ def test_hidden_and_seen(cleaning: Cluster, verdict: Verdict) -> None:
 
 
 def test_a_follower_that_is_killed_will_do(cleaning: Cluster, verdict: Verdict) -> None:
-    create(cleaning, TOPIC, 1, min_insync_replicas="3")
+    open_account(cleaning, 3)
     pay(cleaning, 5)
     killed = follower(cleaning)
     cleaning.kill(killed)
@@ -72,7 +78,7 @@ def test_a_follower_that_is_killed_will_do(cleaning: Cluster, verdict: Verdict) 
 
 
 def test_two_in_sync_are_enough_for_the_topic(cleaning: Cluster, verdict: Verdict) -> None:
-    create(cleaning, TOPIC, 1, min_insync_replicas="2")
+    open_account(cleaning, 2)
     pay(cleaning, 5)
     cleaning.stop_broker(follower(cleaning))
     wait_for_isr(cleaning, 2)
@@ -81,7 +87,7 @@ def test_two_in_sync_are_enough_for_the_topic(cleaning: Cluster, verdict: Verdic
 
 
 def test_other_numbers(cleaning: Cluster, verdict: Verdict) -> None:
-    create(cleaning, TOPIC, 1, min_insync_replicas="3")
+    open_account(cleaning, 3)
     pay(cleaning, 6)
     stopped = follower(cleaning)
     cleaning.stop_broker(stopped)
@@ -91,7 +97,7 @@ def test_other_numbers(cleaning: Cluster, verdict: Verdict) -> None:
 
 
 def test_too_few_at_the_end(cleaning: Cluster, verdict: Verdict) -> None:
-    create(cleaning, TOPIC, 1)
+    open_account(cleaning)
     pay(cleaning, 2)
     told: object = Told(cleaning, ("stop", 1), ("restart", 1))
     wait_until(lambda: "All replicas end at offset 2" in verdict(SEEN, told)[1], 30, "all to be even")

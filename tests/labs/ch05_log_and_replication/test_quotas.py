@@ -74,6 +74,8 @@ def test_quotas(impatient: Cluster, verdict: Verdict) -> None:
     create(cluster, "limited", 1, 1, message_timestamp_type="LogAppendTime")
     put(cluster, "limited", [(None, bytes(1000), 0)])
     verdict.says("limited holds 1000 bytes. Load a megabyte", RATES, cluster, **RIGHT)
+    delete(cluster, "limited")  # its first record is old by now
+    create(cluster, "limited", 1, 1, message_timestamp_type="LogAppendTime")
     put(cluster, "limited", [(None, bytes(1000), 0)] * 900, client_id="somebody")
     verdict.says("Which client id did its producer have", RATES, cluster, **RIGHT)
     delete(cluster, "limited")
@@ -104,7 +106,8 @@ def test_request_quota(impatient: Cluster, verdict: Verdict) -> None:
     quota(cluster, {CLIENT_ID: "ANONYMOUS"}, "producer_byte_rate=400000")
     verdict.says("knows no producer_byte_rate for the user ANONYMOUS", SHARES, cluster, throttled=throttled)
 
-    load_a_megabyte(cluster, "by-user", client_id="somebody")
+    create(cluster, "by-user", 1, 1, message_timestamp_type="LogAppendTime")
+    put(cluster, "by-user", [(None, bytes(1000), 0)] * 900, client_id="somebody")  # in large batches: at once
     quota(cluster, {USER: "ANONYMOUS"}, "producer_byte_rate=400000")
     verdict.says("by-user was written at", SHARES, cluster, throttled=throttled)
     verdict.says("Was the user's quota there before?", SHARES, cluster, throttled=throttled)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kafkalab.checks.brokers import DOWN_VERBS, faulted
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.lab import Notebook
+from kafkalab.checks.logs import log_of
 from kafkalab.checks.topics import existing, has_shape, in_sync
 from kafkalab.checks.wording import counted
 from kafkalab.cluster.log_offsets import LogOffsets
@@ -20,12 +21,11 @@ notebook = Notebook("05_high_watermark", difficulty="medium", minutes=30, needs=
 
 def offsets_of(ctx: CheckContext) -> LogOffsets:
     """Return the partition's offsets, as brokers report them."""
-    reader = ctx.cluster.log_reader(TOPIC)
-    try:
-        view: LogView = reader.read()
-    finally:
-        reader.close()
-    return view.offsets
+
+    def told(view: LogView) -> bool:
+        return view.offsets.high_watermark is not None and set(view.isr) <= view.offsets.ends.keys()
+
+    return log_of(ctx, TOPIC, told).offsets
 
 
 # -- hidden -----------------------------------------------------------------------------------------------------------

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 from kafkalab.checks.brokers import faulted
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.groups import read_everything
 from kafkalab.checks.lab import Notebook
+from kafkalab.checks.logs import log_of
 from kafkalab.checks.topics import each_once, existing, has_shape, holds, in_sync
 from kafkalab.checks.wording import counted
 from kafkalab.cluster.log_reader import LogView
 from kafkalab.cluster.offsets import watermarks
-from kafkalab.waiting import wait_until
 
 __all__ = ["notebook"]
 
 TOPIC, GROUP = "readings", "auditor"
 FIRST, ALL = 10, 20
 A_MINUTE = 60_000
-_PATIENCE = 10.0
-"""Seconds for the leader to tell its offsets."""
 
 notebook = Notebook(
     "12_tiered_storage", difficulty="medium", minutes=40, needs="chapter 05, sections 1 to 4; chapter 12, section 8"
@@ -29,22 +25,11 @@ notebook = Notebook(
 
 def look(ctx: CheckContext, broker: int | None = None) -> LogView:
     """Return the topic's log on a broker (by default its leader) and in the remote tier."""
-    reader = ctx.cluster.log_reader(TOPIC, 0, broker)
-    try:
-        view: LogView = reader.read()
-    finally:
-        reader.close()
-    return view
 
+    def told(view: LogView) -> bool:
+        return view.offsets.start is not None and view.offsets.local_start is not None
 
-def look_at_all(ctx: CheckContext, broker: int | None = None) -> LogView:
-    """Return the same, once the leader has told where the log starts, and where its disk does. A busy one may be late."""
-
-    def told() -> LogView | None:
-        view = look(ctx, broker)
-        return view if None not in (view.offsets.start, view.offsets.local_start) else None
-
-    return cast(LogView, wait_until(told, _PATIENCE, f"the leader of {TOPIC} to tell where its disk begins"))
+    return log_of(ctx, TOPIC, told, broker=broker)
 
 
 def on_disk_from(view: LogView) -> int:
@@ -56,14 +41,16 @@ def on_disk_from(view: LogView) -> int:
 
 def has_moved(ctx: CheckContext, count: int) -> None:
     """Raise `Unmet` unless this many records (except perhaps the last) are in the tier, and gone from the leader's disk."""
-    view = look_at_all(ctx)
+    view = look(ctx)
     there = {offset for s in view.remote for b in s.batches for offset in range(b.base_offset, b.last_offset + 1)}
     if missing := sorted(set(range(count - 1)) - there):
         raise Unmet(
             f"The remote tier holds {counted(len(there), 'record')} of {TOPIC}, and offset {missing[0]} isn't among them. Did "
             "you wait until the brokers had moved everything?"
         )
-    if (local := view.offsets.local_start) is not None and local < count - 1:
+    if (local := view.offsets.local_start) is None:
+        raise Unmet(f"The leader of {TOPIC} doesn't tell where its disk begins. Is every broker running?")
+    if local < count - 1:
         raise Unmet(
             f"The tier has everything, but the leader's disk still begins at offset {local}. How long may a broker keep what "
             "it has moved?"
@@ -150,8 +137,10 @@ is_back = follower.requires("All replicas are in sync", after=was_restarted)(in_
 @follower.requires("Its log starts at offset 0, and its disk holds only what the tier didn't have", after=was_restarted)
 def disk_is_short(ctx: CheckContext) -> None:
     broker = bereft(ctx)
-    view = look_at_all(ctx, broker)
-    if (start := view.offsets.start) != 0:
+    view = look(ctx, broker)
+    if (start := view.offsets.start) is None:
+        raise Unmet(f"The leader of {TOPIC} doesn't tell where its log starts. Is every broker running?")
+    if start != 0:
         raise Unmet(f"The log of {TOPIC} starts at offset {start}. Look at this before you let records expire.")
     if (local := on_disk_from(view)) < FIRST - 1:
         raise Unmet(f"The disk of broker {broker} begins at offset {local}. What was in the tier when it lost its log?")

@@ -1,0 +1,39 @@
+"""Questions about one partition's log: its files, and the offsets that brokers report."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+
+from kafkalab.checks.context import CheckContext
+from kafkalab.cluster.log_reader import LogView
+from kafkalab.errors import WaitTimeout
+from kafkalab.waiting import wait_until
+
+__all__ = ["log_of"]
+
+_TIMEOUT = 10.0
+
+
+def log_of(
+    ctx: CheckContext, topic: str, told: Callable[[LogView], bool], *, partition: int = 0, broker: int | None = None
+) -> LogView:
+    """Return a partition's log on a broker, by default on its leader.
+
+    A busy broker may not tell an offset in time. So this looks again, for 10 s at most, until `told` says that the view has
+    what the check needs. Then it returns the view as it is.
+    """
+    reader = ctx.cluster.log_reader(topic, partition, broker)
+    try:
+        view: LogView = reader.read()
+
+        def complete() -> bool:
+            nonlocal view
+            view = view if told(view) else reader.read()
+            return told(view)
+
+        with contextlib.suppress(WaitTimeout):
+            wait_until(complete, _TIMEOUT, f"the offsets of {topic}", last_seen=lambda: view.offsets)
+        return view
+    finally:
+        reader.close()
