@@ -127,9 +127,8 @@ def test_isolate_and_heal(shared: Cluster) -> None:
     shared.isolate(broker)
     assert shared.describe(groups=False).brokers[broker].state == "isolated"
     shared.wait_for(lambda v: v.moved_from(topic, broker) and v.out_of_sync(topic, broker), "it to be fenced")
-    alone = BrokerConnection(
-        shared.bootstrap(broker), timeout=10
-    ).metadata()  # clients still reach it, and it knows nothing new
+    # Clients still reach it, and it knows nothing new.
+    alone = BrokerConnection(shared.bootstrap(broker), timeout=10).metadata()
     assert topic in alone.topics
     assert send(shared, topic, 20, shared.bootstrap((broker + 1) % 3)) == [None] * 20
     shared.heal(broker)

@@ -1,4 +1,4 @@
-"""Questions about one partition's log: its files, and the offsets that brokers report."""
+"""A look at one partition's log: its files, and the offsets that brokers report."""
 
 from __future__ import annotations
 
@@ -10,21 +10,25 @@ from kafkalab.cluster.log_reader import LogView
 from kafkalab.errors import WaitTimeout
 from kafkalab.waiting import wait_until
 
-__all__ = ["log_of"]
+__all__ = ["view_of"]
 
 _TIMEOUT = 10.0
 
 
-def log_of(
-    ctx: CheckContext, topic: str, told: Callable[[LogView], bool], *, partition: int = 0, broker: int | None = None
+def view_of(
+    ctx: CheckContext,
+    topic: str,
+    told: Callable[[LogView], bool] = lambda view: True,
+    *,
+    partition: int = 0,
+    broker: int | None = None,
 ) -> LogView:
     """Return a partition's log on a broker, by default on its leader.
 
     A busy broker may not tell an offset in time. So this looks again, for 10 s at most, until `told` says that the view has
     what the check needs. Then it returns the view as it is.
     """
-    reader = ctx.cluster.log_reader(topic, partition, broker)
-    try:
+    with contextlib.closing(ctx.cluster.log_reader(topic, partition, broker)) as reader:
         view: LogView = reader.read()
 
         def complete() -> bool:
@@ -35,5 +39,3 @@ def log_of(
         with contextlib.suppress(WaitTimeout):
             wait_until(complete, _TIMEOUT, f"the offsets of {topic}", last_seen=lambda: view.offsets)
         return view
-    finally:
-        reader.close()

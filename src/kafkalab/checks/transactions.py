@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from kafkalab.checks.context import CheckContext, Unmet
+from kafkalab.checks.logs import view_of
 from kafkalab.checks.records import BEGIN_AGAIN
 from kafkalab.checks.topics import existing
 from kafkalab.checks.wording import quoted
@@ -52,8 +53,7 @@ def text(data: bytes | None) -> str:
 
 def log_of(ctx: CheckContext, topic: str, partition: int = 0) -> list[RecordBatch]:
     """Return the batches of a partition with their records, including control batches, from its leader's log."""
-    with closing(ctx.cluster.log_reader(topic, partition)) as reader:
-        return [batch for segment in reader.read().segments for batch in segment.batches]
+    return [batch for segment in view_of(ctx, topic, partition=partition).segments for batch in segment.batches]
 
 
 def transactions(ctx: CheckContext, topic: str) -> list[Transaction]:

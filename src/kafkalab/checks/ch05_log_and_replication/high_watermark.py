@@ -5,7 +5,7 @@ from __future__ import annotations
 from kafkalab.checks.brokers import DOWN_VERBS, faulted
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.lab import Notebook
-from kafkalab.checks.logs import log_of
+from kafkalab.checks.logs import view_of
 from kafkalab.checks.topics import existing, has_shape, in_sync
 from kafkalab.checks.wording import counted
 from kafkalab.cluster.log_offsets import LogOffsets
@@ -25,7 +25,7 @@ def offsets_of(ctx: CheckContext) -> LogOffsets:
     def told(view: LogView) -> bool:
         return view.offsets.high_watermark is not None and set(view.isr) <= view.offsets.ends.keys()
 
-    return log_of(ctx, TOPIC, told).offsets
+    return view_of(ctx, TOPIC, told).offsets
 
 
 # -- hidden -----------------------------------------------------------------------------------------------------------

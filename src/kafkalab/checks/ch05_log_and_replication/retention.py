@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.lab import Notebook
+from kafkalab.checks.logs import view_of
 from kafkalab.checks.topics import existing, has_shape, in_sync
 from kafkalab.checks.wording import counted
 from kafkalab.cluster.log_files import Segment
-from kafkalab.cluster.log_reader import LogView
 from kafkalab.cluster.offsets import watermarks
 
 __all__ = ["notebook"]
@@ -21,11 +21,7 @@ notebook = Notebook("05_retention", difficulty="medium", minutes=40, needs="chap
 
 def segments_of(ctx: CheckContext, partition: int) -> tuple[Segment, ...]:
     """Return the segments that are part of a partition's log, from its leader's disk."""
-    reader = ctx.cluster.log_reader(TOPIC, partition)
-    try:
-        view: LogView = reader.read()
-    finally:
-        reader.close()
+    view = view_of(ctx, TOPIC, partition=partition)
     if view.files is None:
         raise Unmet(f"The files of partition {partition} can't be seen: {view.unseen}.")
     return view.segments

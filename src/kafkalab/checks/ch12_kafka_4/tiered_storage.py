@@ -6,7 +6,7 @@ from kafkalab.checks.brokers import faulted
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.groups import read_everything
 from kafkalab.checks.lab import Notebook
-from kafkalab.checks.logs import log_of
+from kafkalab.checks.logs import view_of
 from kafkalab.checks.topics import each_once, existing, has_shape, holds, in_sync
 from kafkalab.checks.wording import counted
 from kafkalab.cluster.log_reader import LogView
@@ -29,7 +29,7 @@ def look(ctx: CheckContext, broker: int | None = None) -> LogView:
     def told(view: LogView) -> bool:
         return view.offsets.start is not None and view.offsets.local_start is not None
 
-    return log_of(ctx, TOPIC, told, broker=broker)
+    return view_of(ctx, TOPIC, told, broker=broker)
 
 
 def on_disk_from(view: LogView) -> int:
