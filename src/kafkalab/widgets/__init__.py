@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kafkalab.lazy import on_first_use
+from kafkalab.widgets.comms import act_while_cells_run
 
 _EXPORTS = {
     "ClusterMap": "kafkalab.widgets.cluster_map",
@@ -21,3 +22,5 @@ _EXPORTS = {
 
 __all__ = sorted(_EXPORTS)
 __getattr__, __dir__ = on_first_use(__name__, _EXPORTS)
+
+act_while_cells_run()
