@@ -121,6 +121,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Course]:
     finally:
         lab.terminate()  # not SIGINT: what a shell starts in the background ignores that
         lab.wait(60)
+    assert "without encryption" not in log.read_text()
 
 
 @pytest.fixture
@@ -335,7 +336,7 @@ def test_a_click_acts_while_a_cell_runs(
         "from pathlib import Path\nfrom kafkalab import Cluster, Predict, Quiz, wait_until\n\n"
         "cluster = Cluster(brokers=1).start()",
         'quiz = Quiz("00_start_here")\nquiz',
-        'gap = Predict("How long?", options=["shorter", "longer"])\ngap',
+        'gap = Predict("Will it wait?", options=["yes", "no"])\ngap',
         # The cell itself changes each widget: its shell must not become the one that handles their clicks.
         'quiz._next.tooltip = gap._button.tooltip = "changed"\nwait_until(Path("go-on").exists, 300, "the end of the test")',
     )
@@ -350,8 +351,8 @@ def test_a_click_acts_while_a_cell_runs(
     expect(panel.locator("svg text").filter(has_text=re.compile(r"^up$"))).to_have_count(1)
 
     steps = [quiz.evaluate(CLICK, ["Next", f"question {number} of"]) for number in range(2, 9)]
-    prediction.get_by_text("longer", exact=True).click()
-    predicted = prediction.evaluate(CLICK, ["Predict", "You said longer"])
+    prediction.get_by_text("no", exact=True).click()
+    predicted = prediction.evaluate(CLICK, ["Predict", "You said no"])
     killed = panel.evaluate(CLICK, ["Kill 0", "broker 0: up → dead"])
     expect(prompt).to_have_text("[*]:")  # all that, while the cell ran
     (course.workspace / notebook).with_name("go-on").touch()

@@ -203,7 +203,7 @@ class _Controls:
         self._act = act
         self._busy = False
         self._state: BrokerState = "up"
-        self._kill = self._button("Kill", "SIGKILL: as if its machine had lost power", style="danger")
+        self._kill = self._button("Kill", "SIGKILL: the process ends at once, without a clean shutdown", style="danger")
         self._pause = self._button("Pause", "SIGSTOP: it hangs, but its connections stay open")
         self._restart = self._button("Restart", "Start it again with the same id, port and data")
         self._kill.on_click(lambda _: self._do("kill"))
