@@ -132,7 +132,9 @@ def it_resigned(ctx: CheckContext) -> None:
 @removed.requires("Three controllers vote", after=active_is_removed)
 def three_vote(ctx: CheckContext) -> None:
     if len(found := voters(ctx)) != 3:
-        raise Unmet(f"{counted(len(found), 'controller')} can vote: {named(found)}. How many can die then? Part 1's cells add one.")
+        raise Unmet(
+            f"{counted(len(found), 'controller')} can vote: {named(found)}. How many can die then? Part 1's cells add one."
+        )
 
 
 # -- a majority -------------------------------------------------------------------------------------------------------
