@@ -136,6 +136,7 @@ def bench_rate() -> list[Figure]:
     decoding_ratio = Figure("only decoding and dropping, of a stream that only reads and counts", None, "×")
     parts = {part: Figure(f"processor time per event: {part}", None, "µs") for part in PARTS}
     disk = Figure("an event in the topic, each replica", None, "bytes")
+    answers = [Figure(what, None, "bytes") for what in ANSWERS]
     with opened() as site, long_running_session() as spark:
         settings = site.fill("backlog", FLEET, RATE_EVENTS)
         disk.values.append(site.bytes_on_disk("backlog") / 3 / RATE_EVENTS)
@@ -154,7 +155,22 @@ def bench_rate() -> list[Figure]:
             ratio.values.append(whole / plain)
             for part, figure in parts.items():
                 figure.values.append(spent[part] / RATE_EVENTS * 1e6)
-    return [rate, ratio, counting, decoding, decoding_ratio, *parts.values(), disk]
+        for figure, size in zip(answers, size_of_answers(site, spark, settings, RATE_EVENTS), strict=True):
+            figure.values.append(size / RATE_EVENTS)
+    return [rate, ratio, counting, decoding, decoding_ratio, *parts.values(), disk, *answers]
+
+
+ANSWERS = ("alarms in their topic, per event, each replica", "rows in PostgreSQL with their indexes, per event")
+
+_SIZE = "SELECT pg_total_relation_size('{schema}.driving') + pg_total_relation_size('{schema}.dangerous_driving')"
+
+
+def size_of_answers(site: Site, spark: SparkSession, settings: Settings, events: int) -> tuple[float, int]:
+    """Run the pipeline once more. Return the bytes that it writes to a replica of the alarms' topic, and to PostgreSQL."""
+    before = site.bytes_on_disk(settings.dangerous)
+    tables = site.run(spark, settings, events).tables
+    [(rows,)] = tables.ask(_SIZE)
+    return (site.bytes_on_disk(settings.dangerous) - before) / 3, rows
 
 
 PARTS = ("Spark", "brokers", "PostgreSQL", "Python")

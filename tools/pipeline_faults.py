@@ -313,7 +313,7 @@ FAULTS: Mapping[str, Fault] = {
     ),
     "Connect worker": Fault(kill_connect_worker, False, "The other worker takes over the connector.", f"the worker, {_LATER}"),
     "MQTT broker": Fault(kill_mqtt, True, "Trucks and connector connect again.", f"the MQTT broker, {_SOON}"),
-    "registry": Fault(kill_registry, False, "Nobody notices: whoever runs has the schemas.", f"the registry, {_LATER}"),
+    "registry": Fault(kill_registry, False, "Nobody notices: running programs have their schemas.", f"the registry, {_LATER}"),
     "PostgreSQL": Fault(kill_database, True, "The stream waits for it, and writes the batch again.", f"PostgreSQL, {_SOON}"),
     "Spark driver": Fault(kill_driver, True, "The stream goes on from its checkpoint.", "the driver, by the supervisor"),
     "Spark executor": Fault(
@@ -446,7 +446,7 @@ reports a second come, each part is killed with SIGKILL, one after the other.
 
 **After each fault the tables equal what the trucks' ledger gives: nothing is lost, and nothing is counted twice.** The topic of
 dangerous events has all of them and no other, and each malformed record has its dead letter. A driver's row that is changed
-after the fault comes to the topic of drivers. Else the command below fails.
+after the fault comes to the topic of drivers. If any of this isn't so, the command below fails.
 
 | killed | comes back by itself | started again by hand | stream started again | oldest | caught up | repeats |
 | --- | --- | --- | --- | --- | --- | --- |

@@ -103,7 +103,7 @@ class Pipeline:
         return once.writeStream.foreachBatch(self._store)
 
     def _store(self, rows: DataFrame, batch: int) -> None:
-        """Put what a batch found where it belongs. If it runs again, topics get it again, and the tables stay as they are."""
+        """Store a batch. If it runs again, topics get its records again, and tables stay as they are."""
         with _kept(rows):
             [(found, problems)] = rows.agg(f.count("*"), f.count("problem")).collect()
             if not found:  # Spark lets the state forget, and that's all

@@ -43,9 +43,9 @@ class Settings:
     window
         The length of the windows in which events are counted.
     trigger
-        How often a micro-batch starts.
+        Seconds between the starts of micro-batches, as text. One that takes longer delays the next.
     most
-        How many records a micro-batch reads at most.
+        How many records a micro-batch reads at most. With `trigger` it caps the stream: 50,000 records a second by default.
     wait
         How many seconds PostgreSQL or the registry may be away. After that the stream ends; another start loses nothing.
     """

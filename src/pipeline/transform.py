@@ -1,4 +1,4 @@
-"""What becomes of records: functions from a DataFrame to a DataFrame. Streams and batches share them."""
+"""Transformations of the event stream. Each takes a DataFrame and returns one, of a stream or of a batch."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pipeline.trucks import NORMAL
 __all__ = ["SENT", "UNKNOWN", "dangerous", "dead_letters", "decoded", "events", "latest_drivers", "noted", "once", "per_window"]
 
 UNKNOWN = "a value was written by a schema that is new, number"
-"""With this and the schema's id a query ends that meets one."""
+"""Error text, followed by the schema id, with which a query stops at an unknown schema."""
 
 SENT = "sent"
 """The metric of `noted`."""
@@ -25,7 +25,7 @@ _FIELDS = ("truckId", "driverId", "routeId", "eventType", "latitude", "longitude
 _HEADER = 5  # bytes: a zero, and the schema's id
 _HIGHEST = 1 << 24  # registries count their schemas; a higher number is no schema's
 
-# What is larger than that fits no topic and no table that the pipeline writes. As JSON a byte may become six.
+# Upper bound in bytes: larger events fit neither the topics nor the tables. As JSON a byte may become six.
 _LARGEST = 100_000
 _LONGEST_ID = 200  # characters
 _EARLY = 86_400_000  # milliseconds: a clock that goes wrong by more would move the watermark past all other events
@@ -47,10 +47,10 @@ def decoded(records: DataFrame, schemas: Mapping[int, str], foreign: Collection[
     records
         As Spark's Kafka source gives them.
     schemas
-        By which schemas values may be written, by the registry's ids. They are read by this version's own.
+        Writer schemas by registry id. Values are decoded into this version's reader schema.
     foreign
-        Which ids aren't among those of the topic, as is known. A query that meets any other ends: see `UNKNOWN`. Without
-        these, all others are foreign.
+        Schema ids known not to belong to the topic. Any other unknown id stops the query with `UNKNOWN`. Without this
+        argument, all unknown ids count as foreign.
     """
     header = f.substring("value", 1, _HEADER)
     headers = {number: f.lit(b"\0" + number.to_bytes(4, "big")) for number in schemas}
@@ -106,7 +106,8 @@ def noted(rows: DataFrame) -> DataFrame:
 def dead_letters(decoded: DataFrame) -> DataFrame:
     """The other records for a topic of their own, with headers that say what is wrong and where they were.
 
-    They are unchanged, but for those that are too large for it: of them it gets the beginning.
+    Key and value are copied, up to the sizes in `_DEAD`: of larger ones, only the beginning. The record's own headers and
+    timestamp aren't copied.
     """
     header = f.array(*[
         f.struct(f.lit(name).alias("key"), f.col(name).cast("string").cast("binary").alias("value"))

@@ -10,9 +10,20 @@ from pathlib import Path
 import pytest
 
 import bench_pipeline
-from ten_million import FIGURES, PAGE, WHERE, Assumed, Burst, Measured, Plan, blocks, main, simulate, skew, written
+from ten_million import FIGURES, PAGE, WHERE, Assumed, Burst, Measured, Plan, blocks, main, simulate, skew, slower, written
 
-MEASURED = Measured(spark=60e-6, brokers=12e-6, database=3e-6, python=6e-6, size=110, state_row=250, batch=0.5)
+MEASURED = Measured(
+    spark=60e-6,
+    brokers=12e-6,
+    database=3e-6,
+    python=6e-6,
+    decoding=100_000,
+    size=70,
+    alarms=40,
+    rows=50,
+    state_row=250,
+    batch=0.5,
+)
 
 
 def test_the_page_has_the_tables_that_the_measured_figures_give(capsys: pytest.CaptureFixture[str]) -> None:
@@ -50,6 +61,7 @@ def test_a_plan_grows_with_the_rate_and_never_below_three_brokers() -> None:
     assert (large.partitions, large.executors_to_work) == (1000, 250)
     assert large.executors == math.ceil(10e6 * 300 * 1000 * 2 / 16e9) == 375  # state decides
     assert large.incoming == pytest.approx(3.3e9) and large.outgoing == pytest.approx(3.3e9)
+    assert large.disk == pytest.approx(3.3e9 * 86_400) and large.database_disk == pytest.approx(10e6 * 50 * 86_400)
     forgetful = Plan(large.rate, large.measured, replace(Assumed(), patience=10))
     assert forgetful.executors == large.executors_to_work and forgetful.cost < large.cost
 
@@ -58,6 +70,23 @@ def test_few_keys_leave_processors_idle() -> None:
     factors = [skew(keys, 100) for keys in (100, 1_000, 10_000, 100_000)]
     assert factors == sorted(factors, reverse=True) and factors[0] > 3 and 1 < factors[-1] < 1.15
     assert skew(5, 1) == 1
+
+
+def test_only_reading_and_decoding_wait_for_the_fullest_partition() -> None:
+    assert MEASURED.uneven == pytest.approx(20 / 60)  # of 60 µs, two processors need 20 for 100,000 events a second
+    assert slower(2.5, MEASURED) == pytest.approx(1.5) and slower(1, MEASURED) == 1
+    assert replace(MEASURED, decoding=1).uneven == 1
+
+
+def test_a_limit_caps_what_a_stream_can_take() -> None:
+    """By default a batch of 50,000 events starts once a second, however many executors there are."""
+    burst = Burst(60_000)
+    assert simulate(burst, 1_000, 60e-6, 0.5, most=50_000).caught_up == math.inf
+    assert simulate(Burst(40_000), 1_000, 60e-6, 0.5, most=50_000).caught_up == pytest.approx(
+        9 * 40_000 * 60 / 10_000 - 60, rel=0.1
+    )
+    free, limited = (simulate(burst, 5, 60e-6, 0.5, most=most) for most in (math.inf, 600_000))
+    assert free.caught_up < limited.caught_up < 1.5 * free.caught_up
 
 
 def test_what_cannot_keep_up_never_catches_up() -> None:

@@ -6,6 +6,7 @@ from kafkalab.lazy import on_first_use
 
 _EXPORTS = {
     "SparkCluster": "kafkalab.spark.standalone",
+    "begin_anew": "kafkalab.spark.attempts",
     "kafka_options": "kafkalab.spark.session",
     "kill_spark": "kafkalab.spark.session",
     "show_progress": "kafkalab.spark.streaming",

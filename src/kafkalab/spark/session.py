@@ -265,6 +265,11 @@ def _forget_dead_jvm() -> None:
 
 def _stop_streams(cluster: Cluster) -> None:
     _known_clusters.discard(cluster)
+    stop_streams()
+
+
+def stop_streams() -> None:
+    """Stop the streams of the session, if there is one."""
     _forget_dead_jvm()  # its streams are dead, too
     session = remote_session() or (SparkContext._active_spark_context and SparkSession._instantiatedSession)
     for query in session.streams.active if session else ():

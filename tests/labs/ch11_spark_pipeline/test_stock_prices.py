@@ -82,7 +82,7 @@ def test_nothing_was_done(clean: Cluster, verdict: Verdict) -> None:
         ({"last": lambda amounts: Decimal(1)}, "Which offset has that price"),
         ({"average": lambda _: mean(sum(AMOUNTS.values(), []))}, "the average of all stocks. Which prices belong together?"),
         ({"average": early}, "the average of its first 5 prices. When did the batch run?"),
-        ({"average": lambda amounts: mean([Decimal(int(one)) for one in amounts])}, "What becomes of the cents?"),
+        ({"average": lambda amounts: mean([Decimal(int(one)) for one in amounts])}, "What happens to the cents?"),
         ({"average": lambda amounts: mean(amounts[:-1])}, "does your average leave out, or count twice?"),
     ],
 )

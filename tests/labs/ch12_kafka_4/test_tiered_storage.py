@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 
 import pytest
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 from kafka.protocol.admin import DescribeConfigsRequest, DescribeConfigsResponse
+from pyspark.sql import Row
 
 from kafkalab import Cluster, wait_until
 from kafkalab.checks.ch12_kafka_4.tiered_storage import look
@@ -41,6 +43,14 @@ def tiered(three_tiered: Cluster) -> Iterator[Cluster]:
 def send(cluster: Cluster, first: int, count: int) -> None:
     for number in range(first, first + count):
         put(cluster, "readings", [(None, f"reading {number}", 0)], acks="all")
+
+
+def rows_of(cluster: Cluster) -> list[Row]:
+    """The topic as Spark reads it, with its timestamps in local time."""
+    return [
+        Row(offset=record.offset(), timestamp=datetime.fromtimestamp(record.timestamp()[1] / 1000), value=record.value())
+        for record in CheckContext(cluster).records("readings")
+    ]
 
 
 def wait_until_moved(cluster: Cluster, upto: int) -> None:
@@ -100,11 +110,17 @@ def test_tiered_storage(tiered: Cluster, verdict: Verdict) -> None:
     send(cluster, 0, 10)
     wait_until_moved(cluster, 10)
     commit(cluster, "auditor", "readings", {0: 9})
-    verdict.says("auditor has committed offset 9", MOVE, cluster, by_spark=10)
+    verdict.says("auditor has committed offset 9", MOVE, cluster)
     commit(cluster, "auditor", "readings")
     verdict.says("Give check() your answer as by_spark=", MOVE, cluster)
-    verdict.says("you say that Spark found 0", MOVE, cluster, by_spark=0)
-    verdict.passes(MOVE, cluster, by_spark=10)
+    rows = rows_of(cluster)
+    verdict.says("`by_spark` should be a list, not a whole number", MOVE, cluster, by_spark=10)
+    verdict.says("`by_spark` holds 0, which isn't a row of Spark", MOVE, cluster, by_spark=range(10))
+    verdict.says("have no column timestamp", MOVE, cluster, by_spark=[Row(offset=0)])
+    verdict.says("Spark's rows lack offset 9", MOVE, cluster, by_spark=rows[:9])
+    made_up = [Row(offset=offset, timestamp=datetime.now()) for offset in range(10)]
+    verdict.says("The row of offset 0 has another timestamp", MOVE, cluster, by_spark=made_up)
+    verdict.passes(MOVE, cluster, by_spark=rows)
 
     leader = cluster.describe(groups=False).leaders("readings")[0]
     assert leader is not None
@@ -157,7 +173,7 @@ def test_what_stays_on_disk_or_is_not_given(tiered: Cluster, verdict: Verdict) -
     cluster.remote_tier.reconnect()
     wait_until_moved(cluster, 9)
     commit(cluster, "auditor", "readings")
-    verdict.passes(MOVE, cluster, by_spark=10)
+    verdict.passes(MOVE, cluster, by_spark=rows_of(cluster))
 
     cluster.remote_tier.cut_off()
     send(cluster, 10, 10)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
+from kafkalab.checks.ch11_spark_pipeline import RUN_AGAIN
 from kafkalab.checks.context import CheckContext, Unmet, text_of
 from kafkalab.checks.lab import Notebook
-from kafkalab.checks.records import BEGIN_AGAIN, key_of
+from kafkalab.checks.records import key_of
 from kafkalab.checks.topics import existing, filled
 from kafkalab.checks.wording import counted, quoted
 
@@ -40,7 +41,7 @@ def bursts_were_sent(ctx: CheckContext) -> None:
             f"burst of {BURST}. Which is missing?"
         )
     if found > EVENTS:
-        raise Unmet(f"{SOURCE} has {counted(found, 'event')}, not {EVENTS}. Run each cell with drive() once. {BEGIN_AGAIN}")
+        raise Unmet(f"{SOURCE} has {counted(found, 'event')}, not {EVENTS}. Run each cell with drive() once. {RUN_AGAIN}")
 
 
 @lab.requires(f"{DONE} has each event", after=bursts_were_sent)
@@ -63,7 +64,7 @@ def nothing_is_repeated(ctx: CheckContext) -> None:
     if times > 1:
         raise Unmet(
             f"{DONE} has the event {quoted(event)} {times} times. Did two streams write there, or one without its checkpoint? "
-            f"{BEGIN_AGAIN}"
+            f"{RUN_AGAIN}"
         )
 
 
@@ -79,7 +80,7 @@ def batches_are_small(ctx: CheckContext) -> None:
     if size > LIMIT + ROUNDING:
         raise Unmet(
             f"Batch {batch} of the stream to {DONE} took {size} events at once. Which option of the source limits that? "
-            f"{BEGIN_AGAIN}"
+            f"{RUN_AGAIN}"
         )
 
 
@@ -89,5 +90,5 @@ def batches_are_large_enough(ctx: CheckContext) -> None:
     if size <= USUAL:
         raise Unmet(
             f"The largest batch took {counted(size, 'event')}, but {USUAL} come at a time, also when there's no burst. How "
-            f"would the lag ever become smaller? {BEGIN_AGAIN}"
+            f"would the lag ever become smaller? {RUN_AGAIN}"
         )

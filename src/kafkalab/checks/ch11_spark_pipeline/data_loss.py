@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from kafkalab.checks.ch11_spark_pipeline import RUN_AGAIN
 from kafkalab.checks.context import CheckContext, Unmet, text_of
 from kafkalab.checks.lab import Notebook
 from kafkalab.checks.records import key_of
@@ -44,8 +45,7 @@ def topic_is_new(ctx: CheckContext) -> None:
     there = set(ctx.values(SOURCE))
     if missing := sum(event not in there for event in LEDGER[ANEW:]):
         raise Unmet(
-            f"{SOURCE} lacks {missing} of the {EVENTS - ANEW} events that trucks sent after it was created anew. Run each cell "
-            "with drive() once, in order."
+            f"{SOURCE} lacks {missing} of the {EVENTS - ANEW} events that trucks sent after it was created anew. {RUN_AGAIN}"
         )
 
 
@@ -57,7 +57,7 @@ def rows_are_events(ctx: CheckContext) -> None:
         if event not in known or key_of(record) != event.partition(",")[0]:
             raise Unmet(
                 f"{TABLE} has a record with the key {quoted(key_of(record))} and the value {quoted(event)}. A row is written "
-                "by the stream of start(): the key is the event's id, the value the event as it was sent."
+                f"by the stream of start(): the key is the event's id, the value the event as it was sent. {RUN_AGAIN}"
             )
 
 

@@ -1,4 +1,4 @@
-"""Three Delta tables, of which one was damaged: mended with what it held before, and with what came after."""
+"""Three Delta tables, of which one was damaged: fixed with what it held before, and with what came after."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
+from kafkalab.checks.ch11_spark_pipeline import RUN_AGAIN
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.delta_tables import DeltaTable
 from kafkalab.checks.lab import Notebook
-from kafkalab.checks.records import BEGIN_AGAIN
 from kafkalab.checks.topics import existing
 from kafkalab.checks.wording import counted
 from kafkalab.datasets import truck_events
@@ -26,12 +26,12 @@ notebook = Notebook("11_lakehouse", difficulty="medium", minutes=45, needs="chap
 
 lab = notebook.check(
     "11_lakehouse",
-    "Mend a table with its own past",
+    "Fix a table with its own past",
     hints=(
         "write.format('delta').mode('overwrite') replaces what a table held. The old version stays readable.",
         "DESCRIBE HISTORY has a row for each version. The column operation says what made it. Which one did the mistake make?",
         "spark.read.format('delta').option('versionAsOf', n) reads version n. How does the next one differ?",
-        "RESTORE takes the whole table back to a version. What did silver get after that? Where is that kept?",
+        "RESTORE takes the whole table back to a version. MERGE changes single rows: by which columns do two rows match?",
     ),
 )
 
@@ -63,7 +63,7 @@ def bronze_has_all(ctx: CheckContext) -> None:
     sent = ctx.given(SOURCE)
     if sent != len(EVENTS):
         raise Unmet(
-            f"{SOURCE} was given {counted(sent, 'event')}, not {len(EVENTS)}. Run each cell with drive() once. {BEGIN_AGAIN}"
+            f"{SOURCE} was given {counted(sent, 'event')}, not {len(EVENTS)}. Run each cell with drive() once. {RUN_AGAIN}"
         )
     rows = _table(ctx, BRONZE).rows()
     if len(rows) != sent:
@@ -77,7 +77,7 @@ def _mistake(ctx: CheckContext) -> tuple[DeltaTable, int]:
     if "UPDATE" not in operations:
         raise Unmet(
             f"The history of {SILVER} has no UPDATE, only {', '.join(operations)}. Run the cell with the mistake, and keep "
-            "the table. Its history is what you mend it with."
+            "the table. Its history is what you fix it with."
         )
     return silver, operations.index("UPDATE")
 
@@ -125,7 +125,7 @@ def silver_is_right(ctx: CheckContext) -> None:
 
 def _counts(rows: Iterable[dict[str, Any]]) -> dict[int, int]:
     try:
-        return {int(row["driver"]): int(row["alarms"]) for row in rows}
+        return {int(row["driver"]): int(row["alarms"]) for row in rows if row["alarms"]}  # who has none may be missing
     except KeyError as column:
         raise Unmet(f"{GOLD} has no column {column}. It needs two: driver and alarms.") from None
 

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 
 from confluent_kafka import Message
 
+from kafkalab.checks.ch11_spark_pipeline import RUN_AGAIN
 from kafkalab.checks.context import CheckContext, Unmet, text_of
 from kafkalab.checks.lab import Notebook
-from kafkalab.checks.records import BEGIN_AGAIN, key_of
+from kafkalab.checks.records import key_of
 from kafkalab.checks.topics import existing, filled
 from kafkalab.checks.wording import counted, quoted
 
@@ -94,7 +95,7 @@ def waves_were_sent(ctx: CheckContext) -> None:
     found = ctx.given(SOURCE)
     if found != len(ALL):
         raise Unmet(
-            f"{SOURCE} was given {counted(found, 'record')}, not {len(ALL)}. Send each of the three waves once. {BEGIN_AGAIN}"
+            f"{SOURCE} was given {counted(found, 'record')}, not {len(ALL)}. Send each of the three waves once. {RUN_AGAIN}"
         )
 
 
@@ -109,7 +110,7 @@ def windows_are_there(ctx: CheckContext) -> None:
     if others := [key for key in found if key not in RIGHT and key != TOO_LATE]:
         raise Unmet(
             f"{COUNTS} has a record with the key {quoted(others[0])}. A key is the driver, an @, and the minute in which the "
-            "window starts, in UTC, such as 11@20:01."
+            f"window starts, in UTC, such as 11@20:01. {RUN_AGAIN}"
         )
     if missing := [key for key in RIGHT if key not in found and key not in _OPEN]:
         raise Unmet(f"{COUNTS} has no count for {missing[0]} so far. Does the stream run, and did it process every wave?")
@@ -175,7 +176,7 @@ def alarms_are_there_once(ctx: CheckContext) -> None:
         if number > 1:
             raise Unmet(
                 f"{ALARMS} has event {event} {number} times. Was it sent more than once, or has its driver more than one row "
-                "in your table?"
+                f"in your table? {RUN_AGAIN}"
             )
 
 

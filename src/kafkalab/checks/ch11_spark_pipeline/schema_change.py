@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from kafkalab.checks.ch11_spark_pipeline import RUN_AGAIN
 from kafkalab.checks.context import CheckContext, Unmet, text_of
 from kafkalab.checks.lab import Notebook
-from kafkalab.checks.records import BEGIN_AGAIN, key_of
+from kafkalab.checks.records import key_of
 from kafkalab.checks.topics import existing, filled
 from kafkalab.checks.wording import counted, quoted
 
@@ -26,7 +27,7 @@ lab = notebook.check(
         "A field in Avro is a dictionary with a name and a type, and a third entry for readers of older events.",
         "drive(schema, numbers) registers the schema and sends. The stream asks for schemas in start(), and only there.",
         "Two things decide what a row has: the schemas that the stream knows, and the one that it reads by.",
-        "A dead letter is the record as it was. Who may send it to truck_position again? Or does a stream read that anew?",
+        "A dead letter has the key and value of its record. Can a batch decode it, by the schemas that there are today?",
     ),
 )
 
@@ -87,7 +88,7 @@ def speeds_are_right(ctx: CheckContext) -> None:
         if (found := rows[f"event-{number}"].get("speed")) != speed_of(number):
             raise Unmet(
                 f"event-{number} has {'no speed' if found is None else f'the speed {found}'} in {TABLE}, and was sent with "
-                f"{speed_of(number)}. By which schema does the stream read? {BEGIN_AGAIN if found == DEFAULT else ''}".rstrip()
+                f"{speed_of(number)}. By which schema does the stream read? {RUN_AGAIN if found == DEFAULT else ''}".rstrip()
             )
 
 

@@ -6,9 +6,10 @@ from collections import Counter
 
 from confluent_kafka import Message
 
+from kafkalab.checks.ch11_spark_pipeline import RUN_AGAIN
 from kafkalab.checks.context import CheckContext, Unmet, text_of
 from kafkalab.checks.lab import Notebook
-from kafkalab.checks.records import BEGIN_AGAIN, key_of
+from kafkalab.checks.records import key_of
 from kafkalab.checks.topics import existing, filled
 from kafkalab.checks.wording import counted, quoted
 from kafkalab.datasets import TruckEvent, truck_events
@@ -51,7 +52,7 @@ def events_were_sent(ctx: CheckContext) -> None:
     found = ctx.given(SOURCE)
     if found != len(EVENTS):
         raise Unmet(
-            f"{SOURCE} was given {counted(found, 'event')}, not {len(EVENTS)}. Run each cell with drive() once. {BEGIN_AGAIN}"
+            f"{SOURCE} was given {counted(found, 'event')}, not {len(EVENTS)}. Run each cell with drive() once. {RUN_AGAIN}"
         )
 
 
@@ -114,14 +115,14 @@ def second_was_replayed(ctx: CheckContext) -> None:
     )
 
 
-@lab.requires(f"{POINTER} leads readers to version 2", after=second_is_right)
+@lab.requires(f"{POINTER} points readers to version 2", after=second_is_right)
 def readers_are_led(ctx: CheckContext) -> None:
     last = filled(ctx, POINTER)[-1]
     if text_of(last) != SECOND:
         raise Unmet(f"The last record of {POINTER} says {quoted(text_of(last))}. Readers go to the topic that it names.")
 
 
-@lab.requires("Readers were led there only when version 2 had caught up", after=readers_are_led)
+@lab.requires("Readers were sent there only when version 2 had caught up", after=readers_are_led)
 def switch_came_last(ctx: CheckContext) -> None:
     switched = next(record for record in filled(ctx, POINTER) if text_of(record) == SECOND).timestamp()[1]
     table: dict[str, str] = {}
@@ -131,6 +132,6 @@ def switch_came_last(ctx: CheckContext) -> None:
             if record.timestamp()[1] > switched:
                 raise Unmet(
                     f"{POINTER} named {SECOND} before that had all counts, so readers saw too low ones for a while. What has "
-                    f"to come first? {BEGIN_AGAIN}"
+                    f"to come first? {RUN_AGAIN}"
                 )
             return

@@ -10,9 +10,10 @@ from typing import Any, Protocol, cast
 
 from confluent_kafka import Message
 
+from kafkalab.checks.ch11_spark_pipeline import RUN_AGAIN
 from kafkalab.checks.context import CheckContext, Unmet, text_of
 from kafkalab.checks.lab import Notebook
-from kafkalab.checks.records import BEGIN_AGAIN, key_of
+from kafkalab.checks.records import key_of
 from kafkalab.checks.topics import existing, filled
 from kafkalab.checks.wording import counted, quoted
 
@@ -77,7 +78,7 @@ def reports_were_sent(ctx: CheckContext) -> None:
     found = ctx.given(SOURCE)
     if found != REPORTS:
         raise Unmet(
-            f"{SOURCE} was given {counted(found, 'report')}, not {REPORTS}. Run the cell that sends them once. {BEGIN_AGAIN}"
+            f"{SOURCE} was given {counted(found, 'report')}, not {REPORTS}. Run the cell that sends them once. {RUN_AGAIN}"
         )
 
 
@@ -92,10 +93,10 @@ def worker_was_killed(ctx: CheckContext) -> None:
     if any(min(written) < at < max(written) for at in times):
         return
     if times[-1] <= min(written):
-        raise Unmet(f"A worker was killed before the stream had written anything. Wait for its first batches. {BEGIN_AGAIN}")
+        raise Unmet(f"A worker was killed before the stream had written anything. Wait for its first batches. {RUN_AGAIN}")
     raise Unmet(
         "A worker was killed when the stream had nothing to do any more: no count was written after that. Is enough left to "
-        f"read when you kill it? {BEGIN_AGAIN}"
+        f"read when you kill it? {RUN_AGAIN}"
     )
 
 
@@ -105,7 +106,7 @@ def _object(record: Message) -> Mapping[str, Any]:
     except ValueError:
         value = None
     if not isinstance(value, dict):
-        raise Unmet(f"{record.topic()} has the value {quoted(text_of(record))}, which isn't a JSON object. {BEGIN_AGAIN}")
+        raise Unmet(f"{record.topic()} has the value {quoted(text_of(record))}, which isn't a JSON object. {RUN_AGAIN}")
     return value
 
 

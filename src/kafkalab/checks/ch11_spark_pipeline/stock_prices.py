@@ -9,10 +9,11 @@ from typing import NamedTuple
 
 from confluent_kafka import Message
 
+from kafkalab.checks.ch11_spark_pipeline import RUN_AGAIN
 from kafkalab.checks.context import CheckContext, Unmet, text_of
 from kafkalab.checks.lab import Notebook
 from kafkalab.checks.prices import NAMES
-from kafkalab.checks.records import BEGIN_AGAIN, key_of
+from kafkalab.checks.records import key_of
 from kafkalab.checks.topics import existing, filled
 from kafkalab.checks.wording import counted, quoted
 from stocks.prices import deserialize
@@ -104,7 +105,7 @@ def prices_were_sent(ctx: CheckContext) -> None:
     found = ctx.given(SOURCE)
     if found != PRICES:
         raise Unmet(
-            f"{SOURCE} was given {counted(found, 'price')}, not {PRICES}. Run each cell that sends prices once. {BEGIN_AGAIN}"
+            f"{SOURCE} was given {counted(found, 'price')}, not {PRICES}. Run each cell that sends prices once. {RUN_AGAIN}"
         )
 
 
@@ -146,7 +147,7 @@ def average_is_right(ctx: CheckContext) -> None:
         if _equal(found.average, _mean(prices[:ROUNDS])):
             raise Unmet(f"{say} That's the average of its first {ROUNDS} prices. When did the batch run?")
         if _equal(found.average, _mean([Decimal(int(price)) for price in prices])):
-            raise Unmet(f"{say} That's the average of its dollars. What becomes of the cents?")
+            raise Unmet(f"{say} That's the average of its dollars. What happens to the cents?")
         raise Unmet(f"{say} It has {counted(len(prices), 'price')}. Which of them does your average leave out, or count twice?")
 
 
@@ -170,5 +171,5 @@ def stream_was_at_work(ctx: CheckContext) -> None:
     if all(len(found) < 2 for found in answers.values()):
         raise Unmet(
             f"{STREAM} has one answer for each stock, as a batch would give it. Did the stream run before the second prices "
-            f"came? {BEGIN_AGAIN}"
+            f"came? {RUN_AGAIN}"
         )

@@ -19,7 +19,7 @@ notebook = Notebook("11_upsert", difficulty="medium", minutes=40, needs="chapter
 
 lab = notebook.check(
     "11_upsert",
-    "Count in a table, whoever dies",
+    "Count in a table, even if Spark dies",
     hints=(
         "A batch that runs again has the number that it had before. What would the table have to remember to know it?",
         "ON CONFLICT (driver) DO UPDATE SET … WHERE … changes a row only if the condition holds. EXCLUDED is the row that you "

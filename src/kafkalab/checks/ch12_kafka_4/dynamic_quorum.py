@@ -123,13 +123,18 @@ def active_is_removed(ctx: CheckContext) -> None:
 @removed.requires("It was active when you removed it", after=active_is_removed)
 def it_resigned(ctx: CheckContext) -> None:
     if RESIGNED not in ctx.cluster.logs(given := active_of(ctx)):
-        raise Unmet(f"By its log, controller {given} never resigned because it was removed. Which one was active?")
+        raise Unmet(
+            f"By its log, controller {given} never resigned because it was removed. Which one was active? The cells of part 1 "
+            "add another controller, if you need one more to remove."
+        )
 
 
 @removed.requires("Three controllers vote", after=active_is_removed)
 def three_vote(ctx: CheckContext) -> None:
     if len(found := voters(ctx)) != 3:
-        raise Unmet(f"{counted(len(found), 'controller')} can vote: {named(found)}. How many can die then?")
+        raise Unmet(
+            f"{counted(len(found), 'controller')} can vote: {named(found)}. How many can die then? Part 1's cells add one."
+        )
 
 
 # -- a majority -------------------------------------------------------------------------------------------------------
@@ -140,7 +145,7 @@ majority = notebook.check(
     hints=(
         "Kill the active controller first, then another voter, and wait until view.controller is None.",
         "Two of three voters are a majority. Which verb brings a dead node back, with its data?",
-        "The producer goes on all the time. Stop it when a controller is active again, and give check() your ledger.",
+        "restart brings a dead node back, and returns when a controller is active and the node has its log.",
     ),
 )
 
@@ -159,7 +164,18 @@ def one_is_active(ctx: CheckContext) -> None:
         raise Unmet(f"No controller is active. Of the controllers, {named(up)} run. What does an election need?")
 
 
-went_on = majority.requires("The producer wrote before the first change, and after the last", after=one_is_active)(
+# -- the ledger -------------------------------------------------------------------------------------------------------
+
+ledger = notebook.check(
+    "12_quorum_ledger",
+    "Find every acknowledged record",
+    hints=(
+        "The producer goes on all the time. Stop it when a controller is active again.",
+        "Give check() your ledger, as ledgers={'payments': ledger}.",
+    ),
+)
+ledger.requires("Two controllers were killed")(two_were_killed)
+went_on = ledger.requires("The producer wrote before the first change, and after the last", after=two_were_killed)(
     wrote_throughout(TOPIC, "add", "kill", "restart")
 )
-majority.requires("No lost write, no duplicate, and no record that failed", after=went_on)(is_complete(TOPIC))
+ledger.requires("No lost write, no duplicate, and no record that failed", after=went_on)(is_complete(TOPIC))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from kafkalab.checks.brokers import all_up, faulted, has_level, is_down
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.lab import Notebook
@@ -18,16 +20,19 @@ notebook = Notebook("12_elr", difficulty="hard", minutes=25, needs="chapter 02, 
 
 
 def was_lost(ctx: CheckContext) -> None:
-    """Raise `Unmet` unless broker 1 was shut down in order and stayed down until broker 0 was killed for the last time."""
+    """Raise `Unmet` unless broker 1 was shut down cleanly and stayed down until broker 0 was killed for the last time."""
     faults = ctx.cluster.faults
     if 1 not in faulted(ctx, "stop"):
-        raise Unmet("Broker 1 wasn't shut down in order yet. A broker that is killed can't say that its log is complete.")
+        raise Unmet("Broker 1 wasn't shut down cleanly yet. A broker that is killed can't say that its log is complete.")
     kills = [n for n, fault in enumerate(faults) if (fault.verb, fault.broker) == ("kill", 0)]
     if not kills:
         raise Unmet("Broker 0 wasn't killed yet.")
     before = [fault.verb for fault in faults[: kills[-1]] if fault.broker == 1]
     if before[-1:] != ["stop"]:
-        raise Unmet("Broker 0 was killed before broker 1 was shut down in order. Which of the two was in the ISR last?")
+        raise Unmet(
+            "Broker 0 was killed before broker 1 was shut down cleanly. Which of the two was in the ISR last? Restart both, "
+            "wait until they are in sync, and lose them again."
+        )
 
 
 # -- with -------------------------------------------------------------------------------------------------------------
@@ -36,7 +41,7 @@ with_elr = notebook.check(
     "12_elr",
     "Elect an eligible leader replica",
     hints=(
-        "Two verbs end a broker: one shuts it down in order, one doesn't. You need both here, one for each broker.",
+        "Two verbs end a broker: one shuts it down cleanly, one doesn't. You need both here, one for each broker.",
         "Wait between them: the ISR has to lose broker 1 before broker 0 dies. cluster.wait_for(lambda view: …) waits.",
         "kafka-topics.sh shows the eligible leader replicas of a partition after Elr. LastKnownElr is something else.",
         "Only broker 1 comes back in this part.",
@@ -59,7 +64,8 @@ def one_leads(ctx: CheckContext) -> None:
 
 @with_elr.requires("You read the ELR of safe while both brokers were down", after=still_down)
 def elr_was_read(ctx: CheckContext) -> None:
-    given = ctx.answer("eligible", set[int], "the brokers in the ELR that kafka-topics.sh shows")
+    told = ctx.answer("eligible", str | set[object], "the brokers in the ELR that kafka-topics.sh shows")  # type: ignore[arg-type]
+    given = {int(broker) for broker in re.findall(r"\d+", told if isinstance(told, str) else " ".join(map(str, told)))}
     [partition] = existing(ctx, SAFE)
     if strangers := given - set(partition.replicas):
         where = listed_brokers(sorted(strangers))

@@ -146,7 +146,7 @@ def fourth_came_and_went(ctx: CheckContext) -> None:
 gaps.requires("Each group has three members again", after=fourth_came_and_went)(three_members)
 
 
-@gaps.requires("The reports end with the owners that the broker tells", after=(fourth_came_and_went, three_members))
+@gaps.requires("The reports end with the owners that the broker reports", after=(fourth_came_and_went, three_members))
 def reports_are_right(ctx: CheckContext) -> None:
     existing(ctx, TOPIC)
     for group in GROUPS:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kafkalab.checks.brokers import faulted
 from kafkalab.checks.context import CheckContext, Unmet
-from kafkalab.checks.groups import read_everything
+from kafkalab.checks.groups import place_of, read_everything
 from kafkalab.checks.lab import Notebook
 from kafkalab.checks.logs import view_of
 from kafkalab.checks.topics import each_once, existing, has_shape, holds, in_sync
@@ -66,7 +66,7 @@ move = notebook.check(
         "Two settings of the topic: one switches the remote tier on, the other says how long a broker keeps what it has moved.",
         "They are remote.storage.enable and local.retention.ms. The latter is in milliseconds.",
         "wait_until(lambda: eye.view.offsets.local_start == 10, 60, …) waits until nothing is left on the leader's disk.",
-        "Neither the consumer nor Spark needs to know of the tier. Read as you read any topic.",
+        "Neither the consumer nor Spark needs to know of the tier. Read as you read any topic, and let Spark collect the rows.",
     ),
 )
 is_shaped = move.requires(f"{TOPIC} has 1 partition with 3 replicas")(has_shape(TOPIC, 1, 3))
@@ -98,9 +98,28 @@ def group_has_read(ctx: CheckContext) -> None:
 
 @move.requires("Spark has read everything, too", after=records_have_moved)
 def spark_has_read(ctx: CheckContext) -> None:
-    given = ctx.answer("by_spark", int, f"how many records Spark found in {TOPIC}")
-    if (found := sum(end - start for start, end in watermarks(ctx.cluster, TOPIC).values())) != given:
-        raise Unmet(f"{TOPIC} has {counted(found, 'record')}, and you say that Spark found {given}. From where did it read?")
+    rows = ctx.answer("by_spark", list[object], f"the rows that Spark read from {TOPIC}")
+    read = dict(_place_and_time(row) for row in rows)
+    there = {place_of(record)[1]: record.timestamp()[1] for record in ctx.records(TOPIC)}
+    if missing := sorted(there.keys() - read.keys()):
+        raise Unmet(
+            f"{TOPIC} has {counted(len(there), 'record')}, and Spark's rows lack offset {missing[0]}. From where did it read?"
+        )
+    if other := sorted(offset for offset, time in read.items() if time != there.get(offset)):
+        raise Unmet(
+            f"The row of offset {other[0]} has another timestamp than the record in {TOPIC}. Did Spark read this topic, and "
+            "did it read it after you had sent the records?"
+        )
+
+
+def _place_and_time(row: object) -> tuple[int, int]:
+    """Return the offset of a row that Spark read from Kafka, and its timestamp in milliseconds."""
+    if not hasattr(row, "asDict"):  # a Row of PySpark, which takes a second to import
+        raise Unmet(f"`by_spark` holds {row!r}, which isn't a row of Spark. What does `collect()` return?")
+    columns = row.asDict()
+    if missing := {"offset", "timestamp"} - columns.keys():
+        raise Unmet(f"The rows in `by_spark` have no column {min(missing)}. Which columns does Spark's Kafka source give?")
+    return columns["offset"], round(columns["timestamp"].timestamp() * 1000)
 
 
 # -- a follower -------------------------------------------------------------------------------------------------------
@@ -109,7 +128,7 @@ follower = notebook.check(
     "12_tiered_follower",
     "Rebuild a follower that lost its log",
     hints=(
-        "A broker whose files you take away has to be down. Kill it, or shut it down in order.",
+        "A broker whose files you take away has to be down. Kill it, or shut it down cleanly.",
         'cluster.lose_log(broker, "readings") removes the folder from its disk.',
         'Restart it, and wait: cluster.wait_for(lambda view: view.in_sync("readings"), …).',
     ),
@@ -173,7 +192,7 @@ def nothing_is_lost(ctx: CheckContext) -> None:
     if (local := on_disk_from(view)) > FIRST:
         raise Unmet(
             f"The leader's disk begins at offset {local}, so {counted(local - FIRST, 'new record')} moved to the tier. Was it "
-            "cut off before you sent them?"
+            "cut off before you sent them? To begin again, run the cells from the one that creates the topic."
         )
 
 

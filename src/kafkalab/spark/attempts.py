@@ -1,0 +1,38 @@
+"""Let a learner run a lab's cells again, in a kernel where an earlier attempt has left streams and records."""
+
+from __future__ import annotations
+
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from kafkalab.cluster import Cluster
+from kafkalab.cluster.offsets import end_offsets
+from kafkalab.spark.session import stop_streams
+
+__all__ = ["begin_anew"]
+
+
+def begin_anew(cluster: Cluster, *topics: str) -> None:
+    """Stop the session's streams, and empty topics: delete them, and create them again with as many partitions.
+
+    A topic that has never had a record stays as it is, and so does one that doesn't exist. Settings of a topic are lost.
+
+    Parameters
+    ----------
+    cluster
+        A running cluster.
+    topics
+        Topics that an attempt fills.
+    """
+    stop_streams()
+    view = cluster.describe(groups=False)
+    used = [topic for topic in topics if topic in view.topics and any(end_offsets(cluster, topic).values())]
+    if not used:
+        return
+    admin = AdminClient(cluster.client_config())
+    for deleted in admin.delete_topics(used).values():
+        deleted.result()
+    cluster.wait_for(lambda now: not now.topics.keys() & set(used), "the old topics to be gone")
+    shapes = [NewTopic(topic, len(view.topics[topic]), len(view.topics[topic][0].replicas)) for topic in used]
+    for created in admin.create_topics(shapes).values():
+        created.result()
+    cluster.wait_for(lambda now: now.led(used), "the new topics")
