@@ -92,7 +92,8 @@ def hurt(cluster: Cluster) -> Cluster:
     create(cluster, "stock-prices", 3, min_insync_replicas="2")
     cluster.stop_broker(2)
     cluster.wait_for(lambda v: v.out_of_sync("stock-prices", 2), "broker 2 out of the ISRs")
-    put(cluster, "stock-prices", [(str(number), b"{}", -1) for number in range(SENT)])
+    put(cluster, "stock-prices", [(str(number), b"{}", -1) for number in range(SENT)], enable_idempotence=True)
+    put(cluster, "stock-prices", [(None, b"{}", 0)])  # a producer that tries the topic once
     cluster.restart(2)
     cluster.wait_for(lambda v: v.in_sync("stock-prices"), "complete ISRs", 60)
     return cluster
@@ -102,7 +103,7 @@ def test_metrics_untouched(clean: Cluster, verdict: Verdict) -> None:
     for topic in ("by-default", "stock-prices"):
         create(clean, topic, 3)
     passed, said = verdict(METRICS, Told(clean), reporter=reporter(), seen_down=None, lags=[])
-    assert not passed and "0 of 8" in said
+    assert not passed and "0 of 9" in said
     for sentence in ("of by-default is 1", "Broker 2 hasn't been down yet"):
         assert sentence in said
     passed, said = verdict(METRICS, Told(clean, *AWAY), reporter=reporter(), seen_down=None, lags=[])
@@ -147,6 +148,11 @@ def test_metrics_right(hurt: Cluster, verdict: Verdict) -> None:
 )  # fmt: skip
 def test_metrics_wrong_answers(hurt: Cluster, verdict: Verdict, answer: dict[str, object], says: str) -> None:
     verdict.says(says, METRICS, hurt, **RIGHT | answer)
+
+
+def test_metrics_without_idempotence(hurt: Cluster, verdict: Verdict) -> None:
+    put(hurt, "stock-prices", [("IBM", b"{}", 0)])
+    verdict.says("came in batches without a producer id. Which setting gives a producer one?", METRICS, hurt, **RIGHT)
 
 
 def test_metrics_broker_is_still_away(hurt: Cluster, verdict: Verdict) -> None:

@@ -7,7 +7,7 @@ from typing import cast
 
 from confluent_kafka import Message, Producer
 
-from kafkalab.checks.batches import batches_on_disk
+from kafkalab.checks.batches import batches_on_disk, some_batches
 from kafkalab.checks.brokers import DOWN_VERBS, was_down_and_came_back
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.lab import Notebook
@@ -179,6 +179,16 @@ def copy_is_whole(ctx: CheckContext) -> None:
     there = sum(batch.count for batch in batches_on_disk(ctx, 2, WATCHED)[WATCHED])
     if there != ends:
         raise Unmet(f"Broker 2 has {there} of {ends} records. Do the senders still send?")
+
+
+@metrics.requires("The watched producer numbers its batches", after=came_back)
+def is_idempotent(ctx: CheckContext) -> None:
+    existing(ctx, WATCHED)
+    plain = sum(batch.count for batch in some_batches(ctx, WATCHED)[WATCHED] if batch.producer_id < 0)
+    # Only the senders' records have a key. Others come from the producers that try each topic once.
+    if plain > sum(message.key() is None for message in ctx.records(WATCHED)):
+        found = f"{counted(plain, 'record')} of {WATCHED} came in batches without a producer id"
+        raise Unmet(f"{found}. Which setting gives a producer one? Run from the cell that makes `watched`.")
 
 
 @metrics.requires("The producer reported its figures to the end", after=came_back)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from confluent_kafka import murmur2
 
+from kafkalab.checks.batches import some_batches
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.lab import Notebook
 from kafkalab.checks.prices import holds_all_stocks, holds_prices_in_range
 from kafkalab.checks.records import SEND_AGAIN, keeps_each_key_in_one_partition, partitions_of_keys
 from kafkalab.checks.topics import existing, filled
+from kafkalab.checks.wording import counted
 
 __all__ = ["notebook"]
 
@@ -44,6 +46,15 @@ def java_agrees(ctx: CheckContext) -> None:
                 f"{key} is in partition {min(found)}, where Java's producer wouldn't put it. Which setting of librdkafka names "
                 "the partitioner?"
             )
+
+
+@lab.requires("The producer numbers its batches", after=all_stocks)
+def is_idempotent(ctx: CheckContext) -> None:
+    if plain := sum(batch.count for batch in some_batches(ctx, TOPIC)[TOPIC] if batch.producer_id < 0):
+        raise Unmet(
+            f"{counted(plain, 'record')} of {TOPIC} came in batches without a producer id. Which setting gives a producer one? "
+            f"{SEND_AGAIN}"
+        )
 
 
 @lab.requires("Everything that was sent is in the topic", after=all_stocks)
