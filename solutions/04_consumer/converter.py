@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 
 from confluent_kafka import Consumer, KafkaException, Message, Producer
 
 from stocks.book import following
+from stocks.transactions import until_done
 
 __all__ = ["convert"]
 
@@ -32,22 +32,26 @@ def convert(consumer: Consumer, producer: Producer, target: str, records: Sequen
     Raises
     ------
     KafkaException
-        If the transaction wasn't committed. With the code ``_FENCED``, another producer now uses this
-        ``transactional.id``.
+        If the transaction wasn't committed. If the error is ``fatal()``, this producer can do nothing more, not even
+        abort: close it. With the code ``_FENCED``, another producer now uses this ``transactional.id``. After any other
+        error the transaction is aborted. If the abort fails, its own error is raised.
     BaseException
-        Any other error. In every case, the transaction was aborted if it was still open. The consumer's position is
-        already past the batch. To read it again, close the consumer and start a new one, or seek back to the committed
-        offsets.
+        Any other error, such as one from the records. The transaction is aborted.
+
+    Notes
+    -----
+    After an error, the consumer's position is already past the batch. To read it again, close the consumer and start a
+    new one, or seek back to the committed offsets.
     """
     producer.begin_transaction()
     try:
         for record in records:
             _produce(producer, target, record)
-        producer.send_offsets_to_transaction(following(records), consumer.consumer_group_metadata())
-        producer.commit_transaction()
-    except BaseException:  # an open transaction would make all read_committed consumers wait
-        with suppress(KafkaException):  # a fenced producer has no transaction left to abort
-            producer.abort_transaction()
+        until_done(producer.send_offsets_to_transaction, following(records), consumer.consumer_group_metadata())
+        until_done(producer.commit_transaction)
+    except BaseException as error:  # an open transaction would hold up all read_committed consumers
+        if not (isinstance(error, KafkaException) and error.args[0].fatal()):
+            until_done(producer.abort_transaction)
         raise
 
 

@@ -30,6 +30,7 @@ _EXPORTS = {
     "Timeline": "kafkalab.widgets",
     "TopologyMap": "kafkalab.widgets",
     "check": "kafkalab.checks",
+    "fresh": "kafkalab.cluster.fresh",
     "hint": "kafkalab.checks",
     "judge": "kafkalab.history",
     "spark_session": "kafkalab.spark",

@@ -1,4 +1,4 @@
-"""What the applications have in common: the settings of their clients, and a signal that ends them in order."""
+"""What the applications have in common: the settings of their clients, and a signal that ends them cleanly."""
 
 from __future__ import annotations
 

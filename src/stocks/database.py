@@ -106,7 +106,7 @@ class Database:
         try:
             yield
         except self._unavailable as error:
-            raise DatabaseUnavailable(f"the database does not take it: {error}") from error
+            raise DatabaseUnavailable(f"the database rejects it: {error}") from error
 
 
 def _sqlite(path: str, patience: float) -> tuple[Any, str, tuple[str, ...], type[Exception]]:

@@ -29,7 +29,9 @@ class Metrics:
         Seconds on a monotonic clock.
     records, requests
         How many records were written into batches and how many produce requests were sent since the producer started.
-        Retries count again.
+        A record that is sent again counts again: more records than delivery reports mean retries. (librdkafka's
+        ``txretries`` doesn't count them: it retries other requests, but puts a produce request's records back into
+        their queue.)
     queued
         Records that wait for their acknowledgement or its delivery report, sent or not.
     batch_records, batch_bytes
@@ -40,8 +42,6 @@ class Metrics:
         Milliseconds from a request to its response, on average since the last report; 0 if there was none.
     sent_bytes
         Bytes sent to brokers since the producer started: compressed, and with the overhead of requests and batches.
-    retries, errors
-        Requests that were retried, and requests that couldn't be sent, since the producer started.
     """
 
     at: float
@@ -53,8 +53,6 @@ class Metrics:
     queue_time: float
     rtt: float
     sent_bytes: int
-    retries: int
-    errors: int
 
     def rate(self, earlier: Metrics) -> float:
         """Return the records per second between earlier metrics and these."""
@@ -86,8 +84,6 @@ def read_metrics(text: str) -> Metrics:
         queue_time=_average([broker["int_latency"] for broker in brokers]) / 1000,
         rtt=_average([broker["rtt"] for broker in brokers]) / 1000,
         sent_bytes=sum(broker["txbytes"] for broker in brokers),
-        retries=sum(broker["txretries"] for broker in brokers),
-        errors=sum(broker["txerrs"] for broker in brokers),
     )
 
 

@@ -13,6 +13,7 @@ import random
 import signal
 import threading
 import time
+import uuid
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -67,17 +68,17 @@ class PoolOutcome:
     ----------
     passed
         How many records a commit had passed when the pool was killed, though they weren't processed yet.
-    lost, doubled
+    lost, duplicates
         How many records were never processed in the end, and how many times a record was processed again.
     """
 
     passed: int
     lost: int
-    doubled: int
+    duplicates: int
 
 
 def try_pool(
-    config: Mapping[str, object], topic: str, tracker: Callable[[], Tracker], *, group: str, folder: Path, workers: int = 4
+    config: Mapping[str, object], topic: str, tracker: Callable[[], Tracker], *, name: str, folder: Path, workers: int = 4
 ) -> PoolOutcome:
     """Process a topic with a pool, kill it with SIGKILL under load after a commit, and start it again, to the end.
 
@@ -92,11 +93,11 @@ def try_pool(
     tracker
         A class that tracks the progress of a partition. If you write it in a notebook, its cell holds everything it
         needs.
-    group
-        A consumer group for this trial only.
+    name
+        The trial's name. Each trial has a new consumer group, whose name begins with it.
     folder
-        Where the trial leaves a journal of the processed records, ``group.txt``, and ``group.json``: what was processed
-        and what was committed at the kill.
+        Where the trial leaves a journal of the processed records, ``name.txt``, and ``name.json``: the group, and what
+        was processed and committed at the kill. They replace those of an earlier trial.
     workers
         The number of threads.
 
@@ -110,17 +111,21 @@ def try_pool(
     RuntimeError
         If the pool ended by itself, or its successor didn't reach the end.
     """
+    group = f"{name}-{uuid.uuid4().hex[:6]}"
     consumer = Consumer({**config, "group.id": group})
     partitions = [TopicPartition(topic, p) for p in consumer.list_topics(topic, timeout=10).topics[topic].partitions]
     marks = {p.partition: consumer.get_watermark_offsets(p, timeout=10) for p in partitions}
-    journal = Journal(folder / f"{group}.txt")
+    path, summary = folder / f"{name}.txt", folder / f"{name}.json"
+    for earlier in (path, summary):
+        earlier.unlink(missing_ok=True)
+    journal = Journal(path)
     # A static member: a process that comes back under the same name doesn't wait for its predecessor's session timeout.
     settings = {**config, "group.id": group, "group.instance.id": "one"}
     settings |= {"enable.auto.commit": False, "auto.offset.reset": "earliest"}
     settings |= {"session.timeout.ms": 3000, "heartbeat.interval.ms": 500, "queued.min.messages": 1000, "log_level": 0}
 
     def run(left: int, *, kill: bool) -> int | None:
-        task = (settings, topic, str(folder / f"{group}.txt"), _as_text(tracker), workers, len(partitions), left, kill)
+        task = (settings, topic, str(path), _as_text(tracker), workers, len(partitions), left, kill)
         process = _processes.Process(target=_run, args=task, daemon=True)
         process.start()
         process.join(_PATIENCE + 5)
@@ -129,14 +134,13 @@ def try_pool(
     try:
         records = {(p, offset) for p, (low, high) in marks.items() for offset in range(low, high)}
         if (status := run(len(records), kill=True)) != -signal.SIGKILL:
-            raise RuntimeError(f"{group}: its process was to be killed, and ended with exit status {status}")
+            raise RuntimeError(f"{name}: its process was to be killed, and ended with exit status {status}")
         committed = {p.partition: p.offset for p in consumer.committed(partitions, timeout=10) if p.offset >= 0}
         before = set(journal.places())
-        killed = {"committed": committed, "processed": sorted(before)}
-        (folder / f"{group}.json").write_text(json.dumps(killed))
+        summary.write_text(json.dumps({"group": group, "committed": committed, "processed": sorted(before)}))
         behind = {(p, offset) for p, offset in records if offset < committed.get(p, 0)}
         if (status := run(len(records - behind), kill=False)) != 0:
-            raise RuntimeError(f"{group}: its successor ended with exit status {status}")
+            raise RuntimeError(f"{name}: its successor ended with exit status {status}")
         processed = Counter(journal.places())
     finally:
         journal.close()

@@ -91,7 +91,8 @@ def measure(
     Raises
     ------
     KafkaException
-        If a record wasn't delivered.
+        If one of the records whose latency is taken wasn't delivered. Nobody hears of the others: count what the topic
+        holds.
     """
     reporter = MetricsReporter()
     latencies: list[float] = []

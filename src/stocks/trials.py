@@ -39,7 +39,7 @@ __all__ = ["CONVERSION_MOMENTS", "MOMENTS", "Conversion", "Outcome", "Way", "com
 Way = Callable[[Consumer, Book, Sequence[Message]], None]
 """Handles a batch."""
 
-MOMENTS = ("before process", "amid process", "after process", "before commit", "after commit", "rebalance", "asleep")
+MOMENTS = ("before processing", "during processing", "after processing", "before commit", "after commit", "rebalance", "asleep")
 """When to kill: ``rebalance`` when partitions are revoked; ``asleep`` stops it until another one has taken over."""
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -87,7 +87,7 @@ class Outcome:
         The function and the moment.
     reached
         False if the moment never came. Some functions commit nothing to Kafka, for example.
-    lost, doubled
+    lost, duplicates
         How many records have no booking, and how many bookings are duplicates.
     """
 
@@ -95,7 +95,7 @@ class Outcome:
     moment: str
     reached: bool
     lost: int
-    doubled: int
+    duplicates: int
 
 
 def compare(where: Path | str, sent: Sequence[tuple[int, int]]) -> tuple[int, int]:
@@ -141,8 +141,8 @@ def try_all(
     moments
         Some of `MOMENTS`.
     books
-        Keep the books in this folder, as ``way, moment.db``, or in the PostgreSQL database at this URL, each in a new
-        schema ``way_moment``.
+        Keep the books in this folder, as ``way, moment.db``, or in the PostgreSQL database at this URL, each in a
+        schema ``way_moment``. A book of an earlier trial is replaced.
     at_once
         How many trials run side by side.
 
@@ -174,12 +174,15 @@ def _records(config: Mapping[str, object], topic: str) -> list[tuple[int, int]]:
 
 
 def _new_book(books: Path | str, way: str, moment: str) -> str:
-    """Return the path or URL of a new book."""
+    """Return the path or URL of a new book. One of an earlier trial is removed."""
     if isinstance(books, Path):
-        where = str(books / f"{way}, {moment}.db")
+        file = books / f"{way}, {moment}.db"
+        file.unlink(missing_ok=True)
+        where = str(file)
     else:
         schema = f"{way}_{moment}".replace(" ", "_")
         database = Database(books, _PATIENCE)
+        database.run(f"DROP SCHEMA IF EXISTS {schema} CASCADE")
         database.run(f"CREATE SCHEMA {schema}")
         database.close()
         where = f"{books}{'&' if '?' in books else '?'}options=-csearch_path%3D{schema}"
@@ -220,9 +223,9 @@ def _trial(
         raise RuntimeError(f"{way.__name__}, to be killed {moment!r}: it ended with exit status {status}")
     if moment not in ("asleep", "rebalance"):
         read_to_the_end(one)
-    lost, doubled = compare(where, sent)
+    lost, duplicates = compare(where, sent)
     reached = there.is_set() if moment == "asleep" else status == -signal.SIGKILL
-    return Outcome(way.__name__, moment, reached, lost, doubled)
+    return Outcome(way.__name__, moment, reached, lost, duplicates)
 
 
 # -- in the process that is tried -----------------------------------------------------------------------------------
@@ -235,9 +238,9 @@ class _Fate:
         self._moment, self._there, self._left = moment, there, _NTH
 
     def at(self, moment: str) -> None:
-        if moment == "before process" and self._moment == "rebalance":
+        if moment == "before processing" and self._moment == "rebalance":
             self._there.set()  # this member works, so another one may join
-        if moment == "before process" and self._moment == "asleep":
+        if moment == "before processing" and self._moment == "asleep":
             moment = "asleep"
         if moment != self._moment:
             return
@@ -254,17 +257,17 @@ class _TriedBook(Book):
         self._fate = fate
 
     def add(self, records: Sequence[Message]) -> None:
-        self._fate.at("before process")
+        self._fate.at("before processing")
         super().add(records)
-        self._fate.at("after process")
+        self._fate.at("after processing")
 
     def add_with_positions(self, records: Sequence[Message], *, left_out: Sequence[Message] = ()) -> None:
-        self._fate.at("before process")
+        self._fate.at("before processing")
         super().add_with_positions(records, left_out=left_out)
-        self._fate.at("after process")
+        self._fate.at("after processing")
 
     def _before_commit(self) -> None:
-        self._fate.at("amid process")
+        self._fate.at("during processing")
 
 
 class _TriedConsumer(Consumer):
@@ -313,7 +316,7 @@ Conversion = Callable[[Consumer, Producer, str, Sequence[Message]], None]
 """Copies a batch into another topic."""
 
 
-CONVERSION_MOMENTS = ("amid process", "before commit", "after commit", "asleep")
+CONVERSION_MOMENTS = ("during processing", "before commit", "after commit", "asleep")
 """When to kill: ``asleep`` suspends it before its commit until another one has taken over, and kills nothing."""
 
 _AMID = 5  # records that are already in the log
@@ -384,7 +387,7 @@ class _TriedProducer(Producer):
         super().produce(*args, **kwargs)
         self._written += 1
         if self._written == _AMID:
-            self._at("amid process")
+            self._at("during processing")
 
     def commit_transaction(self, *args: Any) -> None:
         self._at("before commit")

@@ -88,7 +88,13 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--topic", default="stock-prices")
     parser.add_argument("--group", default="workers")
     parser.add_argument("--instance", metavar="NAME", help="the same for each start, another one for each process of the group")
-    parser.add_argument("--session-timeout", type=int, default=45_000, metavar="MS", help="silence that the group bears")
+    parser.add_argument(
+        "--session-timeout",
+        type=int,
+        default=45_000,
+        metavar="MS",
+        help="how long it may be silent before the group removes it",
+    )
     parser.add_argument("--journal", default="prices.txt", metavar="FILE", help="a line for each price that was processed")
     parser.add_argument("--workers", type=int, default=4, metavar="N")
     parser.add_argument("--work", type=float, default=0.01, metavar="SECONDS", help="how long one price takes")

@@ -48,7 +48,7 @@ ALL = {(partition, offset) for partition in range(3) for offset in range(60)}
 
 
 # Trials that the lab on delivery leaves out; it has 20 others, every day.
-NOT_IN_THE_LAB = ("at_most_once", "at_least_once", "exactly_once"), ("amid process", "before commit", "rebalance")
+NOT_IN_THE_LAB = ("at_most_once", "at_least_once", "exactly_once"), ("during processing", "before commit", "rebalance")
 
 
 @pytest.mark.parametrize(
@@ -56,40 +56,40 @@ NOT_IN_THE_LAB = ("at_most_once", "at_least_once", "exactly_once"), ("amid proce
     [NOT_IN_THE_LAB, pytest.param(delivery.__all__, trials.MOMENTS, marks=pytest.mark.at_length)],
     ids=["not in the lab", "all"],
 )
-def test_what_is_lost_and_what_is_doubled(
+def test_what_is_lost_and_what_is_duplicated(
     cluster: Cluster, prices: str, measured: Callable[[str], None], ways: Sequence[str], moments: Sequence[str]
 ) -> None:
     tried = trials.try_all(cluster.client_config(), prices, [getattr(delivery, way) for way in ways], moments)
     outcomes = {(o.way, o.moment): o for o in tried}
     for way in ways:
-        told = [f"{m} {outcomes[way, m].lost}/{outcomes[way, m].doubled}" for m in moments if outcomes[way, m].reached]
-        measured(f"{way}, lost/doubled when killed: {', '.join(told)}")
+        told = [f"{m} {outcomes[way, m].lost}/{outcomes[way, m].duplicates}" for m in moments if outcomes[way, m].reached]
+        measured(f"{way}, lost/duplicates when killed: {', '.join(told)}")
 
     never = {key for key, o in outcomes.items() if not o.reached}
     assert never == outcomes.keys() & {("exactly_once", "before commit"), ("exactly_once", "after commit")}
     lost = {key for key, o in outcomes.items() if o.lost}
-    first = ("before process", "amid process", "after commit")
+    first = ("before processing", "during processing", "after commit")
     at_most = ("at_most_once", "each_record_at_most_once")
     assert lost == outcomes.keys() & {(way, moment) for way in at_most for moment in first}
-    doubled = {key for key, o in outcomes.items() if o.doubled}
-    between = ("after process", "before commit", "asleep")
+    duplicated = {key for key, o in outcomes.items() if o.duplicates}
+    between = ("after processing", "before commit", "asleep")
     at_least = ("at_least_once", "each_record_at_least_once", "each_partition_at_least_once")
-    assert doubled == outcomes.keys() & {(way, moment) for way in at_least for moment in between}
-    assert all(o.lost + o.doubled <= (1 if "record" in o.way else 20) for o in outcomes.values())
+    assert duplicated == outcomes.keys() & {(way, moment) for way in at_least for moment in between}
+    assert all(o.lost + o.duplicates <= (1 if "record" in o.way else 20) for o in outcomes.values())
     table = the_labs_table()
     for (way, moment), outcome in outcomes.items():
         cell = table[way, moment]
         assert outcome.reached == bool(cell), (way, moment)
         most, what = (re.findall(r"(\d+) (lost|duplicate)", cell) or [(0, "")])[0]
-        lost, doubled = (int(most) if what == name else 0 for name in ("lost", "duplicate"))
+        lost, duplicates = (int(most) if what == name else 0 for name in ("lost", "duplicate"))
         assert bool(outcome.lost) == bool(lost) and outcome.lost <= lost, (way, moment, outcome)
-        assert bool(outcome.doubled) == bool(doubled) and outcome.doubled <= doubled, (way, moment, outcome)
+        assert bool(outcome.duplicates) == bool(duplicates) and outcome.duplicates <= duplicates, (way, moment, outcome)
 
 
 def the_labs_table() -> dict[tuple[str, str], str]:
     """What the lab on delivery says, by way and moment: "20 lost", "up to 20 duplicates", "–", or nothing where it never comes."""
     notebook = nbformat.read(Path(__file__).parents[2] / "solutions/04_consumer/04_delivery.ipynb", as_version=4)
-    [text] = [cell.source for cell in notebook.cells if "| | before process |" in cell.source]
+    [text] = [cell.source for cell in notebook.cells if "| | before processing |" in cell.source]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("|")]
     [_, *moments], _, *ways = rows
     assert tuple(moments) == trials.MOMENTS
@@ -103,8 +103,8 @@ def the_labs_table() -> dict[tuple[str, str], str]:
 @pytest.mark.parametrize(
     "moments",
     [
-        ("amid process", "after process", "asleep"),
-        pytest.param(("before process", "rebalance"), marks=pytest.mark.at_length),
+        ("during processing", "after processing", "asleep"),
+        pytest.param(("before processing", "rebalance"), marks=pytest.mark.at_length),
     ],
     ids=", ".join,
 )
@@ -117,8 +117,8 @@ def test_in_postgresql_too_exactly_once_is_exactly_once(
     outcomes = {(o.way, o.moment): o for o in tried}
     assert all(o.reached for o in outcomes.values())
     assert not {key for key, o in outcomes.items() if o.lost}
-    twice = {("at_least_once", moment) for moment in ("after process", "asleep")}
-    assert {key for key, o in outcomes.items() if o.doubled} == outcomes.keys() & twice
+    twice = {("at_least_once", moment) for moment in ("after processing", "asleep")}
+    assert {key for key, o in outcomes.items() if o.duplicates} == outcomes.keys() & twice
 
 
 @pytest.mark.at_length  # every day the lab on delivery does that
@@ -135,7 +135,7 @@ def test_a_conversion_is_killed_or_overslept_and_each_copy_is_committed_once(clu
         assert list(pool.map(run, targets)) == [True] * 4
     wanted = Counter(read(cluster, prices, "read_committed"))
     assert wanted.total() == len(wanted) == 180
-    for moment, aborted in {"amid process": 5, "before commit": 20, "after commit": 0, "asleep": 20}.items():
+    for moment, aborted in {"during processing": 5, "before commit": 20, "after commit": 0, "asleep": 20}.items():
         assert Counter(read(cluster, targets[moment], "read_committed")) == wanted, moment
         found = read(cluster, targets[moment], "read_uncommitted")
         assert 180 + bool(aborted) <= len(found) <= 180 + aborted, moment  # a batch holds 20 at most
@@ -405,7 +405,7 @@ def test_a_database_that_fails_ends_the_application_and_costs_nothing(
         file.unlink()
     send(30)
     assert process.wait(60) == 1
-    assert "the database does not take it" in process.stderr.read()
+    assert "the database rejects it" in process.stderr.read()
     thief.close()
     app(topic)
     wait_until(lambda: len(set(Book(file).bookings())) == 90, 120, "all prices")

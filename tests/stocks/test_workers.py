@@ -137,7 +137,7 @@ def test_killed_again_and_again_no_commit_passes_what_is_unprocessed(
     running.process.send_signal(signal.SIGTERM)
     assert running.process.wait(60) == 128 + signal.SIGTERM
     assert set(running.places()) == ALL
-    measured(f"worker pool, SIGKILL four times: {'; '.join(seen)}; none lost, {len(running.places()) - 900} of 900 doubled")
+    measured(f"worker pool, SIGKILL four times: {'; '.join(seen)}; none lost, {len(running.places()) - 900} duplicates of 900")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -308,12 +308,12 @@ def test_a_pool_begins_by_its_reset_policy_where_somebody_committed_past_the_end
 
 
 def test_a_trial_tells_right_from_wrong(cluster: Cluster, prices: str, tmp_path: Path, measured: Callable[[str], None]) -> None:
-    hasty = try_pool(cluster.client_config(), prices, Highest, group="trial-highest", folder=tmp_path)
-    right = try_pool(cluster.client_config(), prices, Contiguous, group="trial-contiguous", folder=tmp_path)
+    hasty = try_pool(cluster.client_config(), prices, Highest, name="trial-highest", folder=tmp_path)
+    right = try_pool(cluster.client_config(), prices, Contiguous, name="trial-contiguous", folder=tmp_path)
     measured(f"worker pool killed: commit after the highest {hasty}; after what is contiguous {right}")
     assert hasty.passed > 0 and hasty.lost > 0
     assert right.passed == right.lost == 0
-    assert right.doubled <= 3 * 50
+    assert right.duplicates <= 3 * 50
 
 
 # -- threads, and priorities ----------------------------------------------------------------------------------------

@@ -113,35 +113,52 @@ class Transactions:
         return called
 
 
-def kafka_error(code: int) -> KafkaException:
-    return KafkaException(KafkaError(code))
+def kafka_error(code: int, **what: bool) -> KafkaException:
+    return KafkaException(KafkaError(code, "", **what))
+
+
+TRANSACTION = "begin_transaction produce produce send_offsets_to_transaction commit_transaction"
+LATE, FENCED, REFUSED = (
+    lambda: kafka_error(KafkaError._TIMED_OUT, retriable=True),
+    lambda: kafka_error(KafkaError._FENCED, fatal=True),
+    lambda: kafka_error(KafkaError.TOPIC_AUTHORIZATION_FAILED, txn_requires_abort=True),
+)
 
 
 @pytest.mark.parametrize(
     ("producer", "error", "calls"),
     [
-        (Transactions(), None, "begin_transaction produce produce send_offsets_to_transaction commit_transaction"),
+        (Transactions(), None, TRANSACTION),
         (Transactions(produce=BufferError()), None,
          "begin_transaction produce poll produce produce send_offsets_to_transaction commit_transaction"),
         (Transactions(produce=TypeError()), TypeError, "begin_transaction produce abort_transaction"),
         (Transactions(produce=KeyboardInterrupt()), KeyboardInterrupt, "begin_transaction produce abort_transaction"),
-        (Transactions(commit_transaction=kafka_error(KafkaError._FENCED), abort_transaction=kafka_error(KafkaError._STATE)),
-         KafkaException, "begin_transaction produce produce send_offsets_to_transaction commit_transaction abort_transaction"),
-        (Transactions(begin_transaction=kafka_error(KafkaError._STATE)), KafkaException, "begin_transaction"),
+        (Transactions(commit_transaction=LATE()), None, f"{TRANSACTION} commit_transaction"),
+        (Transactions(commit_transaction=FENCED()), KafkaError._FENCED, TRANSACTION),
+        (Transactions(commit_transaction=REFUSED()), KafkaError.TOPIC_AUTHORIZATION_FAILED, f"{TRANSACTION} abort_transaction"),
+        (Transactions(produce=TypeError(), abort_transaction=LATE()), TypeError,
+         "begin_transaction produce abort_transaction abort_transaction"),
+        (Transactions(produce=TypeError(), abort_transaction=FENCED()), KafkaError._FENCED,
+         "begin_transaction produce abort_transaction"),
+        (Transactions(begin_transaction=kafka_error(KafkaError._STATE)), KafkaError._STATE, "begin_transaction"),
     ],
-    ids=["right", "full queue", "wrong type", "interrupted", "fenced", "not begun"],
+    ids=["right", "full queue", "wrong type", "interrupted", "late", "fenced", "refused", "late abort", "failed abort", "not begun"],
 )  # fmt: skip
-def test_a_conversion_leaves_no_transaction_open(producer: Transactions, error: type[BaseException] | None, calls: str) -> None:
+def test_a_conversion_leaves_no_transaction_open(
+    producer: Transactions, error: type[BaseException] | int | None, calls: str
+) -> None:
     def run() -> None:
         convert(Transactions(), producer, "copies", records(0, 1))  # type: ignore[arg-type]
 
     if error is None:
         run()
-    else:
-        with pytest.raises(error) as raised:
+    elif isinstance(error, int):  # the code of Kafka's error
+        with pytest.raises(KafkaException) as raised:
             run()
-        if error is KafkaException:  # what happened first, not what became of the abort
-            assert raised.value.args[0].code() != KafkaError._STATE or calls == "begin_transaction"
+        assert raised.value.args[0].code() == error
+    else:
+        with pytest.raises(error):
+            run()
     assert producer.calls == calls.split()
 
 

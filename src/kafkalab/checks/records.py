@@ -10,9 +10,10 @@ from confluent_kafka import Message
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.topics import filled
 
-__all__ = ["BEGIN_AGAIN", "keeps_each_key_in_one_partition", "key_of", "partitions_of_keys"]
+__all__ = ["BEGIN_AGAIN", "SEND_AGAIN", "keeps_each_key_in_one_partition", "key_of", "partitions_of_keys"]
 
 BEGIN_AGAIN = "You can't take records back: restart the kernel and start over with a new cluster."
+SEND_AGAIN = "To send again, run the cell that sends: it begins with an empty topic."
 
 
 def key_of(message: Message) -> str:
@@ -38,6 +39,6 @@ def keeps_each_key_in_one_partition(topic: str) -> Callable[[CheckContext], None
         for key, partitions in partitions_of_keys(filled(ctx, topic)).items():
             if len(partitions) > 1:
                 found = " and ".join(map(str, sorted(partitions)))
-                raise Unmet(f"Records of {key} are in partitions {found}, so nobody can read them in order. {BEGIN_AGAIN}")
+                raise Unmet(f"Records of {key} are in partitions {found}, so nobody can read them in order. {SEND_AGAIN}")
 
     return probe

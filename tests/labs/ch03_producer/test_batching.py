@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import KafkaException, Producer
 
 from kafkalab import Cluster
 from kafkalab.distribution import tools_dir
@@ -46,6 +46,16 @@ def fill(cluster: Cluster, topic: str, settings: Mapping[str, object], values: S
     for value in values:
         producer.produce(topic, value)
     assert producer.flush(30) == 0
+
+
+def send_fast(producer: Producer, topic: str, values: Sequence[bytes]) -> None:
+    """A right answer."""
+    errors: list[object] = []
+    for value in values:
+        producer.produce(topic, value, on_delivery=lambda error, _: errors.append(error) if error else None)
+    producer.flush()
+    if errors:
+        raise KafkaException(errors[0])
 
 
 def dump_log(segments: Sequence[str]) -> str:
@@ -86,7 +96,7 @@ def test_batching_half_done_then_right_then_spoiled(clean: Cluster, verdict: Ver
         for kind, values in DATA.items():
             fill(clean, f"{kind}-{codec}", {**LARGE, "compression.type": codec}, values)
     fill(clean, "fast", LARGE, [b"x"] * 10_000)
-    passed, said = verdict(LAB, clean, batches=None)
+    passed, said = verdict(LAB, clean, batches=None, send_fast=send_fast)
     assert not passed
     for sentence in (
         "How long does each wait for more records?",
@@ -101,7 +111,13 @@ def test_batching_half_done_then_right_then_spoiled(clean: Cluster, verdict: Ver
     # A producer that was held up sends its last price alone. It gets no smaller, so librdkafka leaves it as it is.
     fill(clean, "prices-zstd", {**LARGE, "compression.type": "zstd"}, PRICES[:1])
     found = read_batches(clean)
-    verdict.passes(LAB, clean, batches=found)
+    verdict.passes(LAB, clean, batches=found, send_fast=send_fast)
+    for wrong, sentence in (
+        (lambda producer, topic, values: producer.flush(), "send_fast produced nothing"),
+        (lambda producer, topic, values: [producer.produce(topic, value) for value in values], "as if Kafka had them"),
+        (lambda producer, topic, values: 1 / 0, "send_fast raised ZeroDivisionError"),
+    ):
+        verdict.says(sentence, LAB, clean, batches=found, send_fast=wrong)
     for answer, sentence in (
         (None, "`batches` is still None"),
         ([1, 2], "`batches` should be a dictionary"),
@@ -111,7 +127,7 @@ def test_batching_half_done_then_right_then_spoiled(clean: Cluster, verdict: Ver
         (found | {"flood-2": [(str(c), s, k) for c, s, k in found["flood-2"]]}, "should be a whole number, not text"),
         (found | {"flood-2": [(s, c, k) for c, s, k in found["flood-2"]]}, "Batch 1 of flood-2"),
     ):
-        verdict.says(sentence, LAB, clean, batches=answer)
+        verdict.says(sentence, LAB, clean, batches=answer, send_fast=send_fast)
 
     # Each step spoils something that the check looks at before what is spoiled already.
     zstd, gzip = {**LARGE, "compression.type": "zstd"}, {**LARGE, "compression.type": "gzip"}
@@ -135,7 +151,7 @@ def test_batching_half_done_then_right_then_spoiled(clean: Cluster, verdict: Ver
     for step in steps:
         for topic, settings, values, _ in step:
             fill(clean, topic, settings, values)
-        passed, said = verdict(LAB, clean, batches=found)
+        passed, said = verdict(LAB, clean, batches=found, send_fast=send_fast)
         assert not passed
         for topic, _, _, sentence in step:
             assert sentence in said, (topic, said)

@@ -17,12 +17,12 @@ ORDER = "03_order"
 
 
 def test_durability_untouched(clean: Cluster, verdict: Verdict) -> None:
-    passed, said = verdict(LAB, Told(clean), ledgers={}, lost={}, doubled={})
+    passed, said = verdict(LAB, Told(clean), ledgers={}, lost={}, duplicates={})
     assert not passed and "Broker 0 wasn't cut off" in said and "0 of 4" in said
 
 
 def test_durability_cut_off(breakable: Cluster, verdict: Verdict) -> None:
-    nothing: dict[str, dict] = {"ledgers": {}, "lost": {}, "doubled": {}}
+    nothing: dict[str, dict] = {"ledgers": {}, "lost": {}, "duplicates": {}}
     breakable.isolate(0)
     verdict.says("Which verb undoes that?", LAB, breakable, **nothing)
     breakable.kill(0)
@@ -46,13 +46,13 @@ def test_durability_right_and_miscounted(clean: Cluster, verdict: Verdict) -> No
         put(clean, name, [(None, value, 0) for value in "0112"])
     after = Told(clean, *CUT_OFF)
     right = {"ledgers": {"acks-0": ledger(5), "acks-1": ledger(6), "acks-all": ledger(3)}}
-    right |= {"lost": {"acks-0": 2, "acks-1": 3, "acks-all": 0}, "doubled": dict.fromkeys(names, 1)}
+    right |= {"lost": {"acks-0": 2, "acks-1": 3, "acks-all": 0}, "duplicates": dict.fromkeys(names, 1)}
     verdict.passes(LAB, after, **right)
     for says, wrong in (
         ("`lost['acks-0']` is 0", {"lost": dict.fromkeys(names, 0)}),
         ("`lost` has no 'acks-1'", {"lost": {"acks-0": 2}}),
-        ("`doubled['acks-0']` is 2", {"doubled": dict.fromkeys(names, 2)}),
-        ("`doubled` should be a dictionary, not a whole number", {"doubled": 3}),
+        ("`duplicates['acks-0']` is 2", {"duplicates": dict.fromkeys(names, 2)}),
+        ("`duplicates` should be a dictionary, not a whole number", {"duplicates": 3}),
         ("acks-all lacks 2 acknowledged records", {"ledgers": dict.fromkeys(names, ledger(5))}),
         ("acks-0 lost nothing", {"ledgers": dict.fromkeys(names, ledger(3))}),
         ("`ledgers` has no 'acks-1'", {"ledgers": {"acks-0": ledger(5)}}),

@@ -69,14 +69,19 @@ def test_interceptors_wrong_headers(
 SEEN = {0: [0, 1], 1: [0, 1], 2: [0, 1]}
 LAGS = [1000, 3000, 0]
 AWAY = (("stop", 2), ("restart", 2))
-SENT = 300
+SENT = 3200
 
 
 def reporter(*records: int) -> SimpleNamespace:
     return SimpleNamespace(history=[SimpleNamespace(records=number) for number in records])
 
 
-RIGHT = {"seen_down": SEEN, "lags": LAGS, "reporter": reporter(0, 10, 100, 200, SENT)}
+def in_sync(producer: Producer, topic: str) -> dict[int, list[int]]:
+    partitions = producer.list_topics(topic, timeout=10).topics[topic].partitions
+    return {number: sorted(p.isrs) for number, p in partitions.items()}
+
+
+RIGHT = {"in_sync": in_sync, "seen_down": SEEN, "lags": LAGS, "reporter": reporter(0, 10, 100, 200, SENT)}
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +92,8 @@ def hurt(cluster: Cluster) -> Cluster:
     create(cluster, "stock-prices", 3, min_insync_replicas="2")
     cluster.stop_broker(2)
     cluster.wait_for(lambda v: v.out_of_sync("stock-prices", 2), "broker 2 out of the ISRs")
-    put(cluster, "stock-prices", [(str(number), b"{}", -1) for number in range(SENT)])
+    put(cluster, "stock-prices", [(str(number), b"{}", -1) for number in range(SENT)], enable_idempotence=True)
+    put(cluster, "stock-prices", [(None, b"{}", 0)])  # a producer that tries the topic once
     cluster.restart(2)
     cluster.wait_for(lambda v: v.in_sync("stock-prices"), "complete ISRs", 60)
     return cluster
@@ -97,7 +103,7 @@ def test_metrics_untouched(clean: Cluster, verdict: Verdict) -> None:
     for topic in ("by-default", "stock-prices"):
         create(clean, topic, 3)
     passed, said = verdict(METRICS, Told(clean), reporter=reporter(), seen_down=None, lags=[])
-    assert not passed and "0 of 7" in said
+    assert not passed and "0 of 9" in said
     for sentence in ("of by-default is 1", "Broker 2 hasn't been down yet"):
         assert sentence in said
     passed, said = verdict(METRICS, Told(clean, *AWAY), reporter=reporter(), seen_down=None, lags=[])
@@ -123,6 +129,9 @@ def test_metrics_right(hurt: Cluster, verdict: Verdict) -> None:
         ({"seen_down": SEEN | {1: [0]}}, "Which replicas were in sync?"),
         ({"lags": [0, 0, 0]}, "Was broker 2 down, and did the senders go on?"),
         ({"lags": [1000, 1000, 0]}, "Did you wait for 2000 more records in between?"),
+        ({"lags": [1000, 9000, 0]}, "has 3200 records from the time when broker 2 was away"),
+        ({"in_sync": lambda *_: SEEN}, "Which attribute has them?"),
+        ({"in_sync": lambda *_: {}["isr"]}, "raised KeyError: 'isr'"),
         ({"lags": [1000, 3000, 40]}, "Were all ISRs complete, and had the senders stopped?"),
         ({"lags": [1000, 3000]}, "`lags` has 2 numbers"),
         ({"lags": [None, None, None]}, "`lags` should be a whole number"),
@@ -132,12 +141,18 @@ def test_metrics_right(hurt: Cluster, verdict: Verdict) -> None:
         ({"reporter": reporter(0, 10, 100, 200, SENT - 1)}, "Who polls when the senders have stopped?"),
     ],
     ids=[
-        "one partition", "asked too early", "one replica", "looked after the restart", "no more was sent", "senders go on",
+        "one partition", "asked too early", "one replica", "looked after the restart", "no more was sent", "made up", "always the same",
+        "no ISR", "senders go on",
         "two lags", "no numbers", "no reporter", "another thing", "no interval", "not to the end",
     ],
 )  # fmt: skip
 def test_metrics_wrong_answers(hurt: Cluster, verdict: Verdict, answer: dict[str, object], says: str) -> None:
     verdict.says(says, METRICS, hurt, **RIGHT | answer)
+
+
+def test_metrics_without_idempotence(hurt: Cluster, verdict: Verdict) -> None:
+    put(hurt, "stock-prices", [("IBM", b"{}", 0)])
+    verdict.says("came in batches without a producer id. Which setting gives a producer one?", METRICS, hurt, **RIGHT)
 
 
 def test_metrics_broker_is_still_away(hurt: Cluster, verdict: Verdict) -> None:

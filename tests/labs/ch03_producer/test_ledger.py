@@ -26,10 +26,10 @@ def ledger(count: int) -> SimpleNamespace:
 
 
 def stories(cluster: Cluster, table: Mapping[str, tuple[int, int]], told: int = 120) -> dict[str, SimpleNamespace]:
-    """Topics in which so many are lost and doubled, and the ledgers."""
-    for topic, (lost, doubled) in table.items():
+    """Topics in which so many are lost and duplicated, and the ledgers."""
+    for topic, (lost, duplicates) in table.items():
         create(cluster, topic, 1)
-        put(cluster, topic, [(None, f"message {n}", 0) for n in [*range(lost, told), *range(told - doubled, told)]])
+        put(cluster, topic, [(None, f"message {n}", 0) for n in [*range(lost, told), *range(told - duplicates, told)]])
     return {topic: ledger(told) for topic in table}
 
 

@@ -38,10 +38,12 @@ def test_stock_senders_untouched(clean: Cluster, verdict: Verdict) -> None:
 
 def test_stock_senders_right_and_flushed_too_early(clean: Cluster, verdict: Verdict) -> None:
     create(clean, "stock-prices", 3)
-    put(clean, "stock-prices", prices() * 100)
+    put(clean, "stock-prices", prices() * 100, enable_idempotence=True)
     verdict.passes(LAB, clean, sent=1400)
     verdict.says("The senders sent 1417 prices, and stock-prices has 1400", LAB, clean, sent=1417)
     verdict.says("Did others send, too?", LAB, clean, sent=1000)
+    put(clean, "stock-prices", prices())
+    verdict.says("14 records of stock-prices came in batches without a producer id", LAB, clean, sent=1414)
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,9 @@ def test_sync_async_right(clean: Cluster, verdict: Verdict) -> None:
     verdict.passes(LAB, clean, written=np.array(written), reported=[(*row, "more") for row in reported])
     verdict.says("`reported` has 3 rows, not 5. When does", LAB, clean, written=written, reported=reported[:3])
     verdict.says("`reported` is empty", LAB, clean, written=written, reported=[])
-    verdict.says("One of its rows is (1,)", LAB, clean, written=written, reported=[(1,)])
+    verdict.says("One of its rows should be a tuple of 3, not of 1", LAB, clean, written=written, reported=[(1,)])
+    as_bytes = [(long(key), partition, offset) for key, partition, offset in reported]
+    verdict.says("should be a whole number, not bytes", LAB, clean, written=written, reported=as_bytes)
     verdict.says("the same key more than once", LAB, clean, written=written[:1] * 5, reported=reported)
     moved = [(key, partition, offset + 1) for key, partition, offset in written]
     verdict.says("Where do you get the partition and the offset from?", LAB, clean, written=moved, reported=reported)
@@ -64,7 +66,7 @@ def test_sync_async_right(clean: Cluster, verdict: Verdict) -> None:
 @pytest.mark.parametrize(
     ("record", "says"),
     [
-        ((str(START), f"Hello Mom {START}", 0), "How many bytes does a long have?"),
+        ((str(START), f"Hello Mom {START}", 0), "How many bytes does a long have? To try again, run from the cell with"),
         ((START.to_bytes(8, "little"), f"Hello Mom {START}", 0), "with the highest byte first?"),
         ((long(START), "Hello Mom 1", 0), "Which number belongs in it?"),
         ((None, "Hello Mom", 0), "No record in my-example-topic has a key"),

@@ -11,6 +11,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, Producer
 
 from kafkalab import Cluster
+from stocks.transactions import until_done
 from support import Place, Verdict, create, put
 
 pytestmark = pytest.mark.cluster
@@ -18,7 +19,7 @@ pytestmark = pytest.mark.cluster
 # -- 04_delivery, 04_exactly_once: books as the trials leave them ---------------------------------------------------
 
 PRICES, COPIES = "stock-prices", "copies"
-AROUND = ("before process", "after process", "after commit")
+AROUND = ("before processing", "after processing", "after commit")
 
 
 def price(dollars: int, name: str = "IBM") -> str:
@@ -41,13 +42,13 @@ def write_book(folder: Path, way: str, moment: str, places: list[Place]) -> None
 
 def test_delivery(clean: Cluster, verdict: Verdict, tmp_path: Path) -> None:
     places = load(clean)
-    lost, doubled, one_doubled = places[20:], places + places[:20], places + places[:1]
+    lost, twice, one_twice = places[20:], places + places[:20], places + places[:1]
 
     def right() -> None:
         for way, outcomes in {
             "at_most_once": (lost, places, lost),
-            "at_least_once": (places, doubled, places),
-            "each_record_at_least_once": (places, one_doubled, places),
+            "at_least_once": (places, twice, places),
+            "each_record_at_least_once": (places, one_twice, places),
         }.items():
             for moment, booked in zip(AROUND, outcomes, strict=True):
                 write_book(tmp_path, way, moment, booked)
@@ -56,13 +57,13 @@ def test_delivery(clean: Cluster, verdict: Verdict, tmp_path: Path) -> None:
     right()
     verdict.passes("04_delivery", clean, folder=tmp_path)
     wrong = [
-        ("at_most_once", "before process", places, "lost nothing, so it can't have committed before"),  # the two swapped
-        ("at_most_once", "after process", doubled, "At most once allows none"),
-        ("at_least_once", "before process", lost, "At least once allows no loss"),  # the two swapped
-        ("at_least_once", "after process", places, "Does it commit at all, and does it"),
-        ("at_least_once", "after commit", one_doubled, "Which offset does it commit?"),  # the last one read, without + 1
-        ("each_record_at_least_once", "after process", doubled, "booked 20 duplicates"),  # the whole batch
-        ("each_record_at_least_once", "after process", [], "it booked nothing at all"),
+        ("at_most_once", "before processing", places, "lost nothing, so it can't have committed before"),  # the two swapped
+        ("at_most_once", "after processing", twice, "At most once allows none"),
+        ("at_least_once", "before processing", lost, "At least once allows no loss"),  # the two swapped
+        ("at_least_once", "after processing", places, "Does it commit at all, and does it"),
+        ("at_least_once", "after commit", one_twice, "Which offset does it commit?"),  # the last one read, without + 1
+        ("each_record_at_least_once", "after processing", twice, "booked 20 duplicates"),  # the whole batch
+        ("each_record_at_least_once", "after processing", [], "it booked nothing at all"),
     ]
     for way, moment, booked, says in wrong:
         right()
@@ -72,14 +73,14 @@ def test_delivery(clean: Cluster, verdict: Verdict, tmp_path: Path) -> None:
 
 def test_exactly_once(clean: Cluster, verdict: Verdict, tmp_path: Path) -> None:
     places = load(clean)
-    moments = ("before process", "amid process", "after process", "asleep")
+    moments = ("before processing", "during processing", "after processing", "asleep")
     for moment in moments:
         write_book(tmp_path, "exactly_once", moment, places)
     verdict.passes("04_exactly_once", clean, folder=tmp_path)
     for moment, booked, says in [
-        ("after process", places + places[:20], "0 lost, 20 duplicates"),  # positions in a transaction of their own
+        ("after processing", places + places[:20], "0 lost, 20 duplicates"),  # positions in a transaction of their own
         ("asleep", places + places[:20], "asleep: 0 lost, 20 duplicates"),
-        ("amid process", places[1:], "1 lost, 0 duplicates"),
+        ("during processing", places[1:], "1 lost, 0 duplicates"),
     ]:
         write_book(tmp_path, "exactly_once", moment, booked)
         verdict.says(says, "04_exactly_once", clean, folder=tmp_path)
@@ -160,14 +161,34 @@ def test_transactions(clean: Cluster, verdict: Verdict) -> None:
 
 
 def aborts(consumer: Consumer, producer: Producer, target: str, records: list) -> None:
+    copies_with(producer, target, records, until_done)
+
+
+def copies_with(producer: Producer, target: str, records: list, call: Callable, fatal: bool = True) -> None:
+    """Copies records, makes the calls of the transaction by another function, and may look for fatal errors."""
     producer.begin_transaction()
     try:
         for record in records:
             producer.produce(target, record.value(), record.key())
-        producer.commit_transaction()
-    except BaseException:
-        producer.abort_transaction()
+        call(producer.send_offsets_to_transaction, [], None)
+        call(producer.commit_transaction)
+    except BaseException as error:
+        if not (fatal and isinstance(error, KafkaException) and error.args[0].fatal()):
+            call(producer.abort_transaction)
         raise
+
+
+def tries_once(consumer: Consumer, producer: Producer, target: str, records: list) -> None:
+    copies_with(producer, target, records, lambda call, *arguments: call(*arguments))
+
+
+def aborts_after_a_fatal_error(consumer: Consumer, producer: Producer, target: str, records: list) -> None:
+    copies_with(producer, target, records, until_done, fatal=False)
+
+
+def swallows_what_is_fatal(consumer: Consumer, producer: Producer, target: str, records: list) -> None:
+    with suppress(KafkaException):
+        aborts(consumer, producer, target, records)
 
 
 def leaves_it_open(consumer: Consumer, producer: Producer, target: str, records: list) -> None:
@@ -204,6 +225,9 @@ def without_a_transaction(consumer: Consumer, producer: Producer, target: str, r
         (aborts_for_kafka_only, "Is every error a KafkaException?"),
         (swallows_it, "convert returned as if it had copied the batch"),
         (lambda *_: 1 / 0, "convert raised another one, ZeroDivisionError"),
+        (tries_once, "send_offsets_to_transaction raised an error that is retriable() once, and convert raised"),
+        (aborts_after_a_fatal_error, "and convert raised another one. Who has to hear of the first?"),
+        (swallows_what_is_fatal, "and convert returned. Who has to hear of the first?"),
     ],
 )
 def test_transactions_that_are_left_open(verdict: Verdict, wrong: Callable, says: str, cluster: Cluster) -> None:

@@ -49,7 +49,7 @@ def test_threads(clean: Cluster, verdict: Verdict) -> None:
 
 # -- 04_workers -----------------------------------------------------------------------------------------------------
 
-LOAD, POOL = "stock-prices-load", "contiguous"
+LOAD, TRIAL, GROUP = "stock-prices-load", "contiguous", "contiguous-1a2b3c"
 
 
 class Right:
@@ -161,14 +161,14 @@ def trial(clean: Cluster, tmp_path: Path) -> Path:
     """A topic of 60 prices, and what a right trial leaves."""
     create(clean, LOAD, 3)
     places = put(clean, LOAD, [("IBM", "a price", n % 3) for n in range(60)])
-    commit(clean, POOL, LOAD, dict.fromkeys(range(3), 20))
+    commit(clean, GROUP, LOAD, dict.fromkeys(range(3), 20))
     leave(tmp_path, committed={0: 5, 1: 10}, processed=[place for place in places if place != (0, 5)], journal=places)
     return tmp_path
 
 
 def leave(folder: Path, *, committed: dict[int, int], processed: list[Place], journal: list[Place]) -> None:
-    (folder / f"{POOL}.json").write_text(json.dumps({"committed": committed, "processed": processed}))
-    (folder / f"{POOL}.txt").write_text("".join(f"{p} {offset}\n" for p, offset in journal))
+    (folder / f"{TRIAL}.json").write_text(json.dumps({"group": GROUP, "committed": committed, "processed": processed}))
+    (folder / f"{TRIAL}.txt").write_text("".join(f"{p} {offset}\n" for p, offset in journal))
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_workers_right_and_wrong_trials(clean: Cluster, trial: Path, verdict: Ve
     verdict.passes("04_workers", clean, tracker=Right, folder=trial)
     verdict.says("Give check() your answer as tracker=", "04_workers", clean, folder=trial)
     elsewhere = trial / "elsewhere"
-    verdict.says("There was no trial of the group 'contiguous'", "04_workers", clean, tracker=Right, folder=elsewhere)
+    verdict.says("There was no trial with the name 'contiguous'", "04_workers", clean, tracker=Right, folder=elsewhere)
     places = [(p, offset) for p in range(3) for offset in range(20)]
     for says, left in {
         "offset 5 of partition 0 was unprocessed, and a later one committed (1 record in all)": {"committed": {0: 6}},
@@ -204,5 +204,5 @@ def test_workers_right_and_wrong_trials(clean: Cluster, trial: Path, verdict: Ve
         leave(trial, **{**right, **left})  # type: ignore[arg-type]
         verdict.says(says, "04_workers", clean, tracker=Right, folder=trial)
     leave(trial, **right)  # type: ignore[arg-type]
-    commit(clean, POOL, LOAD, {2: 17})
-    verdict.says("contiguous has committed offset 17 in partition 2", "04_workers", clean, tracker=Right, folder=trial)
+    commit(clean, GROUP, LOAD, {2: 17})
+    verdict.says(f"{GROUP} has committed offset 17 in partition 2", "04_workers", clean, tracker=Right, folder=trial)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from confluent_kafka import KafkaError, KafkaException, Message
+
 from kafkalab.checks.batches import CODECS, RecordBatch, some_batches
 from kafkalab.checks.context import CheckContext, Unmet
+from kafkalab.checks.couriers import Courier
 from kafkalab.checks.lab import Notebook
 from kafkalab.checks.topics import existing
 from kafkalab.checks.wording import counted
@@ -31,6 +34,8 @@ lab = notebook.check(
         "measure({**cluster.client_config(), 'acks': 'all', **RUNGS[…], 'compression.type': codec}, topic, values, every=20).",
         "A BufferError means that the queue didn't take this one record. Poll until there is room (len(producer) says how many "
         "wait), and produce it again. flush at the end.",
+        "flush doesn't say what failed: it returns 0 for failed records, too. Pass on_delivery to produce, keep the errors, "
+        "and raise the first after flush.",
     ),
 )
 
@@ -90,7 +95,7 @@ def batches_were_read(ctx: CheckContext) -> None:
                 raise Unmet(f"Batch {number} of {topic} is {row!r} in `batches`, but not in the log. Which number is which?")
 
 
-@lab.requires("Codecs make prices smaller, and noise not")
+@lab.requires("Codecs make prices smaller, but not noise")
 def codecs_are_used(ctx: CheckContext) -> None:
     found = some_batches(ctx, *[f"{kind}-{codec}" for kind in ("prices", "noise") for codec in CODECS])
     for codec in CODECS:
@@ -112,8 +117,24 @@ def fast_has_all(ctx: CheckContext) -> None:
     records = ctx.given("fast")
     if records < MANY:
         raise Unmet(
-            f"fast has {counted(records, 'record')}, not {MANY}. What becomes of a record that finds the queue full, and of "
+            f"fast has {counted(records, 'record')}, not {MANY}. What happens to a record that finds the queue full, and of "
             "those that still wait when your function returns?"
         )
     if records > MANY:
         raise Unmet(f"fast has {counted(records, 'record')}, not {MANY}. Which ones do you send again when the queue is full?")
+
+
+@lab.requires("The fast way raises an error if a record fails")
+def fast_tells_of_failures(ctx: CheckContext) -> None:
+    send = ctx.function("send_fast", "your function")
+    record = Message(topic="fast", partition=0, value=b"{}")
+    courier = Courier(ctx.cluster.client_config(), record, KafkaError(KafkaError._MSG_TIMED_OUT))
+    try:
+        send(courier, "fast", [b"{}", b"{}"])
+    except KafkaException:
+        return
+    except Exception as error:
+        raise Unmet(f"Two records failed, and send_fast raised {type(error).__name__}: {error}") from error
+    if not courier.sent:
+        raise Unmet("Given two values, send_fast produced nothing.")
+    raise Unmet("Two records failed, and send_fast returned as if Kafka had them. Who tells a program that a record failed?")

@@ -49,7 +49,10 @@ def only_all_kept_all(ctx: CheckContext) -> None:
         if topic == "acks-all" and lost:
             raise Unmet(f"{topic} lacks {counted(lost, 'acknowledged record')}. Does its ledger send with acks='all'?")
         if topic != "acks-all" and not lost:
-            raise Unmet(f"{topic} lost nothing. Did it get acknowledgements while broker 0 was cut off and no longer led?")
+            raise Unmet(
+                f"{topic} lost nothing. Did it get acknowledgements while broker 0 was cut off and no longer led? To try "
+                "again, run from the cell that starts the three ledgers."
+            )
 
 
 def _counts(ctx: CheckContext, name: str) -> dict[str, int]:
@@ -70,11 +73,12 @@ def lost_are_counted(ctx: CheckContext) -> None:
 
 @lab.requires("You counted the duplicates", after=only_all_kept_all)
 def duplicates_are_counted(ctx: CheckContext) -> None:
-    given = _counts(ctx, "doubled")
+    given = _counts(ctx, "duplicates")
     for topic in ACKS:
         there = Counter(text_of(m) for m in filled(ctx, topic))
         if given[topic] != sum(number > 1 for number in there.values()):
-            raise Unmet(f"`doubled[{topic!r}]` is {given[topic]}. How many different values come more than once in the topic?")
+            found = f"`duplicates[{topic!r}]` is {given[topic]}"
+            raise Unmet(f"{found}. How many different values come more than once in the topic?")
 
 
 FULL = "needs-all-three"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import cast
 
-from confluent_kafka import Message
+from confluent_kafka import Message, Producer
 
-from kafkalab.checks.batches import batches_on_disk
-from kafkalab.checks.brokers import was_down_and_came_back
+from kafkalab.checks.batches import batches_on_disk, some_batches
+from kafkalab.checks.brokers import DOWN_VERBS, was_down_and_came_back
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.lab import Notebook
 from kafkalab.checks.topics import existing, filled, in_sync
@@ -77,6 +77,7 @@ def both_count_all(ctx: CheckContext) -> None:
 WATCHED = "stock-prices"
 DEFAULT = "by-default"
 FEWEST_FIGURES = 5
+STILL_COPYING = 10  # seconds: a shutdown takes that long at most, and the broker stops copying before its end
 MORE = 1000  # at least this many of the 2000 records between two lags are on the way or written
 
 metrics = notebook.check(
@@ -109,6 +110,21 @@ came_back = was_down_and_came_back(2)
 metrics.requires("Broker 2 was down and came back")(came_back)
 
 
+@metrics.requires("in_sync asks the producer which replicas are in sync")
+def function_asks(ctx: CheckContext) -> None:
+    ask = ctx.function("in_sync", "your function")
+    for topic in (DEFAULT, WATCHED):
+        there = {p.partition: sorted(p.isr) for p in existing(ctx, topic)}
+        try:
+            found = ask(Producer(ctx.cluster.client_config()), topic)
+        except Exception as error:
+            raise Unmet(f"in_sync(a producer, {topic!r}) raised {type(error).__name__}: {error}") from error
+        if found != there:
+            raise Unmet(
+                f"in_sync(a producer, {topic!r}) returned {found!r}, and the ISRs are {there}. Which attribute has them?"
+            )
+
+
 @metrics.requires("The producer knew which replicas were in sync", after=came_back)
 def producer_saw_it(ctx: CheckContext) -> None:
     what = "what in_sync(watched, 'stock-prices') returned while broker 2 was down"
@@ -120,6 +136,15 @@ def producer_saw_it(ctx: CheckContext) -> None:
             raise Unmet(f"In `seen_down`, broker 2 is in sync in partition {partition}. Did you wait until the producer knew?")
         if sorted(replicas) != [0, 1]:
             raise Unmet(f"In `seen_down`, partition {partition} has {replicas}. Which replicas were in sync?")
+
+
+def _written_while_away(ctx: CheckContext) -> int:
+    """Return how many records have timestamps from the last stop of broker 2 to its restart, or a little before."""
+    faults = [fault for fault in ctx.cluster.faults if fault.broker == 2]
+    away = max(fault.at for fault in faults if fault.verb in DOWN_VERBS)
+    back = min((fault.at for fault in faults if fault.verb == "restart" and fault.at > away), default=float("inf"))
+    times = [message.timestamp()[1] / 1000 for message in ctx.records(WATCHED)]
+    return sum(away - STILL_COPYING < time < back for time in times)
 
 
 @metrics.requires("The lag of broker 2 grew, and went", after=came_back)
@@ -135,6 +160,12 @@ def lag_grew_and_went(ctx: CheckContext) -> None:
         raise Unmet(f"Your second lag is {second}, the first {first}. Did you wait for 2000 more records in between?")
     if last != 0:
         raise Unmet(f"Your last lag is {last}. Were all ISRs complete, and had the senders stopped?")
+    written = _written_while_away(ctx)
+    if second > written:
+        raise Unmet(
+            f"Your second lag is {second}, but {WATCHED} has {counted(written, 'record')} from the time when broker 2 was "
+            "away. What did you subtract from what?"
+        )
 
 
 metrics.requires("The ISRs of stock-prices are complete again", after=came_back)(in_sync(WATCHED))
@@ -150,18 +181,28 @@ def copy_is_whole(ctx: CheckContext) -> None:
         raise Unmet(f"Broker 2 has {there} of {ends} records. Do the senders still send?")
 
 
-@metrics.requires("The producer told its figures to the end", after=came_back)
+@metrics.requires("The watched producer numbers its batches", after=came_back)
+def is_idempotent(ctx: CheckContext) -> None:
+    existing(ctx, WATCHED)
+    plain = sum(batch.count for batch in some_batches(ctx, WATCHED)[WATCHED] if batch.producer_id < 0)
+    # Only the senders' records have a key. Others come from the producers that try each topic once.
+    if plain > sum(message.key() is None for message in ctx.records(WATCHED)):
+        found = f"{counted(plain, 'record')} of {WATCHED} came in batches without a producer id"
+        raise Unmet(f"{found}. Which setting gives a producer one? Run from the cell that makes `watched`.")
+
+
+@metrics.requires("The producer reported its figures to the end", after=came_back)
 def figures_were_told(ctx: CheckContext) -> None:
     history = getattr(ctx.answer("reporter", object, "your MetricsReporter"), "history", None)
     if history is None:
         raise Unmet("`reporter` should be the MetricsReporter of your producer.")
     if len(history) < FEWEST_FIGURES:
         told = counted(len(history), "time")
-        raise Unmet(f"The reporter got figures {told}. Which two settings does a producer need to tell its figures?")
+        raise Unmet(f"The reporter got figures {told}. Which two settings does a producer need to report its figures?")
     # Only the senders' records have a key.
     records = sum(message.key() is not None for message in ctx.records(WATCHED))
     if history[-1].records < records:
         raise Unmet(
-            f"The last figures tell of {history[-1].records} records, and {WATCHED} has {records} from the senders. Who polls "
+            f"The last figures count {history[-1].records} records, and {WATCHED} has {records} from the senders. Who polls "
             "when the senders have stopped?"
         )

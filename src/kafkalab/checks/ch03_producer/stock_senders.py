@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from confluent_kafka import murmur2
 
+from kafkalab.checks.batches import some_batches
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.lab import Notebook
 from kafkalab.checks.prices import holds_all_stocks, holds_prices_in_range
-from kafkalab.checks.records import BEGIN_AGAIN, keeps_each_key_in_one_partition, partitions_of_keys
+from kafkalab.checks.records import SEND_AGAIN, keeps_each_key_in_one_partition, partitions_of_keys
 from kafkalab.checks.topics import existing, filled
+from kafkalab.checks.wording import counted
 
 __all__ = ["notebook"]
 
@@ -46,6 +48,15 @@ def java_agrees(ctx: CheckContext) -> None:
             )
 
 
+@lab.requires("The producer numbers its batches", after=all_stocks)
+def is_idempotent(ctx: CheckContext) -> None:
+    if plain := sum(batch.count for batch in some_batches(ctx, TOPIC)[TOPIC] if batch.producer_id < 0):
+        raise Unmet(
+            f"{counted(plain, 'record')} of {TOPIC} came in batches without a producer id. Which setting gives a producer one? "
+            f"{SEND_AGAIN}"
+        )
+
+
 @lab.requires("Everything that was sent is in the topic", after=all_stocks)
 def all_arrived(ctx: CheckContext) -> None:
     records = len(filled(ctx, TOPIC))
@@ -57,7 +68,7 @@ def all_arrived(ctx: CheckContext) -> None:
             f"The senders sent {sent} prices, and {TOPIC} has {records}. What were the last ones waiting for when you stopped?"
         )
     if records > sent:
-        raise Unmet(f"{TOPIC} has {records} prices, and your senders count {sent}. Did others send, too? {BEGIN_AGAIN}")
+        raise Unmet(f"{TOPIC} has {records} prices, and your senders count {sent}. Did others send, too? {SEND_AGAIN}")
 
 
 shutdown = notebook.check(
@@ -90,7 +101,7 @@ def _ended_by(ctx: CheckContext, name: str) -> None:
         raise Unmet(f"`endings` has the exit status {status} for {name}. Did you send that signal, and no other?")
 
 
-@shutdown.requires("After SIGINT and SIGTERM it ended in order")
+@shutdown.requires("After SIGINT and SIGTERM it ended cleanly")
 def ended_in_order(ctx: CheckContext) -> None:
     for name in ("SIGINT", "SIGTERM"):
         _ended_by(ctx, name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
+from kafkalab.checks.answers import WrongType, convert
 from kafkalab.checks.brokers import was_down_and_came_back
 from kafkalab.checks.context import CheckContext, Unmet, text_of
 from kafkalab.checks.lab import Notebook
@@ -15,6 +16,7 @@ __all__ = ["notebook"]
 
 TOPIC = "my-example-topic"
 FEWEST = 400
+AGAIN = "To try again, run from the cell with `written = send_sync(5)`: it begins with an empty topic."
 EARLIEST, LATEST = 1_500_000_000_000, 5_000_000_000_000  # milliseconds: the years 2017 and 2128
 
 notebook = Notebook("03_sync_async", difficulty="easy", minutes=50, needs="chapter 03, sections 1 to 3")
@@ -40,7 +42,7 @@ def _keys(ctx: CheckContext) -> dict[tuple[int | None, int | None], int]:
     for message in filled(ctx, TOPIC):
         key = message.key()
         if key is not None and len(key) != 8:
-            raise Unmet(f"There is a key of {len(key)} bytes, {key!r}. How many bytes does a long have?")
+            raise Unmet(f"There is a key of {len(key)} bytes, {key!r}. How many bytes does a long have? {AGAIN}")
         if key is not None:
             found[message.partition(), message.offset()] = int.from_bytes(key, "big", signed=True)
     if not found:
@@ -52,7 +54,9 @@ def _keys(ctx: CheckContext) -> dict[tuple[int | None, int | None], int]:
 def keys_are_times(ctx: CheckContext) -> None:
     for number in _keys(ctx).values():
         if not EARLIEST < number < LATEST:
-            raise Unmet(f"There is a key that reads {number}. Is it a time in milliseconds, with the highest byte first?")
+            raise Unmet(
+                f"There is a key that reads {number}. Is it a time in milliseconds, with the highest byte first? {AGAIN}"
+            )
 
 
 @lab.requires("Each value is 'Hello Mom' and the record's key", after=keys_are_times)
@@ -61,21 +65,25 @@ def values_name_keys(ctx: CheckContext) -> None:
     for message in filled(ctx, TOPIC):
         number = keys.get((message.partition(), message.offset()))
         if number is not None and text_of(message) != f"Hello Mom {number}":
-            raise Unmet(f"The record with the key {number} has the value {text_of(message)!r}. Which number belongs in it?")
+            raise Unmet(
+                f"The record with the key {number} has the value {text_of(message)!r}. Which number belongs in it? {AGAIN}"
+            )
 
 
 def _five_are_there(ctx: CheckContext, name: str, clue: str) -> None:
     what = "five rows of (key, partition, offset)"
-    rows = ctx.answer(name, list[tuple[object, ...]], what)
-    if short := next((row for row in rows if len(row) < 3), None):
-        raise Unmet(f"`{name}` should hold {what}. One of its rows is {short!r}.")
+    given = ctx.answer(name, list[tuple[object, ...]], what)
+    try:
+        rows = [convert(row[:3], tuple[int, int, int]) for row in given]
+    except WrongType as error:
+        raise Unmet(f"`{name}` should hold {what}. One of its rows should be {error}.") from None
     if len(rows) != 5:
         raise Unmet(f"`{name}` has {counted(len(rows), 'row')}, not 5. {clue}")
     if len({row[0] for row in rows}) != 5:
         raise Unmet(f"`{name}` has the same key more than once. What makes the keys of five records differ?")
     there = _keys(ctx)
-    for key, partition, offset in (row[:3] for row in rows):
-        if there.get(cast(tuple[int, int], (partition, offset))) != key:
+    for key, partition, offset in rows:
+        if there.get((partition, offset)) != key:
             raise Unmet(
                 f"`{name}` has the key {key} at offset {offset} of partition {partition}. The record there has another key, or "
                 "there is none. Where do you get the partition and the offset from?"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import Consumer, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.groups import Place, places
@@ -25,7 +25,7 @@ notebook = Notebook("04_delivery", difficulty="hard", minutes=75, needs="chapter
 
 # -- 2: two lines, in two orders ------------------------------------------------------------------------------------
 
-AROUND = ("before process", "after process", "after commit")
+AROUND = ("before processing", "after processing", "after commit")
 
 
 def _rows(book: Path, sql: str) -> list[tuple[Any, ...]]:
@@ -69,11 +69,11 @@ def at_most_once(ctx: CheckContext) -> None:
     for moment, (_, duplicates) in outcomes.items():
         if duplicates:
             raise Unmet(f"at_most_once, killed {moment}, booked {counted(duplicates, 'duplicate')}. At most once allows none.")
-    if not outcomes["before process"][0]:
+    if not outcomes["before processing"][0]:
         raise Unmet(
             "at_most_once, killed before it processed, lost nothing, so it can't have committed before. Which comes first?"
         )
-    if outcomes["after process"][0]:
+    if outcomes["after processing"][0]:
         raise Unmet("at_most_once, killed after it had processed a batch, lost records. Does it book each batch as a whole?")
 
 
@@ -87,7 +87,7 @@ def _at_least_once(way: str, most: int) -> Probe:
                 raise Unmet(f"{way}, killed {moment}, lost {counted(lost, 'record')}. At least once allows no loss.")
         if again := outcomes["after commit"][1]:
             raise Unmet(f"{way}, killed after its commit, booked {counted(again, 'duplicate')}. Which offset does it commit?")
-        duplicates = outcomes["after process"][1]
+        duplicates = outcomes["after processing"][1]
         if not duplicates:
             raise Unmet(
                 f"{way}, killed between its booking and its commit, booked no duplicate. Does it commit at all, and does it "
@@ -121,7 +121,7 @@ exactly_once = notebook.check(
 
 @exactly_once.requires("exactly_once loses nothing and books no duplicates at any moment")
 def nothing_lost_nothing_twice(ctx: CheckContext) -> None:
-    moments = ("before process", "amid process", "after process", "asleep")
+    moments = ("before processing", "during processing", "after processing", "asleep")
     for moment, (lost, duplicates) in _outcomes(ctx, "exactly_once", moments).items():
         if lost or duplicates:
             raise Unmet(
@@ -132,7 +132,7 @@ def nothing_lost_nothing_twice(ctx: CheckContext) -> None:
 
 application = notebook.check(
     "04_application",
-    "An application that is ended and goes on",
+    "An application that ends and continues",
     hints=(
         "In the loop: start it, send the signal, and wait until it has ended. Only then ask the book.",
         "`app.send_signal(getattr(signal, name))`, `app.communicate(timeout=30)`, `app.returncode`.",
@@ -157,8 +157,7 @@ def signals_end_it(ctx: CheckContext) -> None:
         if endings[name][0] != status:
             raise Unmet(
                 f"After {name} its exit status was {endings[name][0]}, not {status}. Was it still working, and had it ended "
-                "when "
-                "you looked?"
+                "when you looked?"
             )
 
 
@@ -217,8 +216,9 @@ transactions = notebook.check(
         "commit_transaction.",
         "`producer.send_offsets_to_transaction(following(records), consumer.consumer_group_metadata())`: the consumer itself "
         "commits nothing.",
-        "`try:`, and `except BaseException:` with `producer.abort_transaction()` and `raise`: not every error is a "
-        "KafkaException.",
+        "`until_done(producer.commit_transaction)` calls it, and calls it again after an error that may pass.",
+        "`try:`, and `except BaseException as error:` with an abort and `raise`: not every error is a KafkaException. One that "
+        "is holds Kafka's error in `error.args[0]`, and that has `fatal()`.",
     ),
 )
 
@@ -253,10 +253,13 @@ def _readable(ctx: CheckContext, isolation: str) -> int:
             message = consumer.poll(10)
             if message is None:
                 raise Unmet(f"{COPIES} can't be read to its end. Is a transaction still open?")
-            if message.error() is None:
+            error = message.error()
+            if error is None:
                 read += 1
-            else:
+            elif error.code() == KafkaError._PARTITION_EOF:
                 left.discard(message.partition() or 0)
+            else:
+                raise Unmet(f"{COPIES} can't be read to its end: {error.str()}")
     finally:
         consumer.close()
     return read
@@ -273,39 +276,64 @@ class _Refused(Exception):
 
 
 class _Clerk:
-    """A producer (or consumer) that rejects records, and notes which methods were called."""
+    """A producer (or consumer) that notes which methods were called. Some raise what the probe gave, once for each error."""
 
-    def __init__(self) -> None:
+    def __init__(self, **errors: list[Any]) -> None:
         self.asked: list[str] = []
+        self._errors = errors
 
     def __getattr__(self, name: str) -> Callable[..., object]:
         def asked(*args: object, **kwargs: object) -> object:
             self.asked.append(name)
-            if name == "produce":
-                raise _Refused("a record that can't be written")
+            if self._errors.get(name):
+                raise self._errors[name].pop(0)
             return 0 if name in ("poll", "flush") else None
 
         return asked
 
 
-@transactions.requires("A batch that can't be copied leaves no transaction open")
-def none_is_left_open(ctx: CheckContext) -> None:
-    convert, clerk = ctx.function("convert", "your function"), _Clerk()
+def _error(code: int, why: str, **what: bool) -> KafkaException:
+    return KafkaException(KafkaError(code, why, **what))
+
+
+def _convert(ctx: CheckContext, clerk: _Clerk) -> BaseException | None:
+    """Have the learner's function copy a record with this producer, and return what it raised."""
+    convert = ctx.function("convert", "your function")
     record = Message(topic=PRICES, partition=0, offset=7, key=b"IBM", value=b"{}", timestamp=(1, 1_704_067_200_000))
-    told = False
     try:
         convert(_Clerk(), clerk, COPIES, [record])
-    except _Refused:
-        told = True
     except Exception as error:
-        raise Unmet(f"produce raised an error, and convert raised another one, {type(error).__name__}: {error}") from error
+        return error
+    return None
+
+
+@transactions.requires("A batch that can't be copied leaves no transaction open")
+def none_is_left_open(ctx: CheckContext) -> None:
+    clerk = _Clerk(produce=[_Refused("a record that can't be written")])
+    raised = _convert(ctx, clerk)
+    if raised is not None and not isinstance(raised, _Refused):
+        raise Unmet(f"produce raised an error, and convert raised another one, {type(raised).__name__}: {raised}") from raised
     if "begin_transaction" not in clerk.asked:
         raise Unmet("convert began no transaction.")
     if "abort_transaction" not in clerk.asked:
         raise Unmet(
             "produce raised an error, and convert left the transaction open. Consumers with read_committed now wait for its "
-            "end. "
-            "Is every error a KafkaException?"
+            "end. Is every error a KafkaException?"
         )
-    if not told:
+    if raised is None:
         raise Unmet("produce raised an error, and convert returned as if it had copied the batch.")
+
+
+@transactions.requires("An error that may pass is tried again, and a fatal one is raised", after=none_is_left_open)
+def errors_are_told_apart(ctx: CheckContext) -> None:
+    for method in ("send_offsets_to_transaction", "commit_transaction"):
+        late = _Clerk(**{method: [_error(KafkaError._TIMED_OUT, "no answer yet", retriable=True)]})
+        raised = _convert(ctx, late)
+        if raised is not None or late.asked.count(method) < 2 or "commit_transaction" not in late.asked:
+            ending = "didn't call it again" if raised is None else f"raised {raised}"
+            raise Unmet(f"{method} raised an error that is retriable() once, and convert {ending}. What may help here?")
+    fenced = [_error(KafkaError._FENCED, "another producer has this transactional.id", fatal=True) for _ in range(2)]
+    raised = _convert(ctx, _Clerk(commit_transaction=fenced[:1], abort_transaction=fenced[1:]))
+    if raised is not fenced[0]:
+        ending = "returned" if raised is None else "raised another one"
+        raise Unmet(f"commit_transaction raised an error that is fatal(), and convert {ending}. Who has to hear of the first?")

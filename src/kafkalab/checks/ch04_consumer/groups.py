@@ -23,7 +23,8 @@ poll_loop = notebook.check(
     hints=(
         "The loop has three cases: nothing came, an error came, a record came.",
         "`consumer.poll(0.1)` returns None or a message; `message.error()` is None for a record.",
-        "`consumer.commit(message, asynchronous=True)` commits the offset after that message. `close()` waits for it.",
+        "`consumer.commit(asynchronous=False)` commits the offsets after all that `poll` has returned, and raises the error if "
+        "that fails.",
         'Settings: `group_id`, `enable_auto_commit=False`, `auto_offset_reset="earliest"`. Subscribe before the first poll.',
     ),
 )
@@ -66,7 +67,7 @@ same_group = notebook.check(
     hints=(
         "Use the group id of part 1, so that the group continues from there.",
         "Send when all three have joined: `wait_until_shared(GROUP, 3)`.",
-        "`wait_until_read(members, 25)` waits for all three together.",
+        "`wait_until_read(GROUP)` waits until the group has committed all that was sent.",
     ),
 )
 
@@ -137,7 +138,7 @@ different_groups = notebook.check(
 def three_groups_committed(ctx: CheckContext) -> None:
     names = [name for name in ctx.view().groups if name.startswith(f"{GROUP}-")]
     if len(names) != 3:
-        raise Unmet(f"The names of {counted(len(names), 'group')} begin with {GROUP}-, not of 3.")
+        raise Unmet(f"There are {len(names)} groups with names that begin with {GROUP}-. How many does the text ask for?")
     for name in names:
         read_everything(ctx, name, TOPIC)
 
@@ -158,8 +159,7 @@ batch_size = notebook.check(
     "5 at a time, and 500",
     hints=(
         "A member that leaves before it has read and committed its records leaves the rest to the others: wait first.",
-        "After `n` times 50, and with the 5 of part 3, `wait_until_read(small, 5 + 50 * n)` waits for all three, including "
-        "those that have left.",
+        "`wait_until_read(GROUP)` waits until the group has committed all that was sent, whoever read it.",
         'Send the last 100 while nobody reads, then start `Member(GROUP, "large", batch=500)`.',
     ),
 )
@@ -202,10 +202,8 @@ def ten_times_50_were_read(ctx: CheckContext) -> None:
             f"Among the {len(read)} records read in this part are {counted(again, 'duplicate')}. Did a member leave before it "
             "had committed?"
         )
-    if len(read) != 505:
-        raise Unmet(
-            f"In this part {len(read)} records were read. It should be 505: 5 that were left from part 3, and the 500 you sent."
-        )
+    if len(read) < 500:  # and 5 that were left from part 3, unless an earlier run of this part read them
+        raise Unmet(f"In this part {len(read)} records were read, and you sent ten times 50. Did you wait for all of them?")
 
 
 @batch_size.requires("The last member owns all 13 partitions")

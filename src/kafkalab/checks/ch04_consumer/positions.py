@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping
-from typing import Any, cast
+from typing import cast
 
-from confluent_kafka import OFFSET_INVALID, OFFSET_STORED, Consumer, KafkaError, Message, Producer, TopicPartition
+from confluent_kafka import OFFSET_INVALID, OFFSET_STORED, Consumer, KafkaError, Message, TopicPartition
 
 from kafkalab.checks.context import CheckContext, Unmet
+from kafkalab.checks.couriers import Courier
 from kafkalab.checks.groups import Place, has_read_everything, place_of
 from kafkalab.checks.lab import Notebook, Probe
 from kafkalab.checks.topics import existing, filled
@@ -25,7 +26,7 @@ notebook = Notebook("04_positions", difficulty="medium", minutes=50, needs="chap
 
 dead_letters = notebook.check(
     "04_dead_letters",
-    "The latest prices, and what is none",
+    "The latest prices, and the bad records",
     hints=(
         "`deserialize` raises `MalformedStockPrice`; its text is the reason.",
         "`producer.produce(topic, key=…, value=…, headers={…})`; headers are text or bytes, so turn numbers into text.",
@@ -94,39 +95,6 @@ def bad_records_are_set_aside(ctx: CheckContext) -> None:
 dead_letters.requires("The group latest-prices has committed everything")(has_read_everything("latest-prices", PRICES))
 
 
-class _Courier(Producer):
-    """A producer that sends nothing, and reports what the probe chose: delivered, failed, or nothing at all."""
-
-    def __init__(self, settings: Mapping[str, object], error: KafkaError | None = None, *, answers: bool = True) -> None:
-        super().__init__(dict(settings))
-        self.sent, self.flushed = 0, False
-        self._error, self._answers = error, answers
-        self._waiting: list[tuple[Message, Any]] = []  # each with the learner's callback
-
-    def produce(self, topic: str, *args: Any, **kwargs: Any) -> None:
-        self.sent, self.flushed = self.sent + 1, False
-        given = {**dict(zip(("value", "key", "partition", "callback", "on_delivery"), args, strict=False)), **kwargs}
-        self._waiting.append((_bad_record(), given.get("on_delivery") or given.get("callback")))
-
-    def poll(self, timeout: float = 0) -> int:
-        told, self._waiting = (self._waiting, []) if self._answers else ([], self._waiting)
-        for record, report in told:
-            if report is not None:
-                report(self._error, record)
-        return len(told)
-
-    def flush(self, timeout: float = 0) -> int:
-        self.flushed = True
-        self.poll()
-        return len(self._waiting)
-
-    def __len__(self) -> int:
-        return len(self._waiting)
-
-    def __bool__(self) -> bool:
-        return True
-
-
 def _bad_record() -> Message:
     return Message(topic=PRICES, partition=0, offset=7, key=b"IBM", value=b"{}", timestamp=(1, NEW_YEAR))
 
@@ -136,14 +104,14 @@ def dead_letters_are_safe(ctx: CheckContext) -> None:
     make = ctx.function("handler", "your class")
     settings = ctx.cluster.client_config()
 
-    def handle(courier: _Courier) -> Exception | None:
+    def handle(courier: Courier) -> Exception | None:
         try:
             make(courier, DEAD).handle([_bad_record()])
         except Exception as error:
             return error
         return None
 
-    courier = _Courier(settings)
+    courier = Courier(settings, _bad_record())
     if (error := handle(courier)) is not None:
         raise Unmet(f"Given a record that isn't a stock price, handle raised {type(error).__name__}: {error}")
     if not courier.sent:
@@ -152,9 +120,9 @@ def dead_letters_are_safe(ctx: CheckContext) -> None:
         raise Unmet(
             "handle returned and flushed nothing. The batch is committed next: what happens to the dead letter in a crash?"
         )
-    if handle(_Courier(settings, answers=False)) is None:
+    if handle(Courier(settings, _bad_record(), answers=False)) is None:
         raise Unmet("No broker answered, and handle returned as if everything was fine. What does flush() return?")
-    if handle(_Courier(settings, KafkaError(KafkaError._MSG_TIMED_OUT))) is None:
+    if handle(Courier(settings, _bad_record(), KafkaError(KafkaError._MSG_TIMED_OUT))) is None:
         raise Unmet("The producer gave up a dead letter and told on_delivery, and handle returned as if everything was fine.")
 
 

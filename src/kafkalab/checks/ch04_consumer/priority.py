@@ -133,7 +133,7 @@ def important_came_first(ctx: CheckContext) -> None:
         )
 
 
-@pause.requires("Prices that became important in the middle came before the rest", after=important_came_first)
+@pause.requires("Important prices that were sent in the middle came before the rest", after=important_came_first)
 def important_came_between(ctx: CheckContext) -> None:
     handled, late = _handled(ctx), _late(ctx)
     last = len(existing(ctx, PRICES)) - 1

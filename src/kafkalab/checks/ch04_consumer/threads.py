@@ -25,8 +25,8 @@ threads = notebook.check(
     hints=(
         "Make the consumer in `run`, and use it nowhere else. `__init__` keeps what `run` needs, and makes the stop flag.",
         "The flag is a `threading.Event`: `run` loops `while not self.stopping.is_set()`, `stop` sets it and joins.",
-        "Per batch: `consumer.consume(20, timeout=0.1)`, `handle(records)`, `consumer.commit(asynchronous=False)`. Close in "
-        "`finally`.",
+        "Per batch: `consumer.consume(20, timeout=0.1)`, raise what has an `error()`, `handle(records)`, "
+        "`consumer.commit(asynchronous=False)`. `with consumer:` closes it in any case.",
         "Or let `stocks.loop.read_batches` do it: its `stopping` is `self.stopping.is_set`.",
     ),
 )
@@ -55,8 +55,7 @@ def two_are_idle(ctx: CheckContext) -> None:
     if sizes != [0, 0, 1, 1, 1]:
         raise Unmet(
             f"The group {THREE} has {counted(len(sizes), 'member')}, which own {counted(sum(sizes), 'partition')}. The lab "
-            "asks for "
-            "five threads that are still running."
+            "asks for five threads that are still running."
         )
 
 
@@ -89,7 +88,7 @@ def stopped_threads_left(ctx: CheckContext) -> None:
 
 # -- 2: a pool of workers -------------------------------------------------------------------------------------------
 
-LOAD, POOL = "stock-prices-load", "contiguous"
+LOAD, TRIAL = "stock-prices-load", "contiguous"
 
 workers = notebook.check(
     "04_workers",
@@ -169,13 +168,13 @@ def bounded(ctx: CheckContext) -> None:
 def _left_by_the_trial(ctx: CheckContext, file: str) -> str:
     path = ctx.answer("folder", Path, "the folder with the journals of the trials") / file
     if not path.is_file():
-        raise Unmet(f"There was no trial of the group {POOL!r} yet.")
+        raise Unmet(f"There was no trial with the name {TRIAL!r} yet.")
     return path.read_text()
 
 
 @workers.requires("When it was killed, every record below the committed offset was processed", after=held_back)
 def nothing_was_passed(ctx: CheckContext) -> None:
-    killed = json.loads(_left_by_the_trial(ctx, f"{POOL}.json"))
+    killed = json.loads(_left_by_the_trial(ctx, f"{TRIAL}.json"))
     processed = {tuple(place) for place in killed["processed"]}
     below = {(int(p), offset) for p, end in killed["committed"].items() for offset in range(end)}
     if not below:
@@ -189,7 +188,7 @@ def nothing_was_passed(ctx: CheckContext) -> None:
 
 @workers.requires("In the end every price was processed and committed", after=held_back)
 def nothing_was_lost(ctx: CheckContext) -> None:
-    processed = {tuple(map(int, line.split())) for line in _left_by_the_trial(ctx, f"{POOL}.txt").splitlines()}
+    processed = {tuple(map(int, line.split())) for line in _left_by_the_trial(ctx, f"{TRIAL}.txt").splitlines()}
     if lost := places(ctx, LOAD) - processed:
         raise Unmet(f"{counted(len(lost), 'price')} {'was' if len(lost) == 1 else 'were'} never processed.")
-    read_everything(ctx, POOL, LOAD)
+    read_everything(ctx, json.loads(_left_by_the_trial(ctx, f"{TRIAL}.json"))["group"], LOAD)
