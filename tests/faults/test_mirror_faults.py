@@ -147,6 +147,14 @@ def test_a_cluster_that_is_not_there(first: Cluster, second: Cluster, alias: str
     cluster.restart(0)
 
 
+def test_a_wait_ends_when_one_side_is_dead(first: Cluster, second: Cluster) -> None:
+    with MirrorMaker({"first": first, "second": second}, FLOW) as mirror:
+        first.kill(0)
+        with pytest.raises(MirrorFailed, match="no broker of the cluster 'first' runs"):
+            mirror.wait_for(lambda: False, "a copy that never comes")
+        first.restart(0)
+
+
 OWNER = """
     import sys, threading
     from kafkalab import Cluster, wait_until

@@ -192,7 +192,8 @@ class MirrorMaker:
         Raises
         ------
         MirrorFailed
-            As soon as MirrorMaker's process has ended, or a connector or task has failed. The message has Kafka's reason.
+            As soon as MirrorMaker's process has ended, a connector or task has failed, or no broker of a cluster runs.
+            The message has Kafka's reason.
         WaitTimeout
             If time runs out while all of them run.
         """
@@ -270,11 +271,14 @@ class MirrorMaker:
         process.spawn(self._heap, connect_classpath(announce), main, [str(file)])
 
     def _require_work(self) -> None:
-        """Raise `MirrorFailed` if its process has ended, or a connector or task has failed."""
+        """Raise `MirrorFailed` if its process has ended, a connector or task has failed, or one side doesn't run."""
         if self._process is None:
             raise MirrorFailed("MirrorMaker doesn't run: it's stopped, or was never started")
         if not self.alive:
             raise MirrorFailed(self._last_words("MirrorMaker's process has ended"))
+        # Its connectors would still be RUNNING, and it would try to reconnect forever.
+        if dead := [alias for alias, cluster in self.clusters.items() if set(cluster.states().values()) <= {"dead", "stopped"}]:
+            raise MirrorFailed(f"no broker of the cluster {dead[0]!r} runs: MirrorMaker needs both sides")
         if failures := self.failures():
             raise MirrorFailed(self._last_words(*(f"{what} failed: {why}" for what, why in failures.items()), reason=False))
 
