@@ -87,7 +87,7 @@ def copied(cluster: Cluster, topic: str) -> list[int]:
     ("settings", "says"),
     [
         ({"first->second.topics": "prices"}, "no flow is enabled"),
-        ({"first->third.enabled": True}, "no cluster goes by the alias 'third'; there are first, second"),
+        ({"first->third.enabled": True}, "there's no cluster with the alias 'third'; there are first, second"),
     ],
 )
 def test_settings_without_sense(first: Cluster, second: Cluster, settings: dict, says: str) -> None:
@@ -121,8 +121,12 @@ def test_missing_acl_on_the_target_and_topics_with_other_partitions(first: Clust
         assert list(failures) == ["first->second MirrorSourceConnector task 0"]
         assert "TopicAuthorizationException: Not authorized to access topics: [first.guarded]" in failures.popitem()[1]
         assert "m-1" not in mirror.logs() and "m-1" not in " ".join(psutil.Process(mirror.pid).cmdline())
+        with pytest.raises(MirrorFailed, match="first->second MirrorSourceConnector task 0 failed: .*TopicAuthorization"):
+            mirror.wait_for(lambda: False, "a copy that never comes")
         allow(ResourceType.TOPIC, "first.", ResourcePatternType.PREFIXED)
         mirror.kill()
+        with pytest.raises(MirrorFailed, match="MirrorMaker's process has ended"):
+            mirror.wait_for(lambda: False, "a copy that never comes")
         mirror.start()
         assert copied(second, "first.guarded") == [0, 1, 2]
         # Records keep their partition: where there are too few MirrorMaker adds some, where there are more they stay empty.
@@ -137,10 +141,18 @@ def test_a_cluster_that_is_not_there(first: Cluster, second: Cluster, alias: str
     mirror = MirrorMaker({"first": first, "second": second}, FLOW)
     cluster = mirror.clusters[alias]
     cluster.kill(0)
-    with pytest.raises(MirrorFailed, match=f"the cluster '{alias}' does not answer at 127.0.0.1:.*needs both sides"):
+    with pytest.raises(MirrorFailed, match=f"the cluster '{alias}' doesn't answer at 127.0.0.1:.*needs both sides"):
         mirror.start()
     assert not mirror.alive
     cluster.restart(0)
+
+
+def test_a_wait_ends_when_one_side_is_dead(first: Cluster, second: Cluster) -> None:
+    with MirrorMaker({"first": first, "second": second}, FLOW) as mirror:
+        first.kill(0)
+        with pytest.raises(MirrorFailed, match="no broker of the cluster 'first' runs"):
+            mirror.wait_for(lambda: False, "a copy that never comes")
+        first.restart(0)
 
 
 OWNER = """

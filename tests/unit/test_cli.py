@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import re
 import subprocess
 import sys
 import textwrap
+from importlib import resources
 from pathlib import Path
 
 import nbformat
@@ -18,7 +20,7 @@ from rich.console import Console
 
 from kafkalab.cli import build_parser, findings, main
 from kafkalab.cli.doctor import examine
-from kafkalab.cli.fetch import Step, fetch
+from kafkalab.cli.fetch import Step, fetch, more_steps, steps
 from kafkalab.cli.findings import Finding
 from kafkalab.cli.kernels import kernel_address
 from kafkalab.cli.lab import describe, server_options
@@ -234,6 +236,18 @@ def test_fetch_all_has_more_steps(machine: Path, monkeypatch: pytest.MonkeyPatch
     assert all_of_them[: len(few)] == few and {"schema registry", "Kafka 4.2.1", "the course's own classes in Java"} <= set(
         all_of_them[len(few) :]
     )
+
+
+def test_the_help_of_fetch_names_every_download(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["fetch", "--help"])
+    told = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    lines = {step.title: next(line for line in told if line.startswith(step.title)) for step in [*steps(), *more_steps()]}
+    assert re.fullmatch(r"schema registry +159 MB +chapter 6", lines["schema registry"])
+    assert all("chapter" in lines[step.title] for step in more_steps())
+    lock = json.loads(resources.files("kafkalab.distribution").joinpath("jars.json").read_text())
+    groups = [*lock["groups"].values(), *(groups["kafka"] for groups in lock["other_versions"].values())]
+    assert sum(step.size for step in [*steps(), *more_steps()]) == sum(jar["bytes"] for group in groups for jar in group)
 
 
 # -- lab --------------------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import ssl
 import stat
@@ -14,7 +15,7 @@ from cryptography.hazmat.primitives.serialization import pkcs12
 
 from kafkalab.cluster import ClusterSpec, Listener
 from kafkalab.errors import NoSuperUser, UnknownListener, UnknownUser
-from kafkalab.security import CertificateAuthority, KeyRing, Security, login_line, split_keytab
+from kafkalab.security import CertificateAuthority, Identity, KeyRing, Security, login_line, split_keytab
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +39,23 @@ def test_a_certificate_in_every_form(authority: CertificateAuthority) -> None:
     ssl.create_default_context(cafile=str(identity.authority)).load_cert_chain(identity.certificate, identity.key)
     with pytest.raises(ValueError):
         pkcs12.load_key_and_certificates(identity.keystore.read_bytes(), b"wrong")
+
+
+def test_a_users_certificate_serves_nobody(authority: CertificateAuthority) -> None:
+    def greet(server: Identity) -> None:
+        trusting = ssl.create_default_context(cafile=str(authority.certificate))
+        trusting.check_hostname = False
+        serving = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        serving.load_cert_chain(server.certificate, server.key)
+        there, back = ssl.MemoryBIO(), ssl.MemoryBIO()
+        sides = trusting.wrap_bio(back, there), serving.wrap_bio(there, back, server_side=True)
+        for side in (*sides, *sides):
+            with contextlib.suppress(ssl.SSLWantReadError):
+                side.do_handshake()
+
+    greet(authority.issue("broker", ["localhost"]))
+    with pytest.raises(ssl.SSLCertVerificationError, match="unsuitable certificate purpose|unsupported certificate purpose"):
+        greet(authority.issue("alice"))
 
 
 def test_nobody_else_can_read_what_it_wrote(authority: CertificateAuthority) -> None:

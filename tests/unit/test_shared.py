@@ -236,7 +236,7 @@ def test_one_that_cannot_be_made_anew_is_removed(
 def test_what_another_java_recorded_of_lambdas_is_left_out(small: ClassDataArchive, monkeypatch: pytest.MonkeyPatch) -> None:
     written: list[list[str]] = []
 
-    def write(_: ClassDataArchive, classes: str, lines: list[str]) -> None:
+    def write(_: ClassDataArchive, classes: str, lines: list[str], report: object) -> None:
         written.append(lines)
         if any(line.startswith("@") for line in lines):
             raise JavaError("crashed")

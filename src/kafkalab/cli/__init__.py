@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from kafkalab.cli import clean, doctor, fetch, lab, reset, run, solution
+from kafkalab.cli.arguments import Subcommand
 from kafkalab.errors import KafkaLabError
 
 __all__ = ["build_parser", "main"]
@@ -21,7 +22,7 @@ def build_parser() -> argparse.ArgumentParser:
         description="A hands-on Kafka course: real clusters from a notebook cell, broken on purpose.",
         epilog="`kafkalab COMMAND --help` tells more about each. New here? `kafkalab lab` opens the first chapter.",
     )
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=Subcommand)
     for command in (lab, reset, solution, doctor, fetch, run, clean):
         command.add_parser(commands)
     return parser

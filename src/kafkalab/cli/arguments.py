@@ -7,10 +7,21 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeAlias
 
-__all__ = ["Subparsers", "add_workspace", "subcommand"]
+__all__ = ["Subcommand", "Subparsers", "add_workspace", "subcommand"]
 
 # argparse has no public name for it, and its class takes a type parameter only in its stubs.
-Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+Subparsers: TypeAlias = "argparse._SubParsersAction[Subcommand]"
+
+
+class Subcommand(argparse.ArgumentParser):
+    """The parser of a subcommand. `describe` makes its description, once somebody asks for help."""
+
+    describe: Callable[[], str]
+
+    def format_help(self) -> str:
+        """Return the text of ``--help``."""
+        self.description = self.describe()
+        return super().format_help()
 
 
 def subcommand(
@@ -19,9 +30,9 @@ def subcommand(
     function: Callable[[argparse.Namespace], int],
     *,
     help: str,
-    description: str,
+    description: str | Callable[[], str],
     interrupted: str = "Interrupted.",
-) -> argparse.ArgumentParser:
+) -> Subcommand:
     """Add a subcommand.
 
     Parameters
@@ -35,11 +46,12 @@ def subcommand(
     help
         One line for the list of commands.
     description
-        The text above its options in its own ``--help``.
+        The text above its options in its own ``--help``, or a function that returns it, if that takes a while.
     interrupted
         The message after Ctrl-C.
     """
-    parser = commands.add_parser(name, help=help, description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = commands.add_parser(name, help=help, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.describe = description if callable(description) else lambda: description
     parser.set_defaults(command=function, interrupted=interrupted)
     return parser
 

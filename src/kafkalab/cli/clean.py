@@ -17,12 +17,12 @@ from kafkalab.paths import cache_dir
 __all__ = ["add_parser", "clean_cache", "clean_runs"]
 
 DESCRIPTION = """\
-End what crashed runs left: broker processes, containers, temporary data. Normally nothing is left, for a
-watcher ends everything with the notebook that started it; after a power cut or a killed watcher this helps.
-Clusters whose notebook still runs are not touched.
+End what crashed runs left: broker processes, containers, temporary data. A watcher normally cleans up as soon
+as the notebook that started them ends. Call this after a power cut, or if somebody killed the watcher. It
+doesn't touch clusters whose notebook still runs.
 
-It also frees what nobody has used for 30 days: jars and class-data archives of an earlier version of the
-course, commands of an environment that was deleted.
+It also deletes what nobody has used for 30 days: jars and class-data archives of earlier versions of the
+course, and commands of environments that are gone.
 
 With --cache, also delete all that `kafkalab fetch` fetched. Your progress in the labs is kept.
 """

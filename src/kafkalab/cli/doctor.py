@@ -14,11 +14,11 @@ from kafkalab.cli.findings import Finding, find_all
 __all__ = ["add_parser", "examine"]
 
 DESCRIPTION = """\
-Look at this machine and say in a table what the course needs and what was found: Python and its packages,
+Show in a table what the course needs and what this machine has: Python and its packages,
 Java, memory, disk, ports, Kafka's jars, Spark's connector, the class-data archives, the command-line tools,
-Docker. For each thing that is missing it names the one command that mends it.
+Docker. For each thing that is missing it names the one command that fixes it.
 
-The exit status is 1 if something is missing. Docker may be missing: the course works without.
+The exit status is 1 if something that the course needs is missing. Docker may be missing.
 """
 
 MARKS = {"ok": "[green]✓", "missing": "[red]✗", "optional": "[yellow]–"}
@@ -30,22 +30,23 @@ def examine(findings: Iterable[Finding], console: Console) -> int:
     table.add_column("")
     table.add_column("What", no_wrap=True)
     table.add_column("Found", overflow="fold")
-    table.add_column("To mend it", overflow="fold")
+    table.add_column("To fix it", overflow="fold")
     missing = 0
     for finding in findings:
         missing += finding.state == "missing"
         table.add_row(MARKS[finding.state], finding.what, finding.found, f"[bold]{finding.mend}" if finding.mend else "")
     console.print(table, highlight=False)
     if missing:
-        console.print(f"\n{missing} thing(s) that the course needs are missing; the last column mends them.", highlight=False)
+        lacks = "1 thing" if missing == 1 else f"{missing} things"
+        console.print(f"\nThe course lacks {lacks}. The last column says how to get each.", highlight=False)
         return 1
-    console.print("\nAll that the course needs is here. `kafkalab lab` opens it.", highlight=False)
+    console.print("\nThis machine has everything that the course needs. `kafkalab lab` opens it.", highlight=False)
     return 0
 
 
 def add_parser(commands: Subparsers) -> None:
     """Add ``doctor`` to the command line."""
-    subcommand(commands, "doctor", _command, help="say what this machine has and lacks", description=DESCRIPTION)
+    subcommand(commands, "doctor", _command, help="show what this machine has and lacks", description=DESCRIPTION)
 
 
 def _command(args: argparse.Namespace) -> int:

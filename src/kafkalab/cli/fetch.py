@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from rich.console import Console
 
@@ -12,29 +13,50 @@ from kafkalab.cli.arguments import Subparsers, subcommand
 from kafkalab.cli.steps import Steps, Unit
 from kafkalab.distribution import Report, sweep
 
-__all__ = ["Step", "add_parser", "fetch", "more_steps", "steps"]
+__all__ = ["Step", "add_parser", "describe", "fetch", "more_steps", "steps"]
 
-DESCRIPTION = """\
-Fetch what the course needs beside Python packages:
+_DESCRIPTION = """\
+Fetch what the course needs besides Python packages:
 
-  Kafka's jars                downloaded, each verified by its SHA-256
-  Spark's Kafka connector     downloaded, verified likewise
-  Kafka's class-data archive  made on this machine: brokers then start in a third of the time
-  command-line tools          kafka-topics, kafka-console-consumer and the others
-  Spark's class-data archive  made on this machine, too: it saves seconds of each start
+{usual}
 
-With --all also what single chapters need, which else is fetched when it is first used:
+These are enough for chapters 0 to 5. Later chapters need more, and fetch it when they first use it. --all
+fetches that now, {size} MB:
 
-  schema registry             chapter 6 (159 MB)
-  Kerberos                    one of chapter 7's labs
-  Connect and MirrorMaker     chapter 8
-  an older Kafka              chapter 12, which upgrades it
-  a remote tier in a folder   chapter 12, too
+{more}
 
-What is there already is verified and kept: a second call takes a moment. It can be interrupted at any time;
-call it again and it goes on. All clones of the course on this machine share it; what none of them has used for
-30 days is removed. Afterwards the course works offline: with --all every chapter, without it all but these.
+Each download is verified by its SHA-256. Class-data archives are made on this machine: with them, JVMs start in a
+third of the time. A second call only verifies what is there. You can interrupt it at any time and call it again: it
+continues. All clones of the course on this machine share the downloads, and what none of them has used for 30 days
+is removed.
+
+Afterwards chapters 0 to 5 work offline. With --all, every chapter does.
 """
+
+
+class _Extra(NamedTuple):
+    """A group of jars that only some chapters need."""
+
+    title: str
+    where: str
+    group: str
+
+
+_REGISTRY = _Extra("schema registry", "chapter 6", "registry")
+_EXTRAS = (
+    _Extra("Kerberos: a key distribution centre", "a lab of chapter 7", "kdc"),
+    _Extra("Kerberos: Java's part", "a lab of chapter 7", "gssapi"),
+    _Extra("Connect and MirrorMaker", "chapters 8, 9 and 11", "mirror"),
+    _Extra("connectors", "chapters 9 and 11", "connect"),
+    _Extra("Debezium's connector for PostgreSQL", "chapters 9 and 11", "debezium-postgres"),
+    _Extra("Eclipse's Java compiler", "chapters 9, 11 and 12", "ecj"),
+    _Extra("an MQTT broker", "chapters 9 and 11", "mqtt-broker"),
+    _Extra("an MQTT client in Java", "chapters 9 and 11", "mqtt-client"),
+    _Extra("PostgreSQL's JDBC driver", "chapter 9", "jdbc"),
+    _Extra("Avro for Connect", "chapters 9 and 11", "avro"),
+    _Extra("Kafka Streams", "chapter 10", "streams"),
+)
+_TIER = _Extra("a remote tier in a folder", "chapter 12", "tiered")
 
 
 @dataclass(frozen=True)
@@ -51,18 +73,32 @@ class Step:
         Whether it's already there and complete.
     make
         Downloads or builds it.
+    where
+        Which chapters need it, or empty for most of them.
+    size
+        Bytes to download.
     """
 
     title: str
     unit: Unit
     is_done: Callable[[], bool]
     make: Callable[[Report], object]
+    where: str = ""
+    size: int = 0
 
 
-def _jars(title: str, group: str) -> Step:
+def _jars(title: str, group: str, where: str = "") -> Step:
     from kafkalab.distribution import ensure_jars, faulty_jars
 
-    return Step(title, "MB", lambda: not faulty_jars(group), lambda report: ensure_jars(group, report))
+    return Step(
+        title, "MB", lambda: not faulty_jars(group), lambda report: ensure_jars(group, report), where, _bytes(group)
+    )  # fmt: skip
+
+
+def _bytes(group: str, version: str | None = None) -> int:
+    from kafkalab.distribution import locked_jars
+
+    return sum(jar.bytes for jar in locked_jars(group, version))
 
 
 def _older_kafka(version: str) -> Step:
@@ -75,7 +111,7 @@ def _older_kafka(version: str) -> Step:
         ensure_jars("kafka", report, version)
         kafka_archive(version).make(classpath(version))
 
-    return Step(f"Kafka {version}", "MB", is_done, make)
+    return Step(f"Kafka {version}", "MB", is_done, make, "chapter 12", _bytes("kafka", version))
 
 
 def steps() -> list[Step]:
@@ -118,22 +154,12 @@ def more_steps() -> list[Step]:
         tier_jars()
 
     return [
-        Step("schema registry", "MB", is_prepared, prepare),
-        _jars("Kerberos: a key distribution centre", "kdc"),
-        _jars("Kerberos: Java's part", "gssapi"),
-        _jars("Connect and MirrorMaker", "mirror"),
-        _jars("connectors", "connect"),
-        _jars("Debezium's connector for PostgreSQL", "debezium-postgres"),
-        _jars("Eclipse's Java compiler", "ecj"),
-        _jars("an MQTT broker", "mqtt-broker"),
-        _jars("an MQTT client in Java", "mqtt-client"),
-        _jars("PostgreSQL's JDBC driver", "jdbc"),
-        _jars("Avro for Connect", "avro"),
-        _jars("Kafka Streams", "streams"),
+        Step(_REGISTRY.title, "MB", is_prepared, prepare, _REGISTRY.where, _bytes(_REGISTRY.group)),
+        *(_jars(extra.title, extra.group, extra.where) for extra in _EXTRAS),
         *(_older_kafka(version) for version in KAFKA_VERSIONS if version != KAFKA_VERSION),
-        _jars("a remote tier in a folder", "tiered"),
+        _jars(_TIER.title, _TIER.group, _TIER.where),
         # A few small classes. Those that are compiled already are left alone.
-        Step("the course's own classes in Java", "steps", lambda: False, compile_own),
+        Step("the course's own classes in Java", "steps", lambda: False, compile_own, "chapters 9, 11 and 12"),
     ]
 
 
@@ -152,17 +178,32 @@ def fetch(console: Console, todo: list[Step]) -> None:
             progress.end(number, "ready")
 
 
+def describe() -> str:
+    """Return the text of ``kafkalab fetch --help``: every step, with the chapters that need it and the size of its download."""
+    more = more_steps()
+    return _DESCRIPTION.format(
+        usual="\n".join(map(_line, steps())),
+        more="\n".join(map(_line, more)),
+        size=round(sum(step.size for step in more) / 1e6),
+    )
+
+
+def _line(step: Step) -> str:
+    size = f"{max(1, round(step.size / 1e6)):4} MB" if step.size else "made here"
+    return f"  {step.title:38}{size:12}{step.where}".rstrip()
+
+
 def add_parser(commands: Subparsers) -> None:
     """Add ``fetch`` to the command line."""
     parser = subcommand(
         commands,
         "fetch",
         _command,
-        help="fetch all that the course needs, so that it works offline afterwards",
-        description=DESCRIPTION,
-        interrupted="Interrupted. What was fetched is kept; `kafkalab fetch` goes on from there.",
+        help="fetch what the course needs; with --all, all of it works offline afterwards",
+        description=describe,
+        interrupted="Interrupted. What was fetched is kept. `kafkalab fetch` continues from there.",
     )
-    parser.add_argument("--all", action="store_true", help="also what single chapters need (about 200 MB more)")
+    parser.add_argument("--all", action="store_true", help="also fetch what only some chapters need")
 
 
 def _command(args: argparse.Namespace) -> int:

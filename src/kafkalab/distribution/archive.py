@@ -16,6 +16,8 @@ import hashlib
 import json
 import os
 import subprocess
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,6 +34,9 @@ __all__ = [
     "classpath",
     "kafka_archive",
 ]
+
+
+_SIGN_OF_LIFE = 10.0  # seconds between two lines about a long preparation
 
 
 @dataclass(frozen=True)
@@ -118,7 +123,7 @@ class ClassDataArchive:
         if not self.is_whole():
             announce(f"the class-data archive of {self.name} is damaged; making it anew", 0, 1)
             try:
-                self.make(classes)
+                self.make(classes, announce)
             except KafkaLabError as error:
                 announce(f"JVMs start slowly without it: {error}", 1, 1)
                 return []
@@ -146,34 +151,35 @@ class ClassDataArchive:
             if self.is_whole(thoroughly=True):
                 return
             if report:
-                report("laying out its classes for quick starts", 0, 1)
+                report(
+                    f"preparing {self.name} for quick starts: Java lays out its classes, once. It takes a minute or two.", 0, 1
+                )
             self.path.unlink(missing_ok=True)  # no archive is better than a damaged one
             lines = gzip.decompress(self._list.read_bytes()).decode().splitlines()
             without_lambdas = [line for line in lines if not line.startswith("@")]
             if not self.with_lambdas:
-                self._write(classes, without_lambdas)
+                self._write(classes, without_lambdas, report)
             else:
                 try:
-                    self._write(classes, lines)
+                    self._write(classes, lines, report)
                 except JavaError:  # another Java than the one that recorded them
-                    self._write(classes, without_lambdas)
+                    self._write(classes, without_lambdas, report)
             if report:
-                report("laid out", 1, 1)
+                report(f"{self.name} is prepared", 1, 1)
 
-    def _write(self, classes: str, lines: list[str]) -> None:
+    def _write(self, classes: str, lines: list[str], report: Report | None) -> None:
         cache_folder("archives", self.folder.name)
         mark_used(self.folder)
         draft, names, crash = (self.folder / f"draft-{os.getpid()}.{kind}" for kind in ("jsa", "txt", "crash"))
         names.write_text("\n".join(lines) + "\n")
         try:
-            done = subprocess.run(
-                [java_command(), "-Xshare:dump", f"-XX:SharedClassListFile={names}", f"-XX:SharedArchiveFile={draft}",
+            status, told = _run(
+                [str(java_command()), "-Xshare:dump", f"-XX:SharedClassListFile={names}", f"-XX:SharedArchiveFile={draft}",
                  f"-XX:ErrorFile={crash}", "-Xlog:disable", "-Xlog:all=error:stderr", "-cp", classes],
-                check=False, capture_output=True, text=True,
+                lambda seconds: report(f"still preparing {self.name}: {seconds:.0f} s so far", 0, 1) if report else None,
             )  # fmt: skip
-            if done.returncode != 0 or not draft.exists():
-                reason = done.stderr[-500:] or done.stdout[-500:]
-                raise JavaError(f"the class-data archive of {self.name} could not be written: {reason}")
+            if status != 0 or not draft.exists():
+                raise JavaError(f"the class-data archive of {self.name} could not be written: {told[-500:]}")
             # First write the record of its hash: after a crash in between, the archive is made again.
             self._note({"archive": file_digest(draft), "touched": []})
             draft.replace(self.path)
@@ -185,6 +191,22 @@ class ClassDataArchive:
         draft = self._checksum.with_suffix(f".{os.getpid()}")
         draft.write_text(json.dumps(record))
         draft.replace(self._checksum)
+
+
+def _run(command: list[str], still_running: Callable[[float], object]) -> tuple[int, str]:
+    """Run a command, and return its exit status and what it wrote. Now and again, call a function with the seconds so far."""
+    begun = time.monotonic()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            while True:
+                try:
+                    output, errors = process.communicate(timeout=_SIGN_OF_LIFE)
+                    return process.returncode, errors or output
+                except subprocess.TimeoutExpired:
+                    still_running(time.monotonic() - begun)
+        except BaseException:
+            process.kill()
+            raise
 
 
 def classpath(version: str | None = None) -> str:

@@ -28,7 +28,9 @@ __all__ = ["CertificateAuthority", "Identity"]
 
 _DAY = datetime.timedelta(days=1)
 _BITS = 2048
-_BOTH_ENDS = (ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH)
+# What a certificate is good for. Brokers are also clients of each other.
+_CONNECTING = (ExtendedKeyUsageOID.CLIENT_AUTH,)
+_SERVING = (ExtendedKeyUsageOID.SERVER_AUTH, *_CONNECTING)
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,8 @@ class CertificateAuthority:
         name
             The common name: the name of a client's user, or of a broker.
         hosts
-            Host names and addresses where a server may show it (its subject alternative names).
+            Host names and addresses where a server may show it (its subject alternative names). Without any, it's a
+            certificate for clients only, and nobody accepts it from a server.
         begins, ends
             When it's valid. By default from yesterday (clocks differ) for 90 days.
         folder
@@ -144,7 +147,8 @@ class CertificateAuthority:
             .not_valid_before(begins or now - _DAY)
             .not_valid_after(ends or now + 90 * _DAY)
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-            .add_extension(x509.ExtendedKeyUsage(_BOTH_ENDS), critical=False)
+            .add_extension(_uses(digital_signature=True, key_encipherment=True), critical=True)
+            .add_extension(x509.ExtendedKeyUsage(_SERVING if hosts else _CONNECTING), critical=False)
             .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
             .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), critical=False)
         )
@@ -164,7 +168,7 @@ class CertificateAuthority:
             .not_valid_before(now - 30 * _DAY)
             .not_valid_after(now + 365 * _DAY)
             .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-            .add_extension(_signs(), critical=True)
+            .add_extension(_uses(key_cert_sign=True, crl_sign=True), critical=True)
             .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
             .sign(key, hashes.SHA256())
         )
@@ -220,8 +224,10 @@ def _read_key(path: Path) -> rsa.RSAPrivateKey:
     return key
 
 
-def _signs() -> x509.KeyUsage:
-    return x509.KeyUsage(
-        digital_signature=True, key_cert_sign=True, crl_sign=True, content_commitment=False, key_encipherment=False,
-        data_encipherment=False, key_agreement=False, encipher_only=False, decipher_only=False,
+def _uses(**uses: bool) -> x509.KeyUsage:
+    """Return a key usage of these, and no other."""
+    none = dict.fromkeys(
+        ("digital_signature", "content_commitment", "key_encipherment", "data_encipherment", "key_agreement", "key_cert_sign",
+         "crl_sign", "encipher_only", "decipher_only"), False,
     )  # fmt: skip
+    return x509.KeyUsage(**{**none, **uses})

@@ -26,41 +26,41 @@ _END_SECONDS = 20
 
 
 class ApicurioServer:
-    """One server process; `kafkalab.services.SchemaRegistry` adds the words that learners read.
+    """One server process. `kafkalab.services.SchemaRegistry` is its public side.
 
     Parameters
     ----------
     cluster
-        Runs; the server keeps its schemas in topics of it, and is a process of the cluster's run.
+        A running cluster. The server keeps its schemas in topics there, and its process belongs to the cluster's run.
     port
-        Its port; 0 for any free one.
+        Its port. With 0, any free one.
     folder
-        For its log.
+        The folder for its log.
     report
-        Told of progress when it is downloaded or prepared.
+        Called with the progress of its download and preparation.
     """
 
     product = "Apicurio Registry"
 
     def __init__(self, cluster: Cluster, port: int, folder: Path, report: Report) -> None:
         self._cluster, self._folder, self._report = cluster, folder, report
-        # Held as long as this server is: after a crash it listens there again.
+        # Reserved as long as this object lives, so that it gets the same ports after a crash.
         self._held = [reserve_port(port), reserve_port()]
         self._port, self._management_port = (held.port for held in self._held)
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def url(self) -> str:
-        """Where clients of Confluent's API find it."""
+        """Return the address of its API that is compatible with Confluent's."""
         return f"http://{HOST}:{self._port}/apis/ccompat/v7"
 
     @property
     def running(self) -> bool:
-        """Whether its process runs."""
+        """Return whether its process runs."""
         return self._process is not None and self._process.poll() is None
 
     def launch(self) -> None:
-        """Start it; on return it answers. The first time on this machine it is downloaded and prepared."""
+        """Start it. On return, it answers. The first time on this machine, download and prepare it."""
         require_memory(_MEMORY, "a schema registry")
         self._home = ensure_registry(self._report)
         archive = registry_archive()
@@ -69,32 +69,32 @@ class ApicurioServer:
         self.revive()
 
     def revive(self) -> None:
-        """Start its process anew, at the same port; on return it answers, with all that it knew."""
+        """Start its process again at the same port. On return, it answers and knows all its schemas."""
         self._spawn(registry_archive().options(registry_classpath(self._home)))
         self._await_ready()
 
     def kill(self) -> None:
-        """SIGKILL; on return its process is gone."""
+        """Send SIGKILL. On return, its process is gone."""
         self._end(signal.SIGKILL)
 
     def terminate(self) -> None:
-        """SIGTERM; on return its process is gone."""
+        """Send SIGTERM. On return, its process is gone."""
         self._end(signal.SIGTERM)
 
     def destroy(self) -> None:
-        """End it at once, let go of its ports and remove its log."""
+        """Kill it, release its ports, and remove its log."""
         self._end(signal.SIGKILL)
         for held in self._held:
             held.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def logs(self) -> str:
-        """Its log so far."""
+        """Return its log so far."""
         path = self._folder / "registry.log"
         return path.read_text(errors="replace") if path.exists() else ""
 
     def memory(self) -> int:
-        """Resident memory, in bytes."""
+        """Return its resident memory, in bytes."""
         assert self._process is not None
         return int(psutil.Process(self._process.pid).memory_info().rss)
 
@@ -110,17 +110,17 @@ class ApicurioServer:
             "quarkus.log.level": "WARN",
             "quarkus.http.access-log.enabled": "false",
             "java.util.logging.manager": "org.jboss.logmanager.LogManager",
-            # As Confluent's server does: schemas in the cluster itself, BACKWARD unless somebody says otherwise.
+            # Like Confluent's server: schemas in the cluster itself, and BACKWARD by default.
             "apicurio.storage.kind": "kafkasql",
             "apicurio.kafkasql.bootstrap.servers": self._cluster.bootstrap_servers,
             "apicurio.kafkasql.topic": "_schemas",
             "apicurio.rules.global.compatibility": "BACKWARD",
-            # Its tables in memory, filled from the topic, need no pool of twenty connections.
+            # Its tables are in memory, filled from the topic. They need no pool of twenty connections.
             "apicurio.datasource.jdbc.initial-size": 2,
             "apicurio.datasource.jdbc.min-size": 2,
             "apicurio.storage.snapshot.location": self._folder,
-            "java.io.tmpdir": self._folder,  # native libraries are unpacked there, and go with it
-            # At its start it asks twice for a snapshot of its tables, for 5 s each unless told otherwise; none is made here.
+            "java.io.tmpdir": self._folder,  # for native libraries, so that they're removed with it
+            # At its start it looks twice for a snapshot of its tables, for 5 s each by default. There are none here.
             "apicurio.kafkasql.consumer.poll.timeout": 200,
         }
         with (self._folder / "registry.log").open("a") as log:
@@ -151,17 +151,17 @@ class ApicurioServer:
 
 
 def is_prepared() -> bool:
-    """Whether it is in the cache and starts quickly."""
+    """Return whether it's in the cache and prepared for quick starts."""
     return has_registry() and registry_archive().is_whole(thoroughly=True)
 
 
 def prepare(report: Report) -> None:
-    """Download it and have it start quickly from now on.
+    """Download it and prepare it for quick starts.
 
     Raises
     ------
     DownloadError, HashMismatch, JavaError
-        Why it could not be had.
+        If it can't be downloaded or prepared. The message says why.
     """
     home = ensure_registry(report)
-    registry_archive().make(registry_classpath(home))
+    registry_archive().make(registry_classpath(home), report)

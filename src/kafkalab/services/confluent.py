@@ -17,14 +17,14 @@ __all__ = ["IMAGE", "ConfluentServer"]
 IMAGE = "confluentinc/cp-schema-registry:8.1.0"
 
 _PORT = 8081
-_PEER_PORT = 9091  # of the brokers, for one another
+_PEER_PORT = 9091  # where brokers listen for each other
 _READY_SECONDS = 120
 
 
 class ConfluentServer:
-    """One container; its parts are those of `kafkalab.services.apicurio.ApicurioServer`.
+    """One container, with the methods of `kafkalab.services.apicurio.ApicurioServer`.
 
-    It carries the cluster's label, and so is removed with the cluster's containers and networks, however that ends.
+    It has the cluster's label. So it's removed with the cluster's containers and networks, however the cluster ends.
     """
 
     product = "Confluent Schema Registry"
@@ -35,16 +35,16 @@ class ConfluentServer:
 
     @property
     def url(self) -> str:
-        """Where clients find it."""
+        """Return its address for clients."""
         return f"http://{HOST}:{self._container.port}"
 
     @property
     def running(self) -> bool:
-        """Whether its container runs."""
+        """Return whether its container runs."""
         return self._container.running
 
     def launch(self) -> None:
-        """Start it; on return it answers. The image is pulled first, if need be."""
+        """Start it. On return, it answers. Pull the image first if it's missing."""
         self._container.create(
             IMAGE,
             _PORT,
@@ -60,7 +60,7 @@ class ConfluentServer:
         self.revive()
 
     def revive(self) -> None:
-        """Start its container; on return it answers, with all that it knew."""
+        """Start its container. On return, it answers and knows all its schemas."""
         self._container.start()
 
         def ready() -> bool:
@@ -71,27 +71,27 @@ class ConfluentServer:
         wait_until(ready, _READY_SECONDS, "the schema registry to answer", last_seen=lambda: self.logs()[-2000:])
 
     def kill(self) -> None:
-        """SIGKILL; on return its container has ended."""
+        """Send SIGKILL. On return, its container has ended."""
         self._container.end("SIGKILL")
 
     def terminate(self) -> None:
-        """SIGTERM; on return its container has ended."""
+        """Send SIGTERM. On return, its container has ended."""
         self._container.end("SIGTERM")
 
     def destroy(self) -> None:
-        """Remove it, and let go of its port."""
+        """Remove it, and release its port."""
         self._container.destroy()
 
     def logs(self) -> str:
-        """Its log so far."""
+        """Return its log so far."""
         return self._container.logs()
 
     def memory(self) -> int:
-        """Memory of its container, in bytes."""
+        """Return the memory of its container, in bytes."""
         return self._container.memory()
 
     def _brokers(self) -> str:
-        """Addresses of the brokers for their peers: inside a container, those for clients would lead to itself."""
+        """Return the brokers' addresses for each other. Those for clients, used inside a container, lead back to it."""
         run, client = self._cluster.run.id, self._container.client
         brokers = self._cluster.describe(groups=False).brokers_up
         nodes = [client.containers.get(f"kafkalab-{run}-node-{broker}") for broker in brokers]

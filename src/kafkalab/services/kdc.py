@@ -27,17 +27,17 @@ _ORGANISATION, _DOMAIN = "KAFKALAB", "TEST"
 
 
 class MiniKdc:
-    """A Kerberos realm of one's own, on loopback, for as long as it runs.
+    """A Kerberos realm on loopback. It exists as long as this runs.
 
     Parameters
     ----------
     principals
-        Users and services that it knows, without the realm: ``"alice"``, ``"kafka/localhost"``.
+        Its users and services, without the realm: ``"alice"``, ``"kafka/localhost"``.
 
     Raises
     ------
     KdcFailed
-        When one of these cannot be a principal's name: it is empty, or has a space or a realm.
+        If one of these can't be a principal's name: it's empty, or has a space or a realm.
 
     Examples
     --------
@@ -61,21 +61,21 @@ class MiniKdc:
 
     @staticmethod
     def broker() -> str:
-        """The service principal of brokers at 127.0.0.1: Java's clients ask for it by this machine's name for that address."""
+        """Return the service principal of brokers at 127.0.0.1, with the name that Java finds for that address."""
         try:
             return f"kafka/{socket.gethostbyaddr(HOST)[0]}"
         except OSError:
             return f"kafka/{HOST}"
 
     def start(self) -> MiniKdc:
-        """Start it. On return it accepts connections, and every principal has a key table. One that runs is left as it is.
+        """Start it. On return, it accepts connections and every principal has a key table. Does nothing if it already runs.
 
         Raises
         ------
         KdcFailed
-            When it ends before that; the message holds its own reason. When it was killed: its keys are gone with it.
+            If it ends before that; the message has its reason. Also if it was killed, because its keys are gone.
         DownloadError
-            When what it needs is not here and cannot be downloaded.
+            If its jars aren't in the cache and can't be downloaded.
         """
         if self.running:
             return self
@@ -131,16 +131,16 @@ class MiniKdc:
         return True
 
     def kill(self) -> None:
-        """End it with SIGKILL, as a crash would. On return its process is gone; who has a ticket keeps it."""
+        """Kill it with SIGKILL, as a crash would. On return, its process is gone. Clients keep the tickets they have."""
         if self._process is None:
             raise KdcFailed("the KDC is not running")
         self._process.send_signal(signal.SIGKILL)
         self._process.wait()
 
     def stop(self) -> None:
-        """End it; on return no process and no file of it is left. One that is not running is left as it is.
+        """Stop it. On return, its process and its files are gone. Does nothing if it isn't running.
 
-        In a process that was forked off after `start`, nothing is ended: the KDC is its parent's.
+        In a process that was forked after `start` it does nothing either, because the KDC belongs to the parent.
         """
         if not self._owner.is_me:
             return
@@ -161,41 +161,40 @@ class MiniKdc:
 
     @property
     def running(self) -> bool:
-        """Whether its process runs."""
+        """Return whether its process runs."""
         return self._process is not None and self._process.poll() is None
 
     @property
     def krb5_conf(self) -> Path:
-        """The file that tells clients where the realm's KDC is (``-Djava.security.krb5.conf=…``)."""
+        """Return the file that tells clients where the realm's KDC is (``-Djava.security.krb5.conf=…``)."""
         assert self._run is not None, "the KDC was not started"
         return self._run.directory / "kdc" / "krb5.conf"
 
     def environment(self) -> dict[str, str]:
-        """Environment for Kafka's tools as clients of this realm: this process's own, and where the KDC is."""
+        """Return an environment for Kafka's tools: that of this process, with the address of the KDC."""
         jars, options = gssapi_support()
         words = [f"-Djava.security.krb5.conf={self.krb5_conf}", *options]
         return {**os.environ, "KAFKA_OPTS": " ".join(words), "CLASSPATH": os.pathsep.join(map(str, jars))}
 
     def keytab(self, principal: str) -> Path:
-        """The key table of a principal, which stands for its password. Its owner alone can read it.
+        """Return the key table of a principal, which serves as its password. Only you can read the file.
 
         Raises
         ------
         KeyError
-            When there is no such principal.
+            If there's no such principal.
         """
         return self._keytabs[principal]
 
     def login(self, principal: str, *, initiates: bool = True) -> str:
-        """The JAAS line with which a principal logs in by its key table.
+        """Return the JAAS line with which a principal logs in by its key table.
 
         Parameters
         ----------
         principal
             Its name, without the realm.
         initiates
-            Whether it asks for tickets, as clients do. A broker only looks at those that others bring, and need not reach the
-            KDC.
+            Whether it requests tickets, as clients do. A broker only checks its clients' tickets, and needs no KDC for that.
         """
         line: str = login_line(
             "GSSAPI", useKeyTab=True, storeKey=True, keyTab=self.keytab(principal), principal=f"{principal}@{self.realm}",
@@ -204,7 +203,7 @@ class MiniKdc:
         return line
 
     def logs(self) -> str:
-        """What it wrote so far."""
+        """Return its log so far."""
         if self._run is None:
             return ""
         path = self._run.directory / "kdc" / "output.log"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Self
+from collections.abc import Callable, Mapping
+from typing import Self, TypeVar
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
@@ -22,6 +22,8 @@ from kafkalab.waiting import wait_until
 
 __all__ = ["MirrorMaker"]
 
+T = TypeVar("T")
+
 _START_TIMEOUT = 180.0
 _ANSWER_SECONDS = 10.0
 _MEMORY = 300 << 20
@@ -29,16 +31,16 @@ _MEMORY = 300 << 20
 _ENABLED = re.compile(r"(.+)->(.+)\.enabled")
 
 _SETTINGS_OF_A_CLUSTER: Mapping[str, str] = {
-    # The classes that can be plugged in are found by their registration: the default, to look through all jars, takes seconds.
+    # Find plugin classes by their registration. The default looks through all jars, which takes seconds.
     "plugin.discovery": "service_load",
-    # A MirrorMaker that was killed is missed after 2 s instead of 10 s, and the next one gets its work at once instead of after
-    # five minutes.
+    # Notice a killed MirrorMaker after 2 s instead of 10 s, and give its work to the next one at once instead of after five
+    # minutes.
     "session.timeout.ms": "2000",
     "heartbeat.interval.ms": "500",
     "scheduled.rebalance.max.delay.ms": "0",
 }
 
-# Topics that MirrorMaker makes → how many copies of each it wants.
+# MirrorMaker's own topics → how many replicas of each it asks for by default.
 _COPIES_FOR_A_FLOW: Mapping[str, int] = {
     "replication.factor": 2,
     "checkpoints.topic.replication.factor": 3,
@@ -53,28 +55,28 @@ _COPIES_IN_THE_TARGET: Mapping[str, int] = {
 
 
 class MirrorMaker:
-    """Kafka's MirrorMaker 2 in a process of its own: copies topics from cluster to cluster.
+    """Kafka's MirrorMaker 2 in a process of its own. It copies topics from cluster to cluster.
 
-    It runs beside the brokers on this machine, also where they are containers: it is a client of both sides and no part of
-    either. It ends with this process, and with the first of its clusters that is stopped.
+    It's a client of both sides, so it runs on this machine even if the brokers run in containers. It ends with this
+    process, and with the first of its clusters that is stopped.
 
     Parameters
     ----------
     clusters
-        Running clusters, by the alias under which the settings speak of them.
+        Running clusters, by the alias that the settings use.
     settings
-        What ``connect-mirror-maker.sh`` would be given as ``mm2.properties``, for example
+        The contents of ``mm2.properties``, as ``connect-mirror-maker.sh`` takes it, for example
         ``{"first->second.enabled": True, "first->second.topics": "stock-prices"}``. kafkalab adds ``clusters``, the
-        addresses, and what makes it quick to start and to be replaced; heartbeats are only sent where a flow is enabled. Where
-        a cluster has fewer brokers than a topic of MirrorMaker's wants copies, there are as many copies as brokers. A setting
-        of one's own always wins.
+        addresses, and settings for a quick start and a quick takeover. It sends heartbeats only where a flow is enabled.
+        Where a cluster has fewer brokers than one of MirrorMaker's topics wants replicas, the topic gets one replica per
+        broker. The settings given here win over all of these.
     heap
         Java heap, as in ``-Xmx``.
 
     Raises
     ------
     ValueError
-        When no flow is enabled, or one names a cluster that is not there; when a setting has no value.
+        If no flow is enabled, a flow names an unknown cluster, or a setting has no value.
 
     Examples
     --------
@@ -97,19 +99,19 @@ class MirrorMaker:
     # -- life ---------------------------------------------------------------------------------------------------
 
     def start(self) -> Self:
-        """Start it; also again, after it ended. One that runs is left as it is.
+        """Start it, or start it again after it ended. Does nothing if it already runs.
 
-        On return Kafka Connect, in which MirrorMaker lives, has reported every connector of every enabled flow as running.
-        The topics to be copied are looked up after that, so the first record may be a second away.
+        On return, Kafka Connect, which runs MirrorMaker's connectors, has reported every connector of every enabled flow as
+        running. It looks up the topics to copy after that, so the first record may take another second.
 
         Raises
         ------
         MirrorFailed
-            When a cluster does not answer, when the process ends by itself, or when a connector fails; with Kafka's reason.
+            If a cluster doesn't answer, the process ends by itself, or a connector fails. The message has Kafka's reason.
         WaitTimeout
-            When it runs, but its connectors do not in time.
+            If it runs, but its connectors don't in time.
         NotEnoughResources, DownloadError, JavaError
-            Why it could not start, and what to do about it.
+            If it can't start. The message says why, and what to do about it.
         """
         if self.alive:
             return self
@@ -120,7 +122,7 @@ class MirrorMaker:
             self._run, self._owner = Run.create("mirror"), Owner()
             self._process = JavaProcess(self._run, "mirror")
         self._close_status()
-        self._status = StatusReader(self.clusters, self.flows)  # before the start: from here on what it says is new
+        self._status = StatusReader(self.clusters, self.flows)  # before the start, so that it reads only what's new
         try:
             self._spawn(self._run, self._process)
             what = "MirrorMaker's connectors to run"
@@ -135,10 +137,11 @@ class MirrorMaker:
         return self
 
     def stop(self) -> None:
-        """End it in order: what was read is written and noted. On return its process and its files are gone.
+        """Shut it down cleanly: it writes what it has read, and then tries to save its position.
 
-        One that has not ended after 20 s (a cluster does not answer, say) is killed. A stopped one is left as it is. In
-        a process that was forked off after `start`, nothing is ended: MirrorMaker is its parent's.
+        On return, its process and its files are gone. If it hasn't ended after 20 s, for example because a cluster doesn't
+        answer, it's killed. Does nothing if it's stopped. In a process that was forked after `start` it does nothing either,
+        because MirrorMaker belongs to the parent.
         """
         if not self._owner.is_me:
             return
@@ -147,15 +150,15 @@ class MirrorMaker:
         self._discard()
 
     def kill(self) -> None:
-        """SIGKILL. On return the process is gone; its log stays, and `start` starts it again.
+        """Kill it with SIGKILL. On return, the process is gone. Its log stays, and `start` starts it again.
 
         Raises
         ------
         MirrorFailed
-            When it does not run.
+            If it doesn't run.
         """
         if not self.alive:
-            raise MirrorFailed("MirrorMaker cannot be killed: it does not run")
+            raise MirrorFailed("MirrorMaker can't be killed: it doesn't run")
         assert self._process is not None
         self._process.kill()
 
@@ -173,39 +176,66 @@ class MirrorMaker:
 
     @property
     def alive(self) -> bool:
-        """Whether its process runs."""
+        """Return whether its process runs."""
         return self._process is not None and self._process.alive
 
-    @property
-    def pid(self) -> int:
-        """Process id.
+    def wait_for(
+        self, condition: Callable[[], T], what: str, timeout: float = 60.0, *, last_seen: Callable[[], object] | None = None
+    ) -> T:
+        """Wait until a condition that MirrorMaker brings about is true, and return what it returned.
+
+        Parameters
+        ----------
+        condition, what, timeout, last_seen
+            As in `kafkalab.wait_until`. By default, the message of a timeout shows the states of the connectors.
 
         Raises
         ------
         MirrorFailed
-            When it was not started.
+            As soon as MirrorMaker's process has ended, a connector or task has failed, or no broker of a cluster runs.
+            The message has Kafka's reason.
+        WaitTimeout
+            If time runs out while all of them run.
+        """
+
+        def met() -> T:
+            found = condition()
+            if not found:
+                self._require_work()
+            return found
+
+        return wait_until(met, timeout, what, last_seen=last_seen or self.states)
+
+    @property
+    def pid(self) -> int:
+        """Return its process id.
+
+        Raises
+        ------
+        MirrorFailed
+            If it wasn't started.
         """
         if self._process is None or self._process.pid is None:
-            raise MirrorFailed("MirrorMaker was not started")
+            raise MirrorFailed("MirrorMaker wasn't started")
         return self._process.pid
 
     def logs(self) -> str:
-        """Return its log so far; empty when it was not started, or is stopped."""
+        """Return its log so far. Empty if it wasn't started or is stopped."""
         return "" if self._process is None else self._process.logs()
 
     def states(self) -> dict[str, str]:
-        """State of each connector and task since the last start, in Connect's words.
+        """Return the state of each connector and task since the last start, in Connect's words.
 
         Returns
         -------
         dict
-            For example ``{"first->second MirrorSourceConnector": "RUNNING"}``, and more for its tasks (``… task 0``),
-            as Connect writes it into the target cluster.
+            For example ``{"first->second MirrorSourceConnector": "RUNNING"}``, with more entries for its tasks
+            (``… task 0``). Source: the status topic that Connect writes in the target cluster.
         """
         return self._status.states() if self._status is not None else {}
 
     def failures(self) -> dict[str, str]:
-        """Kafka's reason, for each connector and task that has failed since the last start."""
+        """Return Kafka's reason for each connector and task that has failed since the last start."""
         return self._status.failures() if self._status is not None else {}
 
     # -- parts --------------------------------------------------------------------------------------------------
@@ -217,34 +247,43 @@ class MirrorMaker:
             properties |= {f"{alias}.{key}": value for key, value in _SETTINGS_OF_A_CLUSTER.items()}
         for source in self.clusters:
             for target in self.clusters:
-                # Else each pair has a herder of its own, with its threads and clients, for heartbeats alone.
+                # Otherwise MirrorMaker runs a herder with threads and clients for each other pair, only to send heartbeats.
                 if source != target and Flow(source, target) not in self.flows:
                     properties[f"{source}->{target}.emit.heartbeats.enabled"] = "false"
         return {**properties, **self._copies(), **self.settings}
 
     def _copies(self) -> dict[str, str]:
-        """Replication factors that the clusters' brokers are enough for, where Kafka's own are too large."""
+        """Return replication factors for which there are enough brokers, where Kafka's defaults are too large."""
         brokers = {alias: len(cluster.describe(groups=False).brokers_up) for alias, cluster in self.clusters.items()}
-        there: dict[str, tuple[int, int]] = {}  # setting → copies wanted, and brokers for them
+        factors: dict[str, tuple[int, int]] = {}  # setting → replicas wanted, and brokers for them
         for flow in self.flows:
             for key, wanted in _COPIES_FOR_A_FLOW.items():
-                if key not in self.settings:  # the learner's, for all flows, would count less than one for this flow
+                if key not in self.settings:  # a factor for this flow would win over the learner's for all flows
                     both = (flow.source, flow.target) if key.startswith("offset-syncs") else (flow.target,)
-                    there[f"{flow}.{key}"] = wanted, min(brokers[alias] for alias in both)
+                    factors[f"{flow}.{key}"] = wanted, min(brokers[alias] for alias in both)
         for alias in self.clusters:
-            there |= {f"{alias}.{key}": (wanted, brokers[alias]) for key, wanted in _COPIES_IN_THE_TARGET.items()}
-        return {setting: str(most) for setting, (wanted, most) in there.items() if most < wanted}
+            factors |= {f"{alias}.{key}": (wanted, brokers[alias]) for key, wanted in _COPIES_IN_THE_TARGET.items()}
+        return {setting: str(most) for setting, (wanted, most) in factors.items() if most < wanted}
 
     def _spawn(self, run: Run, process: JavaProcess) -> None:
         file = write_private(run.directory / "mm2.properties", format_properties(self._properties()))  # it may hold a password
         main = "org.apache.kafka.connect.mirror.MirrorMaker"
         process.spawn(self._heap, connect_classpath(announce), main, [str(file)])
 
-    def _ready(self) -> bool:
+    def _require_work(self) -> None:
+        """Raise `MirrorFailed` if its process has ended, a connector or task has failed, or one side doesn't run."""
+        if self._process is None:
+            raise MirrorFailed("MirrorMaker doesn't run: it's stopped, or was never started")
         if not self.alive:
-            raise MirrorFailed(self._last_words("MirrorMaker ended by itself"))
+            raise MirrorFailed(self._last_words("MirrorMaker's process has ended"))
+        # Its connectors would still be RUNNING, and it would try to reconnect forever.
+        if dead := [alias for alias, cluster in self.clusters.items() if set(cluster.states().values()) <= {"dead", "stopped"}]:
+            raise MirrorFailed(f"no broker of the cluster {dead[0]!r} runs: MirrorMaker needs both sides")
         if failures := self.failures():
             raise MirrorFailed(self._last_words(*(f"{what} failed: {why}" for what, why in failures.items()), reason=False))
+
+    def _ready(self) -> bool:
+        self._require_work()
         states = self.states()
         return all(states.get(name) == "RUNNING" for flow in self.flows for name in flow.connectors())
 
@@ -263,7 +302,7 @@ class MirrorMaker:
         if run is not None:
             reap(run)
         if self._process is not None:
-            self._process.kill()  # takes leave of it
+            self._process.kill()
 
     def _cluster_stops(self) -> None:
         self._noted.clear()
@@ -275,18 +314,17 @@ def _flows(clusters: Mapping[str, Cluster], settings: Mapping[str, str]) -> tupl
     if not flows:
         raise ValueError('no flow is enabled: MirrorMaker needs a setting such as "first->second.enabled": True')
     if unknown := sorted({alias for flow in flows for alias in (flow.source, flow.target)} - clusters.keys()):
-        raise ValueError(f"no cluster goes by the alias {unknown[0]!r}; there are {', '.join(clusters)}")
+        raise ValueError(f"there's no cluster with the alias {unknown[0]!r}; there are {', '.join(clusters)}")
     return flows
 
 
 def _require_answer(alias: str, cluster: Cluster) -> None:
-    # MirrorMaker itself would try for a minute, and then go on without a word where it is the source that is not there.
+    # MirrorMaker itself would try for a minute. If the source doesn't answer, it then carries on and reports nothing.
     address = cluster.bootstrap_servers
     admin = AdminClient(cluster.client_config())
     try:
         admin.list_topics(timeout=_ANSWER_SECONDS)
     except KafkaException as error:
         raise MirrorFailed(
-            f"the cluster {alias!r} does not answer at {address} ({error.args[0].name()}): "
-            "MirrorMaker needs both sides to start"
+            f"the cluster {alias!r} doesn't answer at {address} ({error.args[0].name()}): MirrorMaker needs both sides to start"
         ) from error

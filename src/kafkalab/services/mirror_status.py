@@ -1,4 +1,4 @@
-"""What Kafka Connect says about MirrorMaker's connectors and tasks: it writes that into a topic of each target cluster."""
+"""The states of MirrorMaker's connectors and tasks, from the status topic that Connect writes in each target cluster."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ CONNECTORS = ("MirrorSourceConnector", "MirrorCheckpointConnector", "MirrorHeart
 """What MirrorMaker runs for each flow."""
 
 _KEY = re.compile(r"status-(connector|task)-(\w+?)(?:-(\d+))?")
-_PATIENCE = 0.05  # seconds for what a broker has ready
+_PATIENCE = 0.05  # seconds to wait for records
 
 
 @dataclass(frozen=True)
 class Flow:
-    """From where to where topics are copied; written as in MirrorMaker's settings."""
+    """From which cluster MirrorMaker copies topics, and to which. As text, it's written as in MirrorMaker's settings."""
 
     source: str
     target: str
@@ -36,21 +36,21 @@ class Flow:
 
     @property
     def status_topic(self) -> str:
-        """Where Connect, on the target cluster, keeps the states of this flow."""
+        """Return the topic in the target cluster where Connect keeps the states of this flow."""
         return f"mm2-status.{self.source}.internal"
 
     def connectors(self) -> list[str]:
-        """Names of its connectors, as in `StatusReader.states`."""
+        """Return the names of its connectors, as in `StatusReader.states`."""
         return [f"{self} {connector}" for connector in CONNECTORS]
 
 
 class StatusReader:
-    """Reads what is said from now on.
+    """Reads the states that Connect writes from now on.
 
     Parameters
     ----------
     clusters, flows
-        As MirrorMaker has them.
+        MirrorMaker's own.
     """
 
     def __init__(self, clusters: Mapping[str, Cluster], flows: Iterable[Flow]) -> None:
@@ -61,19 +61,19 @@ class StatusReader:
         self._reading = threading.Lock()
 
     def states(self) -> dict[str, str]:
-        """Last known state by name."""
+        """Return the last known state by name."""
         with self._reading:
             self._read_on()
             return {name: state for name, (state, _) in sorted(self._said.items())}
 
     def failures(self) -> dict[str, str]:
-        """Reason by name, of what is failed now."""
+        """Return the reason by name for everything whose last state is FAILED."""
         with self._reading:
             self._read_on()
             return {name: innermost_cause(trace) for name, (state, trace) in sorted(self._said.items()) if state == "FAILED"}
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         with self._reading:
             for consumer in self._consumers.values():
                 consumer.close()
@@ -89,7 +89,7 @@ class StatusReader:
     def _connect(self, flow: Flow, cluster: Cluster) -> Consumer | None:
         partitions = [p.partition for p in cluster.describe(groups=False, internal=True).topics.get(flow.status_topic, ())]
         if not partitions:
-            return None  # Connect has not made it yet
+            return None  # Connect hasn't created it yet
         # A group id is required, but no group is joined and nothing is committed.
         settings = cluster.client_config(group_id=f"status-{uuid.uuid4().hex[:6]}", enable_auto_commit=False)
         consumer = self._consumers[flow] = Consumer(settings)
@@ -102,7 +102,7 @@ class StatusReader:
         _, connector, task = told.groups()
         name = f"{flow} {connector}" + (f" task {task}" if task else "")
         value = message.value()
-        if value is None:  # it is no more
+        if value is None:  # removed
             self._said.pop(name, None)
         else:
             state = json.loads(value)

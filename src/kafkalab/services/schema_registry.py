@@ -35,21 +35,21 @@ class _Server(Protocol):
 class SchemaRegistry:
     """A schema registry that keeps its schemas in topics of a cluster.
 
-    Beside a cluster on Docker it is Confluent's own server, where its image is there or can be pulled. Else it is
-    Apicurio Registry, a process on this machine, by its API that is compatible with Confluent's; it is downloaded on first
-    use (159 MB). `product` says which. Both listen on loopback only.
+    If the cluster runs on Docker and the image is available, it's Confluent's own server. Otherwise it's Apicurio Registry,
+    a process on this machine with an API compatible with Confluent's. Its first use downloads 159 MB and prepares it for a
+    minute or two. `product` says which server it is. Both listen on loopback only.
 
     Parameters
     ----------
     cluster
-        A running cluster. When it stops, the registry is ended before.
+        A running cluster. When it stops, it stops the registry first.
     port
-        Its port; with 0 any free one.
+        Its port. With 0, any free one.
 
     Raises
     ------
     ValueError
-        When that can't be a port.
+        If that can't be a port.
 
     Examples
     --------
@@ -67,20 +67,20 @@ class SchemaRegistry:
     # -- life ---------------------------------------------------------------------------------------------------
 
     def start(self) -> SchemaRegistry:
-        """Start it; also again, after it was killed. One that runs is left as it is.
+        """Start it, or start it again after it was killed. Does nothing if it already runs.
 
-        On return it answers. What it asks of new schemas is BACKWARD, unless it was told otherwise before.
+        On return, it answers. Its compatibility level is BACKWARD, unless somebody has set another one.
 
         Raises
         ------
         ClusterNotRunning
-            When the cluster does not run.
+            If the cluster doesn't run.
         DownloadError, HashMismatch
-            When it is not in the cache and cannot be downloaded, or is not what was locked.
+            If it isn't in the cache and can't be downloaded, or the download doesn't match the lock.
         RegistryFailed, PortInUse, NotEnoughResources, BackendUnavailable
-            Why it could not start.
+            If it can't start. The message says why.
         WaitTimeout
-            When it runs but does not answer in time; the message ends with its log.
+            If it runs but doesn't answer in time. The message ends with its log.
         """
         if self._server is not None:
             if not self._server.running:
@@ -98,9 +98,9 @@ class SchemaRegistry:
         return self
 
     def stop(self) -> None:
-        """End it; on return its process and port are gone. Its schemas stay, in the cluster's topics.
+        """Stop it. On return, its process and port are gone. Its schemas stay in the cluster's topics.
 
-        In a process that was forked off after `start`, nothing is ended: the registry is its parent's.
+        In a process that was forked after `start` it does nothing, because the registry belongs to the parent.
         """
         if not self._owner.is_me:
             return
@@ -119,30 +119,30 @@ class SchemaRegistry:
 
     @property
     def running(self) -> bool:
-        """Whether its process runs."""
+        """Return whether its process runs."""
         return self._server is not None and self._server.running
 
     # -- faults -------------------------------------------------------------------------------------------------
 
     def kill(self) -> None:
-        """Kill it with SIGKILL: a crash. On return its process is gone.
+        """Kill it with SIGKILL, as a crash would. On return, its process is gone.
 
         Raises
         ------
         RegistryFailed
-            When it was not started.
+            If it wasn't started.
         """
         self._started().kill()
 
     def restart(self) -> None:
-        """Start it again, at the same address; one that runs is shut down in order first.
+        """Start it again at the same address. If it runs, shut it down cleanly first.
 
-        On return it answers, and knows all schemas that it acknowledged before.
+        On return, it answers and knows every schema that it has acknowledged.
 
         Raises
         ------
         RegistryFailed
-            When it was not started, or ends before it answers.
+            If it wasn't started, or ends before it answers.
         """
         server = self._started()
         server.terminate()
@@ -152,20 +152,20 @@ class SchemaRegistry:
 
     @property
     def url(self) -> str:
-        """Address of its API: ``SchemaRegistryClient({"url": registry.url})``."""
+        """Return the address of its API, as in ``SchemaRegistryClient({"url": registry.url})``."""
         return self._started().url
 
     @property
     def product(self) -> str:
-        """Which server it is: ``Confluent Schema Registry`` or ``Apicurio Registry``."""
+        """Return which server it is: ``Confluent Schema Registry`` or ``Apicurio Registry``."""
         return self._started().product
 
     def logs(self) -> str:
-        """Its log so far."""
+        """Return its log so far."""
         return self._started().logs()
 
     def memory(self) -> int:
-        """Memory that it takes at this moment, in bytes."""
+        """Return the memory that it uses now, in bytes."""
         return self._started().memory()
 
     # -- parts --------------------------------------------------------------------------------------------------

@@ -56,14 +56,18 @@ def test_json(registered: Registered, verdict: Verdict) -> None:
 def without(name: str) -> dict[str, Any]:
     """The schema with one thing less in it."""
     schema = copy.deepcopy(JSON_SCHEMA)
-    if name == "required":
-        del schema["required"]
+    if name in schema["required"]:
+        schema["required"].remove(name)
     elif name == "minimum":
         del schema["properties"]["age"]["minimum"]
-    elif name == "age":
+    elif name == "any age":
         del schema["properties"]["age"]
+    elif name == "whole":
+        schema["properties"]["age"]["type"] = "number"
     elif name == "areaCode":
         del schema["properties"]["phoneNumber"]["properties"]["areaCode"]
+    elif name == "object":
+        del schema["properties"]["phoneNumber"]["type"]
     else:
         schema["properties"]["phoneNumber"] = STRING
     return schema
@@ -72,14 +76,18 @@ def without(name: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("schema", "sentence"),
     [
-        (without("required"), "accepts an employee without a last name"),
-        (without("age"), "accepts an employee whose age is text"),
+        (without("firstName"), "accepts an employee without a first name"),
+        (without("lastName"), "accepts an employee without a last name"),
+        (without("age"), "accepts an employee without an age"),
+        (without("whole"), "accepts an employee of age 34.5"),
+        (without("any age"), "accepts an employee whose age is text"),
         (without("minimum"), "accepts an employee of age -1"),
         (without("areaCode"), "accepts an employee whose area code is a number"),
+        (without("object"), "accepts an employee whose phone number is text"),
         (without("phoneNumber"), "rejects Bob Jones, 35"),
         ({**JSON_SCHEMA, "required": [*JSON_SCHEMA["properties"]]}, "rejects an employee without a phone number"),
     ],
-    ids=["required", "age", "minimum", "areaCode", "phoneNumber", "too much required"],
+    ids=["first", "last", "age", "whole", "any age", "minimum", "areaCode", "object", "phoneNumber", "too much required"],
 )
 def test_a_json_schema_that_is_wrong(registered: Registered, verdict: Verdict, schema: dict[str, Any], sentence: str) -> None:
     send(registered, schema, BOB)
@@ -95,7 +103,8 @@ def test_compare(registered: Registered, verdict: Verdict) -> None:
     for n, (name, schema) in enumerate(schemas.items()):
         topic = f"compare-{name}"
         registered.client.register_schema(f"{topic}-value", schema)
-        registered.fill(topic, [registered.framed(f"{topic}-value", b"x" * (10 + n))] * 100)
+        values = [b"%03d" % number + b"x" * (7 + n) for number in range(100)]
+        registered.fill(topic, [registered.framed(f"{topic}-value", value) for value in values])
     verdict.passes(COMPARE, cluster, **given)
     for sentence, wrong in {
         "The records in compare-json don't have 12 bytes on average": {"sizes": {**sizes, "json": 12}},
@@ -107,3 +116,10 @@ def test_compare(registered: Registered, verdict: Verdict) -> None:
         verdict.says(sentence, COMPARE, cluster, **{**given, **wrong})
     registered.add("compare-avro", [registered.framed("compare-avro-value", b"x" * 10)])
     verdict.says("compare-avro holds 101 records, not 100", COMPARE, cluster, **given)
+
+
+def test_compare_one_employee_with_itself(registered: Registered, verdict: Verdict) -> None:
+    registered.client.register_schema("compare-avro-value", avro(V1))
+    registered.fill("compare-avro", [registered.framed("compare-avro-value", b"x" * 10)] * 100)
+    sentence = "The 100 records of compare-avro hold 1 different value"
+    verdict.says(sentence, COMPARE, registered.cluster, registry=registered.registry, sizes={}, survives="")

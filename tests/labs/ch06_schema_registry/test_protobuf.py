@@ -92,6 +92,8 @@ def send_orders(registered: Registered, payloads: list[bytes], file: str = ORDER
 def test_order(registered: Registered, verdict: Verdict) -> None:
     cluster, given = registered.cluster, {"registry": registered.registry, "products": [0, 1, 2]}
     send_orders(registered, [order(0), order(1, "a"), order(2, "a", "b")])
+    verdict.says("There is no consumer group 'orders' yet", ORDER, cluster, **given)
+    commit(cluster, "orders", "orders")
     verdict.passes(ORDER, cluster, **given)
     verdict.passes(ORDER, cluster, **{**given, "products": (0, 1, 2)})
     verdict.says("You read orders with [0, 1, 1] products", ORDER, cluster, **{**given, "products": [0, 1, 1]})

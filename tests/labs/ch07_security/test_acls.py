@@ -58,18 +58,23 @@ def topics(ruled: Cluster) -> None:
     [
         ({"write": None}, "stocks_producer may not write the topic stock-prices"),
         ({"write": rule("stocks_producer", ALL, TOPIC, "stock-prices")}, "may read the topic stock-prices, which is more"),
+        ({"more": rule("stocks_producer", WRITE, TOPIC, "stock-secret")}, "may write the topic stock-secret, which is more"),
+        ({"write": rule("stocks_producer", WRITE, TOPIC, "stock-prices", host="127.0.0.1")}, "has the host 127.0.0.1"),
         ({"write": rule("stocks_producer", WRITE, TOPIC, "stock-", PREFIXED)}, "may write the topic stock-news, which is more"),
         ({"read": None}, "stocks_consumer may not read the topic stock-prices"),
         ({"group": None}, "stocks_consumer may not read the group stocks"),
         ({"group": rule("stocks_consumer", READ, GROUP, "*")}, "stocks_consumer may read the group others, which is more"),
         ({"prefix": rule("analyst", READ, TOPIC, "stock-prices")}, "analyst may not read the topic stock-news"),
         ({"secret": None}, "analyst may read the topic stock-secret, which is more"),
+        ({"more": rule("analyst", READ, GROUP, "*")}, "analyst may read the group others, which is more"),
         ({"groups": None}, "analyst may not read the group analyst-7"),
         (
             {"prefix": rule("analyst", READ, TOPIC, "stock-prices"), "more": rule("analyst", READ, TOPIC, "stock-news")},
             "isn't prefixed. What may analyst do with a topic that you create tomorrow?",
         ),
         ({"visitor": None}, "There is no rule for User:visitor"),
+        ({"visitor": rule("visitor", READ, TOPIC, "stock-prices", host="198.51.100.1")}, "are ALLOW READ. Which operation"),
+        ({"visitor": rule("visitor", ALL, TOPIC, "stock-news", host="198.51.100.1")}, "is about the topic stock-news"),
         ({"visitor": rule("visitor", ALL, TOPIC, "stock-prices")}, "has the host *, which isn't the address in the text"),
     ],
 )
@@ -86,6 +91,6 @@ def test_right_rules_and_none(ruled: Cluster, set_rules: SetRules, verdict: Verd
     set_rules({})
     passed, printed = verdict(LAB, ruled)
     assert not passed
-    assert "0 of 6 requirements" in printed
+    assert "0 of 8 requirements" in printed
     assert "stocks_producer may not write" in printed
-    assert "Not looked at yet. First: visitor may come from one address only" in printed
+    assert "Not looked at yet. First: visitor may do everything with its topic" in printed

@@ -10,7 +10,7 @@ from typing import Any
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.groups import has_read_everything
 from kafkalab.checks.lab import Notebook
-from kafkalab.checks.schemas import avro_value, client_of, field_names, framed, subject_versions
+from kafkalab.checks.schemas import avro_bytes, avro_value, client_of, field_names, framed, subject_versions
 from kafkalab.checks.topics import filled
 from kafkalab.checks.wording import counted
 
@@ -28,7 +28,9 @@ avro = notebook.check(
     "Send and read 99 employees",
     hints=(
         'Java\'s LongSerializer writes eight bytes, the most significant one first: struct.pack(">q", number).',
-        "AvroSerializer(client, json.dumps(schema)) makes a function of two arguments: the dictionary and "
+        'client.register_schema(subject, Schema(json.dumps(schema), "AVRO")) registers. Section 3 of the chapter says which '
+        "subject belongs to a topic's values.",
+        "AvroSerializer(client, json.dumps(schema), conf={…}) makes a function of two arguments: the dictionary and "
         "SerializationContext(topic, MessageField.VALUE).",
         "A record inside a record is written where a type's name would be: "
         '{"name": "phoneNumber", "type": {"type": "record", …}}.',
@@ -47,7 +49,7 @@ def keys_are_longs(ctx: CheckContext) -> None:
     if set(keys) != set(range(1, 100)):
         raise Unmet(f"{TOPIC} holds {counted(len(keys), 'different key')}, from {min(keys)} to {max(keys)}.")
     if len(records) != 99:
-        raise Unmet(f"{TOPIC} holds {len(records)} records with 99 keys. Did you run the producer more than once?")
+        raise Unmet(f"{TOPIC} holds {len(records)} records with 99 keys. Does the cell send each employee once?")
 
 
 @avro.requires("All of them have one schema, registered for the topic", after=keys_are_longs)
@@ -58,6 +60,17 @@ def records_have_one_schema(ctx: CheckContext) -> None:
         raise Unmet(f"The records carry {len(ids)} different schema ids.")
     if ids.isdisjoint(version.schema_id for version in subject_versions(ctx, f"{TOPIC}-value")):
         raise Unmet(f"The records' schema isn't registered under {TOPIC}-value. Which topic did the serializer's context name?")
+
+
+@avro.requires("The schema takes an employee without a nickname or an age, whose age is then -1", after=records_have_one_schema)
+def defaults_are_there(ctx: CheckContext) -> None:
+    schema = framed(client_of(ctx), filled(ctx, TOPIC)[0])[0]
+    nameless = {name: value for name, value in BOB.items() if name != "age"}
+    seen = avro_value(schema, avro_bytes(schema, nameless))
+    if "nickName" not in seen:
+        raise Unmet(f"The schema has no field nickName. Its fields are {', '.join(seen)}.")
+    if seen["age"] != -1:
+        raise Unmet(f"Without an age, the record says that it's {seen['age']}.")
 
 
 @avro.requires("Each one is Bob Jones, 35, with his phone number", after=records_have_one_schema)
@@ -91,7 +104,7 @@ def _only_record(ctx: CheckContext, topic: str) -> tuple[dict[str, Any], list[st
     """Return the value of a topic's only record, and the field names in the schema it was written with."""
     records = filled(ctx, topic)
     if len(records) != 1:
-        raise Unmet(f"{topic} holds {len(records)} records. One is enough: start over with a new cluster.")
+        raise Unmet(f"{topic} holds {len(records)} records. One is enough. To begin afresh, run the cell that sends again.")
     schema, _, payload = framed(client_of(ctx), records[0])
     return avro_value(schema, payload), field_names(schema.schema_str or "")
 

@@ -9,6 +9,7 @@ from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.lab import Notebook
 from kafkalab.checks.schemas import client_of, framed, has_type, subject_versions
 from kafkalab.checks.topics import filled
+from kafkalab.checks.wording import counted
 
 __all__ = ["notebook"]
 
@@ -19,9 +20,14 @@ BOB = {"firstName": "Bob", "lastName": "Jones", "age": 35, "phoneNumber": PHONE}
 CASES: dict[str, tuple[dict[str, Any], bool]] = {
     "Bob Jones, 35": (BOB, True),
     "an employee without a phone number": ({name: BOB[name] for name in ("firstName", "lastName", "age")}, True),
+    "an employee of age 0": ({**BOB, "age": 0}, True),
+    "an employee without a first name": ({name: BOB[name] for name in ("lastName", "age")}, False),
     "an employee without a last name": ({"firstName": "Bob", "age": 35}, False),
+    "an employee without an age": ({name: BOB[name] for name in ("firstName", "lastName")}, False),
     "an employee whose age is text": ({**BOB, "age": "35"}, False),
     "an employee of age -1": ({**BOB, "age": -1}, False),
+    "an employee of age 34.5": ({**BOB, "age": 34.5}, False),
+    "an employee whose phone number is text": ({**BOB, "phoneNumber": "1 301 555 1234"}, False),
     "an employee whose area code is a number": ({**BOB, "phoneNumber": {**PHONE, "areaCode": 301}}, False),
 }
 FORMATS = {"avro": "AVRO", "protobuf": "PROTOBUF", "json": "JSON"}
@@ -34,7 +40,8 @@ json_schema = notebook.check(
     hints=(
         '"type": "object" comes with "properties": {name: {"type": …}} and "required": [names].',
         'A whole number is an "integer", and "minimum" bounds it. An object inside an object is written like the outer one.',
-        "JSONSerializer(json.dumps(schema), client) raises SerializationError for a value that doesn't fit.",
+        'client.register_schema("json-employees-value", Schema(json.dumps(schema), "JSON")) registers.',
+        "JSONSerializer(json.dumps(schema), client, conf={…}) raises SerializationError for a value that doesn't fit.",
     ),
 )
 
@@ -96,6 +103,10 @@ def topics_hold_the_same_number(ctx: CheckContext) -> None:
         records = filled(ctx, f"compare-{name}")
         if len(records) != 100:
             raise Unmet(f"compare-{name} holds {len(records)} records, not 100.")
+        if (different := len({record.value() for record in records})) != 100:
+            raise Unmet(
+                f"The 100 records of compare-{name} hold {counted(different, 'different value')}. What does the loop send?"
+            )
         found = framed(client, records[0])[0].schema_type
         if found != kind:
             raise Unmet(f"The records of compare-{name} have a schema of type {found}.")

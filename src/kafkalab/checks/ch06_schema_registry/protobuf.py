@@ -68,7 +68,7 @@ def _decode(client: SchemaRegistryClient, record: Message, message: str) -> Any:
 def _hello(ctx: CheckContext) -> Message:
     records = filled(ctx, MESSAGES)
     if len(records) != 1:
-        raise Unmet(f"{MESSAGES} holds {len(records)} records. One is enough: start over with a new cluster.")
+        raise Unmet(f"{MESSAGES} holds {len(records)} records. One is enough. To begin afresh, run the cell that sends again.")
     return records[0]
 
 
@@ -151,7 +151,12 @@ def order_refers_to_product(ctx: CheckContext) -> None:
         subject_versions(ctx, subject or "")
 
 
-@order.requires("You read them back", after=orders_have_products)
+order.requires("The group orders has read and committed them", after=orders_have_products)(
+    has_read_everything("orders", ORDERS)
+)
+
+
+@order.requires("You know how many products each order has", after=orders_have_products)
 def orders_were_read(ctx: CheckContext) -> None:
     given = ctx.answer("products", list[int], "how many products each order has, as you read them, in order of offset")
     client = client_of(ctx)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from confluent_kafka import KafkaException
-from confluent_kafka.admin import AclPermissionType, ResourcePatternType
+from confluent_kafka.admin import AclOperation, AclPermissionType, ResourcePatternType, ResourceType
 
 from kafkalab.checks.access import acl_rules, group_rights, topic_rights
 from kafkalab.checks.context import CheckContext, Unmet
@@ -18,9 +18,15 @@ TOPICS = ("stock-prices", "stock-news", "stock-secret")
 ADDRESS = "198.51.100.1"
 READ, WRITE, NOTHING = frozenset({"READ"}), frozenset({"WRITE"}), frozenset[str]()
 WANTED: dict[str, dict[tuple[str, str], frozenset[str]]] = {
-    "stocks_producer": {("topic", "stock-prices"): WRITE, ("topic", "stock-news"): NOTHING},
+    "stocks_producer": {
+        ("topic", "stock-prices"): WRITE,
+        ("topic", "stock-news"): NOTHING,
+        ("topic", "stock-secret"): NOTHING,
+        ("group", "stocks"): NOTHING,
+    },
     "stocks_consumer": {
         ("topic", "stock-prices"): READ,
+        ("topic", "stock-news"): NOTHING,
         ("topic", "stock-secret"): NOTHING,
         ("group", "stocks"): READ,
         ("group", "others"): NOTHING,
@@ -30,6 +36,7 @@ WANTED: dict[str, dict[tuple[str, str], frozenset[str]]] = {
         ("topic", "stock-news"): READ,
         ("topic", "stock-secret"): NOTHING,
         ("group", "analyst-7"): READ,
+        ("group", "others"): NOTHING,
     },
     "visitor": {("topic", "stock-prices"): NOTHING},
 }
@@ -70,7 +77,16 @@ def _has_rights(user: str) -> Callable[[CheckContext], None]:
     return probe
 
 
-lab.requires("stocks_producer may write to its topic, and nothing more")(_has_rights("stocks_producer"))
+producer_has_rights = lab.requires("stocks_producer may write to its topic, and nothing more")(_has_rights("stocks_producer"))
+
+
+@lab.requires("stocks_producer may come from any host", after=producer_has_rights)
+def producer_comes_from_anywhere(ctx: CheckContext) -> None:
+    for rule in acl_rules(ctx):
+        if rule.principal == "User:stocks_producer" and rule.host != "*":
+            raise Unmet(f"A rule for User:stocks_producer has the host {rule.host}. From how many hosts may it write?")
+
+
 lab.requires("stocks_consumer may read its topic in its group, and nothing more")(_has_rights("stocks_consumer"))
 analyst_has_rights = lab.requires("analyst may read every topic that begins with stock-, except the secret one")(
     _has_rights("analyst")
@@ -85,11 +101,24 @@ def analyst_has_prefixed_rules(ctx: CheckContext) -> None:
             raise Unmet(f"The rule for {rule.name} isn't prefixed. What may analyst do with a topic that you create tomorrow?")
 
 
-@lab.requires("visitor may come from one address only, which isn't this machine's")
-def visitor_comes_from_one_address(ctx: CheckContext) -> None:
+@lab.requires("visitor may do everything with its topic")
+def visitor_may_do_everything(ctx: CheckContext) -> None:
     found = [rule for rule in acl_rules(ctx) if rule.principal == "User:visitor"]
     if not found:
         raise Unmet("There is no rule for User:visitor.")
+    for rule in found:
+        if (rule.restype, rule.name) != (ResourceType.TOPIC, "stock-prices"):
+            raise Unmet(f"A rule for User:visitor is about the {ResourceType(rule.restype).name.lower()} {rule.name}.")
+    if not any((rule.operation, rule.permission_type) == (AclOperation.ALL, AclPermissionType.ALLOW) for rule in found):
+        told = ", ".join(
+            sorted(f"{AclPermissionType(rule.permission_type).name} {AclOperation(rule.operation).name}" for rule in found)
+        )
+        raise Unmet(f"The rules for User:visitor are {told}. Which operation stands for every one of them?")
+
+
+@lab.requires("visitor may come from one address only, which isn't this machine's", after=visitor_may_do_everything)
+def visitor_comes_from_one_address(ctx: CheckContext) -> None:
+    found = [rule for rule in acl_rules(ctx) if rule.principal == "User:visitor"]
     if others := [rule.host for rule in found if rule.host != ADDRESS]:
         raise Unmet(f"A rule for User:visitor has the host {others[0]}, which isn't the address in the text.")
 

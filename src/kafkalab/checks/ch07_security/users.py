@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from confluent_kafka import KafkaException
@@ -19,8 +19,7 @@ __all__ = ["notebook"]
 LISTENER = "SASL_SSL"
 TOPIC = "stock-prices"
 PLAIN, SCRAM = "PLAIN", "SCRAM-SHA-256"
-PASSWORDS = {"admin": "kafka-123", "stocks_consumer": "consumer123", "stocks_producer": "producer123"}
-SCRAM_PASSWORDS = dict.fromkeys(PASSWORDS, "kafka123")
+USERS = ("admin", "stocks_consumer", "stocks_producer")
 ITERATIONS = {"SCRAM_SHA_256": 8192, "SCRAM_SHA_512": 4096}
 
 notebook = Notebook("07_users", difficulty="medium", minutes=80, needs="chapter 07, sections 1 to 3")
@@ -39,12 +38,15 @@ def _try_login(ctx: CheckContext, user: str, password: str, mechanism: str) -> s
     )
 
 
-def _can_log_in(mechanism: str, passwords: Mapping[str, str]) -> Callable[[CheckContext], None]:
+def _can_log_in(mechanism: str) -> Callable[[CheckContext], None]:
     def probe(ctx: CheckContext) -> None:
-        for user, password in passwords.items():
-            if (told := _try_login(ctx, user, password, mechanism)) != CONNECTED:
+        passwords = ctx.answer("users", dict[str, str], "user → password, for the three users")
+        for user in USERS:
+            if user not in passwords:
+                raise Unmet(f"`users` has no entry for {user}.")
+            if (told := _try_login(ctx, user, passwords[user], mechanism)) != CONNECTED:
                 raise Unmet(
-                    f"{user} can't log in by {mechanism} with the password from the text: {told}. Does the listener accept the "
+                    f"{user} can't log in by {mechanism} with its password: {told}. Does the listener accept the "
                     "mechanism, and do the brokers know the user?"
                 )
 
@@ -53,7 +55,7 @@ def _can_log_in(mechanism: str, passwords: Mapping[str, str]) -> Callable[[Check
 
 def _needs_the_password(mechanism: str) -> Callable[[CheckContext], None]:
     def probe(ctx: CheckContext) -> None:
-        for user in PASSWORDS:
+        for user in USERS:
             if (told := _try_login(ctx, user, "a wrong one", mechanism)) != REJECTED:
                 raise Unmet(f"{user} logs in by {mechanism} with a wrong password, and the answer is: {told}.")
 
@@ -71,7 +73,7 @@ plain = notebook.check(
     ),
 )
 
-users_log_in = plain.requires("The three users log in with their passwords")(_can_log_in(PLAIN, PASSWORDS))
+users_log_in = plain.requires("The three users log in with their passwords")(_can_log_in(PLAIN))
 plain.requires("They can't log in with another password", after=users_log_in)(_needs_the_password(PLAIN))
 prices_are_there = plain.requires("stock-prices holds the 60 prices")(holds(TOPIC, 60))
 plain.requires("The group stocks has read and committed them", after=prices_are_there)(has_read_everything("stocks", TOPIC))
@@ -83,7 +85,7 @@ scram = notebook.check(
         "kafka-configs.sh … --describe --entity-type users lists the users and their iterations.",
         "The file for --add-config-file has one line, for one mechanism: SCRAM-SHA-256=iterations=8192,password=…. Without "
         "iterations, Kafka uses its default.",
-        "Here all three have the password kafka123. With PLAIN each one had another.",
+        "Each user has another password here than with PLAIN. They are in SCRAM_USERS.",
     ),
 )
 
@@ -91,8 +93,8 @@ scram = notebook.check(
 @scram.requires("The cluster keeps each user for both mechanisms, with 8192 and 4096 iterations")
 def credentials_are_kept(ctx: CheckContext) -> None:
     admin = AdminClient(ctx.cluster.client_config())
-    asked: Any = admin.describe_user_scram_credentials(list(PASSWORDS), request_timeout=TIMEOUT)
-    for user in PASSWORDS:
+    asked: Any = admin.describe_user_scram_credentials(list(USERS), request_timeout=TIMEOUT)
+    for user in USERS:
         try:
             found = {info.mechanism.name: info.iterations for info in asked[user].result().scram_credential_infos}
         except KafkaException:
@@ -105,9 +107,7 @@ def credentials_are_kept(ctx: CheckContext) -> None:
                 raise Unmet(f"{user}'s credential for {name} has {found[mechanism]} iterations, not {iterations}.")
 
 
-scram_users_log_in = scram.requires("The three log in by SCRAM-SHA-256", after=credentials_are_kept)(
-    _can_log_in(SCRAM, SCRAM_PASSWORDS)
-)
+scram_users_log_in = scram.requires("The three log in by SCRAM-SHA-256", after=credentials_are_kept)(_can_log_in(SCRAM))
 scram.requires("They can't log in with another password", after=scram_users_log_in)(_needs_the_password(SCRAM))
 more_prices = scram.requires("stock-prices holds all 120 prices")(holds(TOPIC, 120))
 scram.requires("The group stocks-again has read and committed them", after=more_prices)(

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from kafkalab.checks.ch08_mirrormaker.copies import no_copy_of_a_copy, some_of
+from kafkalab.checks.ch08_mirrormaker.copies import AFRESH, no_copy_of_a_copy, some_of
 from kafkalab.checks.clusters import clusters, has_read_everything_in, values_in
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.lab import Notebook
@@ -64,7 +64,7 @@ def nothing_was_copied_back(ctx: CheckContext) -> None:
         no_copy_of_a_copy(city.name, city.ctx)
         values = values_in(city.name, city.ctx, ORDERS)
         if foreign := [value for value in values if not value.startswith(f"{city.name} ")]:
-            raise Unmet(f"In {city.name}: The topic {ORDERS} holds {foreign[0]!r}, which wasn't ordered there.")
+            raise Unmet(f"In {city.name}: The topic {ORDERS} holds {foreign[0]!r}, which wasn't ordered there. {AFRESH}")
 
 
 @both_ways.requires(
@@ -113,7 +113,10 @@ def calm_is_copied_once(ctx: CheckContext) -> None:
     for city in _cities(ctx):
         values = values_in(city.name, city.ctx, CALM)
         if others := [topic for topic in city.ctx.view().topics if topic.endswith("." + CALM)]:
-            raise Unmet(f"In {city.name}: There is a topic {others[0]!r}. Which policy keeps a topic's name?")
+            raise Unmet(
+                f"In {city.name}: There is a topic {others[0]!r}. Which policy keeps a topic's name? To begin afresh, run from "
+                "the first cell of section 2 on."
+            )
         at_home = city.name == ctx.cluster.name  # a copy may hold a record twice
         if len(values) != SENT or (at_home and values.total() != SENT):
             raise Unmet(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from kafkalab.checks.ch08_mirrormaker.copies import no_copy_of_a_copy, some_of
+from kafkalab.checks.ch08_mirrormaker.copies import AFRESH, no_copy_of_a_copy, some_of
 from kafkalab.checks.clusters import clusters, has_read_everything_in, values_in
 from kafkalab.checks.context import CheckContext, Unmet, text_of
 from kafkalab.checks.lab import Notebook
@@ -69,7 +69,7 @@ def billing_began_in_time(ctx: CheckContext) -> None:
     if len(read) != left:
         raise Unmet(
             f"After the offsets {began} there are {counted(left, 'order')} to read, and billing read {len(read)}. Note "
-            "`began` before billing reads."
+            f"`began` before billing reads. {AFRESH}"
         )
     for partition, values in by_partition.items():
         repeats = len(values) - len(set(values))

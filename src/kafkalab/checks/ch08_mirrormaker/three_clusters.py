@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from kafkalab.checks.ch08_mirrormaker.copies import AFRESH
 from kafkalab.checks.clusters import clusters, has_read_everything_in, naming
 from kafkalab.checks.context import CheckContext, Unmet, text_of
 from kafkalab.checks.lab import Notebook
@@ -48,7 +49,7 @@ def topics_have_partitions(ctx: CheckContext) -> None:
             found = len(existing(each, TOPIC))
             if found != PARTITIONS[name]:
                 why = " Who created the topic there, you or MirrorMaker?" if found == PARTITIONS["first"] else ""
-                raise Unmet(f"{TOPIC} has {counted(found, 'partition')}, not {PARTITIONS[name]}.{why}")
+                raise Unmet(f"{TOPIC} has {counted(found, 'partition')}, not {PARTITIONS[name]}.{why} {AFRESH}")
 
 
 @lab.requires("The topic has the same name everywhere", after=topics_have_partitions)
