@@ -22,6 +22,7 @@ from pathlib import Path
 from kafkalab.distribution.jars import KAFKA_VERSION, ensure_jars, file_digest, lock_digest
 from kafkalab.distribution.java import java_command, java_identity
 from kafkalab.distribution.shared import Report, announce, cache_folder, made_by_one, mark_used
+from kafkalab.environment import inherited
 from kafkalab.errors import JavaError, KafkaLabError
 from kafkalab.paths import cache_dir
 
@@ -169,7 +170,7 @@ class ClassDataArchive:
             done = subprocess.run(
                 [java_command(), "-Xshare:dump", f"-XX:SharedClassListFile={names}", f"-XX:SharedArchiveFile={draft}",
                  f"-XX:ErrorFile={crash}", "-Xlog:disable", "-Xlog:all=error:stderr", "-cp", classes],
-                check=False, capture_output=True, text=True,
+                check=False, capture_output=True, text=True, env=inherited(),
             )  # fmt: skip
             if done.returncode != 0 or not draft.exists():
                 reason = done.stderr[-500:] or done.stdout[-500:]

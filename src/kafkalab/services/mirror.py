@@ -242,15 +242,16 @@ class MirrorMaker:
 
     def _ready(self) -> bool:
         if not self.alive:
-            raise MirrorFailed(self._last_words("MirrorMaker ended by itself"))
+            assert self._process is not None
+            raise MirrorFailed(self._process.ended("MirrorMaker"))
         if failures := self.failures():
-            raise MirrorFailed(self._last_words(*(f"{what} failed: {why}" for what, why in failures.items()), reason=False))
+            raise MirrorFailed(self._last_words(*(f"{what} failed: {why}" for what, why in failures.items())))
         states = self.states()
         return all(states.get(name) == "RUNNING" for flow in self.flows for name in flow.connectors())
 
-    def _last_words(self, *said: object, reason: bool = True) -> str:
+    def _last_words(self, *said: object) -> str:
         assert self._process is not None
-        return self._process.last_words(*said, reason=reason)
+        return self._process.last_words(*said)
 
     def _close_status(self) -> None:
         if self._status is not None:

@@ -11,6 +11,8 @@ from py4j.clientserver import ClientServer
 from pyspark.java_gateway import launch_gateway
 from pyspark.serializers import UTF8Deserializer, read_int
 
+from kafkalab.cluster.backends.failure import ended, log_tail
+from kafkalab.cluster.ports import HOST
 from kafkalab.distribution import spark_java_command
 from kafkalab.errors import SparkFailed
 from kafkalab.lifeline import Run
@@ -78,10 +80,12 @@ def start_jvm(run: Run, memory: str, *more_classpath: str) -> ClientServer:
             lambda: address.exists() or process.poll() is not None,
             _START_TIMEOUT,
             "Spark's JVM to start",
-            last_seen=lambda: log_file.read_text(errors="replace")[-500:],
+            last_seen=lambda: log_tail(log_file.read_text(errors="replace")),
         )
         if not address.exists():
-            raise SparkFailed(f"Spark's JVM did not start: {log_file.read_text(errors='replace')[-1000:]}")
+            said = log_file.read_text(errors="replace")
+            why = ended("Spark's JVM", process.poll(), {log_file.name: said})
+            raise SparkFailed(f"Spark did not start: {why}\nIts last lines:\n{log_tail(said)}")
         gateway = _connect(address)
     except BaseException:
         process.kill()
@@ -111,7 +115,7 @@ def _launch(command: list[str], run: Run, address: Path, log: IO[bytes]) -> subp
         command,
         stdin=subprocess.PIPE,  # the JVM ends when this pipe does
         stderr=log,  # standard output stays the cell's: a stream's ``console`` sink writes there
-        env={**run.environment(), "SPARK_LOCAL_IP": "127.0.0.1", "_PYSPARK_DRIVER_CONN_INFO_PATH": str(address)},
+        env={**run.environment(), "SPARK_LOCAL_IP": HOST, "_PYSPARK_DRIVER_CONN_INFO_PATH": str(address)},
         start_new_session=True,  # a cell's interrupt cancels Spark's jobs, by PySpark, but does not end the JVM
     )
 

@@ -15,6 +15,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from kafkalab.cluster.resources import require_memory
+from kafkalab.environment import SPARK, forget
 from kafkalab.errors import SparkFailed
 from kafkalab.lifeline import Run
 from kafkalab.spark.jvm import start_jvm
@@ -210,9 +211,10 @@ def _start_remote(name: str, master: Master, delta: bool) -> None:
 def _start(name: str, master: Master, delta: bool) -> None:
     global _run
     _hush_py4j(False)
+    # They are set for another Spark, or a session of Spark Connect that was stopped has left them behind.
+    forget(SPARK)
     # Python functions in a query run on this Python: another one has other packages, or none.
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)  # a session of Spark Connect, which was stopped, leaves it behind
     gateway = None
     if SparkContext._gateway is None:
         require_memory(_NEEDED, "Spark")

@@ -20,7 +20,7 @@ from typing import Any
 import psutil
 
 from kafkalab.cluster.backends.base import TIER_FULL, TIER_NOWHERE, TIER_STORE, Backend, holds_partition
-from kafkalab.cluster.backends.failure import broker_failed, node_name
+from kafkalab.cluster.backends.failure import broker_failed, ended, log_tail, node_name
 from kafkalab.cluster.ports import HOST
 from kafkalab.cluster.properties import TIER_FOLDER, Endpoint, Tier, node_properties
 from kafkalab.cluster.resources import require_disk, require_memory
@@ -220,7 +220,7 @@ class LocalBackend(Backend):
         taken = _PORT_TAKEN.findall(text)
         if taken and self._move(process, int(taken[-1])):
             return
-        raise broker_failed(process.node, text)
+        raise broker_failed(process.node, self._outputs(node_id), process.child.returncode if process.child else None)
 
     def logs(self, node_id: int) -> str:
         return _read(self._log(node_id))
@@ -298,7 +298,7 @@ class LocalBackend(Backend):
     def _start_relay(self) -> None:
         with open_private(self.run.directory / "relay.log") as errors:
             relay = subprocess.Popen(
-                [sys.executable, "-m", "kafkalab.cluster.relay"],
+                [sys.executable, "-P", "-m", "kafkalab.cluster.relay"],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=errors,
@@ -310,7 +310,8 @@ class LocalBackend(Backend):
         line = relay.stdout.readline()
         relay.stdout.close()
         if not line:
-            raise BrokerFailed(f"the relay between brokers did not start:\n{_read(self.run.directory / 'relay.log')}")
+            why = ended("the relay between brokers", relay.wait(), {})
+            raise BrokerFailed(f"{why}\nIts last lines:\n{log_tail(_read(self.run.directory / 'relay.log'))}")
         self._relay_port = int(line)
         self._relay = relay
 
@@ -404,9 +405,13 @@ class LocalBackend(Backend):
             self._spawn(process)
         return True
 
+    def _outputs(self, node_id: int) -> dict[str, str]:
+        """Return the node's output since its last start, by the name of the file."""
+        output, log = self._folder(node_id) / "output.log", self._log(node_id)
+        return {output.name: _read(output), log.name: _read(log, self._processes[node_id].logged)}
+
     def _output(self, node_id: int) -> str:
-        """Return the node's output since its last start."""
-        return _read(self._folder(node_id) / "output.log") + _read(self._log(node_id), self._processes[node_id].logged)
+        return "".join(self._outputs(node_id).values())
 
 
 def copy_changing_tree(source: Path, target: Path) -> None:

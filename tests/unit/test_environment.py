@@ -1,0 +1,145 @@
+"""What this process and its children take from the environment they find."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from kafkalab.environment import JAVA_OPTIONS, OPTIONS_OF_OTHERS, inherited, settle
+
+NOBODY = "http://127.0.0.1:1"
+LOOPBACK = "localhost,127.0.0.1,::1"
+
+
+@pytest.fixture(autouse=True)
+def bare(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No proxies; and what a test changes is as before afterwards."""
+    before = dict(os.environ)
+    monkeypatch.setattr(os, "environ", os.environ.copy())
+    for name in list(os.environ):
+        if name.lower().endswith("_proxy"):
+            del os.environ[name]
+    yield
+    for name in os.environ.keys() | before.keys():  # a copy changes the process's own, too
+        os.unsetenv(name)
+    for name, value in before.items():
+        os.putenv(name, value)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *OPTIONS_OF_OTHERS, "JAVA_HOME", "CLASSPATH", "KAFKA_OPTS", "KAFKA_HEAP_OPTS", "KAFKA_JMX_OPTS", "KAFKA_LOG4J_OPTS", "JMX_PORT",
+        "LOG4J_LEVEL", "LOG4J2_DEBUG", "QUARKUS_HTTP_PORT", "APICURIO_STORAGE_KIND", "PGHOST", "PGDATA", "SPARK_HOME",
+        "SPARK_LOCAL_IP", "PYSPARK_PYTHON", "PYSPARK_SUBMIT_ARGS", "HADOOP_HOME", "HADOOP_TOKEN_FILE_LOCATION", "PYTHONWARNINGS",
+        "PYTHONINSPECT", "PYTHONSTARTUP", "PYTHONIOENCODING", "BASH_ENV", "SHELLOPTS", "CDPATH", "GREP_OPTIONS",
+    ],
+)  # fmt: skip
+def test_not_inherited(name: str) -> None:
+    os.environ[name] = "nonsense"
+    assert name not in inherited()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "PATH", "HOME", "LANG", "TZ", "KAFKALAB_BACKEND", "DOCKER_HOST", "HADOOP_CONF_DIR", "YARN_CONF_DIR", "HADOOP_USER_NAME",
+        "PYTHONPATH", "PYTHONHOME", "PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED", "VIRTUAL_ENV", "STOCKS_BOOK", "DB_PASSWORD",
+        "KAFKA_PASSWORD", "KAFKA_BOOTSTRAP_SERVERS", "PAGER", "LD_LIBRARY_PATH", "SSL_CERT_FILE", "KRB5CCNAME",
+    ],
+)  # fmt: skip
+def test_inherited(name: str) -> None:
+    os.environ[name] = "1"
+    assert inherited()[name] == "1"
+
+
+def test_own_options_reach_every_java() -> None:
+    os.environ |= {JAVA_OPTIONS: "-Dmine=1", "_JAVA_OPTIONS": "-Dtheirs=1"}
+    assert inherited()["_JAVA_OPTIONS"] == "-Dmine=1"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a JVM knows other ways to name a file")
+def test_children_can_name_every_file() -> None:
+    os.environ["LC_ALL"] = "C"
+    assert inherited()["LC_ALL"] == "C.UTF-8"
+
+
+@pytest.mark.parametrize(
+    ("given", "direct"),
+    [
+        ({"http_proxy": NOBODY}, LOOPBACK),
+        ({"HTTPS_PROXY": NOBODY, "NO_PROXY": "a.test, .b.test"}, f"a.test,.b.test,{LOOPBACK}"),
+        ({"ALL_PROXY": NOBODY, "NO_PROXY": "a.test", "no_proxy": "127.0.0.1"}, "127.0.0.1,a.test,localhost,::1"),
+        ({"http_proxy": NOBODY, "no_proxy": "*"}, "*"),
+        ({"NO_PROXY": "a.test"}, None),  # without a proxy nothing changes: any variable would hide the system's own
+        ({}, None),
+        ({"all_proxy": "socks4://127.0.0.1:1"}, None),
+    ],
+)
+def test_loopback_is_never_proxied(given: dict[str, str], direct: str | None) -> None:
+    os.environ |= given
+    settle()
+    settle()
+    if direct is None:
+        assert os.environ.get("no_proxy") is None and os.environ.get("NO_PROXY") == given.get("NO_PROXY")
+    else:
+        assert os.environ["no_proxy"] == os.environ["NO_PROXY"] == direct
+
+
+@pytest.mark.parametrize("name", ["HTTP_PROXY", "https_proxy", "all_proxy", "ALL_PROXY"])
+@pytest.mark.parametrize("proxy", [NOBODY, "127.0.0.1:1", "socks5://127.0.0.1:1", "socks4://127.0.0.1:1"])
+def test_with_any_proxy_a_registry_s_client_can_be_made(name: str, proxy: str) -> None:
+    code = (
+        "import kafkalab; from confluent_kafka.schema_registry import SchemaRegistryClient; "
+        "SchemaRegistryClient({'url': 'http://127.0.0.1:1'})"
+    )
+    subprocess.run([sys.executable, "-c", code], env=dict(os.environ) | {name: proxy}, check=True)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "TMPDIR",
+        "KAFKALAB_CACHE",
+        "KAFKALAB_PROGRESS",
+        "KAFKALAB_WORKSPACE",
+        "KAFKALAB_JAVA_HOME",
+        "XDG_CACHE_HOME",
+        "XDG_DATA_HOME",
+    ],
+)
+def test_a_folder_is_the_same_after_a_change_of_the_working_directory(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    os.environ[name] = "mine"
+    settle()
+    monkeypatch.chdir("/")
+    settle()
+    assert os.environ[name] == str(tmp_path / "mine")
+
+
+def test_children_have_this_process_s_folder_for_temporary_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    os.environ["TMPDIR"] = "/nowhere"
+    assert inherited()["TMPDIR"] == str(tmp_path)
+
+
+def test_on_import_options_from_outside_are_dropped_and_later_ones_count() -> None:
+    code = """
+import os, kafkalab
+print(*(name for name in ("KAFKA_OPTS", "CLASSPATH", "JAVA_TOOL_OPTIONS") if name in os.environ))
+os.environ["KAFKA_OPTS"] = "-Dmine=1"
+kafkalab.environment.settle()
+print(os.environ["KAFKA_OPTS"])
+"""
+    foreign = {"KAFKA_OPTS": "-Dtheirs=1", "CLASSPATH": "/nowhere", "JAVA_TOOL_OPTIONS": "-Dtheirs=1"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=dict(os.environ) | foreign, check=True, capture_output=True, text=True
+    )
+    assert done.stdout.splitlines() == ["", "-Dmine=1"]
