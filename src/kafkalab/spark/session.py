@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
+from kafkalab.cluster.backends.failure import exit_status
 from kafkalab.cluster.resources import require_memory
+from kafkalab.distribution import announce
 from kafkalab.environment import SPARK, forget
 from kafkalab.errors import SparkFailed
 from kafkalab.lifeline import Run
@@ -260,6 +262,9 @@ def _forget_dead_jvm() -> None:
         _killed.wait()  # perhaps a function of a stream killed it, and its thread waits, too
     if process.poll() is None:
         return
+    if process is not _killed:
+        status = exit_status(process.returncode)
+        announce(f"Spark's JVM is gone, and its session with it ({status}). Another one starts", 0, 1)
     gateway.shutdown()
     SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
     SparkSession._instantiatedSession = None

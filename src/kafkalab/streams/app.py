@@ -330,7 +330,7 @@ class _Life:
             interval=_LOOK,
         )
         if self._description is None:
-            raise StreamsFailed(f"{self._name} does not start: {self.reason}")
+            raise StreamsFailed(f"{self._name} does not start: {self.reason or self.state}")
         return self._description
 
     def ask(self, store: str, stale: bool) -> dict[str, Any]:
@@ -380,7 +380,7 @@ class _Life:
         if not self._explained:
             status, words = self.process.returncode, log_tail(self._output.read_text(errors="replace"))
             self.state = exit_status(status) if signal_of(status) else "ended by itself"
-            self.reason = words or exit_status(status)
+            self.reason = words or ("" if signal_of(status) else exit_status(status))
 
     def _take_in(self, event: dict[str, Any]) -> None:
         match event["event"]:
