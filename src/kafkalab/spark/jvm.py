@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import subprocess
+from importlib import metadata
 from pathlib import Path
 from typing import IO
 
+import pyspark
 from py4j.clientserver import ClientServer
 from pyspark.java_gateway import launch_gateway
 from pyspark.serializers import UTF8Deserializer, read_int
@@ -65,8 +67,9 @@ def start_jvm(run: Run, memory: str, *more_classpath: str) -> ClientServer:
     JavaError
         When the Java is not one that Spark runs on.
     SparkFailed
-        When the JVM ends before it answers; the message holds its last lines.
+        When the JVM ends before it answers; the message holds its last lines. When Python has loaded another PySpark.
     """
+    _require_own_pyspark()
     java = spark_java_command()
     temporary = run.directory / "tmp"
     temporary.mkdir()
@@ -93,6 +96,15 @@ def start_jvm(run: Run, memory: str, *more_classpath: str) -> ClientServer:
         raise
     gateway.proc = process
     return gateway
+
+
+def _require_own_pyspark() -> None:
+    own = metadata.version("pyspark")
+    if pyspark.__version__ != own:
+        raise SparkFailed(
+            f"Python has loaded PySpark {pyspark.__version__} from {Path(pyspark.__file__).parent}, not the course's {own}. "
+            "PYTHONPATH names another Spark: unset it, and restart the kernel"
+        )
 
 
 def jvm_options(memory: str, temporary: Path) -> list[str]:
