@@ -39,6 +39,8 @@ OPTIONS_OF_OTHERS = (
 # What scripts of Kafka take options from, the course's own scripts included. Set in a cell they count; from outside they don't.
 _OPTIONS_OF_SCRIPTS = ("KAFKA_OPTS", "KAFKA_HEAP_OPTS", "CLASSPATH")
 
+# Log4j 2 takes each of its own settings from a variable, too, in upper and lower case.
+_LOG4J = r"(?i:log4j)\w+"
 SPARK = r"(PY)?SPARK_\w+"
 POSTGRESQL = r"PG[A-Z]+"
 
@@ -50,7 +52,7 @@ _NOT_INHERITED = re.compile(
             r"JAVA_HOME|JAVA_OPTS|JRE_HOME",
             *_OPTIONS_OF_SCRIPTS,
             r"KAFKA_(JVM_PERFORMANCE|GC_LOG|JMX|LOG4J|LOG4J_CMD)_OPTS|KAFKA_DEBUG|JMX_PORT",
-            r"LOG4J2?_\w+",
+            _LOG4J,
             r"(QUARKUS|SMALLRYE|APICURIO)_\w+",  # the schema registry
             r"ARTEMIS_\w+",  # the MQTT broker
             POSTGRESQL,
@@ -90,7 +92,7 @@ def settle() -> None:
 
 def drop_options_of_scripts() -> None:
     """Drop what was set outside for other people's Kafka. What a cell sets later counts for the commands in it."""
-    forget("|".join(_OPTIONS_OF_SCRIPTS))
+    forget("|".join((*_OPTIONS_OF_SCRIPTS, _LOG4J)))
 
 
 def inherited(**more: str) -> dict[str, str]:

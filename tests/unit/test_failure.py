@@ -35,6 +35,11 @@ LOGS = Path(__file__).with_name("logs")
             "ConfigException: Invalid",
         ),
         ("[2026-11-26 19:04:03,260] ERROR Exiting Kafka (kafka.Kafka)\n", "Exiting Kafka (kafka.Kafka)"),
+        ('2026-11-26 19:04:03.260 GMT [7] FATAL:  unrecognized configuration parameter "x"\n', "unrecognized configuration"),
+        (
+            "Traceback (most recent call last):\n  File \"x.py\", line 1\nModuleNotFoundError: No module named 'x'",
+            "ModuleNotFoundError",
+        ),
         ("", "it gave no reason"),
     ],
 )

@@ -71,7 +71,10 @@ CONNECT_TOOLS = {
 # A terminal's environment is what the learner's shell made it. So each tool drops what was meant for other Javas itself. Its
 # numbers and file names are the same in every locale.
 _OWN_ENVIRONMENT = (
-    f"unset {' '.join(OPTIONS_OF_OTHERS)} LOG4J_DEBUG\n"
+    f"unset {' '.join(OPTIONS_OF_OTHERS)}\n"
+    'case "$(export -p)" in *[Ll][Oo][Gg]4[Jj]*)\n'
+    "  for name in $(env | sed -n 's/^\\([Ll][Oo][Gg]4[Jj][A-Za-z0-9_]*\\)=.*/\\1/p'); do unset \"$name\"; done ;;\n"
+    "esac\n"
     f'[ -z "${{{JAVA_OPTIONS}-}}" ] || export _JAVA_OPTIONS="${JAVA_OPTIONS}"\n'
     + "".join(f"export {name}={value}\n" for name, value in LOCALE.items())
 )

@@ -156,7 +156,7 @@ def _ensure_reaper() -> None:
         if _reaper_of == os.getpid():
             return
         token = _owner_token(os.getpid())
-        subprocess.Popen(
+        reaper = subprocess.Popen(
             [sys.executable, "-P", "-m", "kafkalab.lifeline.reaper", str(os.getpid()), token],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -166,6 +166,7 @@ def _ensure_reaper() -> None:
             env={name: value for name, value in inherited().items() if name != RUN_VARIABLE},
             cwd="/",
         )
+        reaper.returncode = 0  # nobody waits for it, and Python isn't to warn that it's still running
         _reaper_of = os.getpid()
 
 

@@ -31,7 +31,7 @@ _REFUSAL = re.compile(
     re.MULTILINE,
 )
 _NO_VM = re.compile(r"^Error occurred during initialization of VM\n(.+)$", re.MULTILINE)
-_ERROR_LINE = re.compile(r"^.*?(?:ERROR|FATAL|SEVERE) (.+)$", re.MULTILINE)
+_ERROR_LINE = re.compile(r"^.*?(?:ERROR|FATAL|SEVERE|PANIC):? +(.+)$", re.MULTILINE)
 
 _CRASHES = ("SIGSEGV", "SIGBUS", "SIGABRT", "SIGILL", "SIGFPE", "SIGTRAP", "SIGSYS")
 _HINTS = {"SIGKILL": "killed from outside; out of memory?"} | dict.fromkeys(_CRASHES, "it crashed")
