@@ -70,8 +70,11 @@ _NOT_INHERITED = re.compile(
 LOCALE = {"LC_ALL": "C.UTF-8"} if sys.platform == "linux" else {}
 """The locale of everything that this process starts."""
 
-# A folder's name that isn't absolute means another folder after every change of the working directory, and for every child.
-_FOLDERS = re.compile(r"TMPDIR|TEMP|TMP|KAFKALAB_(CACHE|PROGRESS|WORKSPACE|JAVA_HOME|PREPARING)|XDG_\w+_(HOME|DIR)")
+# A place whose name isn't absolute is another one after every change of the working directory, and for every child.
+_PLACES = re.compile(
+    r"TMPDIR|TEMP|TMP|KAFKALAB_(CACHE|PROGRESS|WORKSPACE|JAVA_HOME|PREPARING)|XDG_\w+_(HOME|DIR)|PYTHONPATH"
+    r"|DOCKER_(CERT_PATH|CONFIG)|SSL_CERT_(FILE|DIR)|(REQUESTS|CURL)_CA_BUNDLE"
+)
 
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy")
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -80,12 +83,13 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 def settle() -> None:
     """Make this process's environment fit for what it starts, and for commands and clients in a notebook's cells.
 
-    Folders become absolute, loopback is never reached through a proxy, and options for other people's Javas are dropped. It
-    can be called again at any time: a cell may have changed the environment.
+    Names of places become absolute, loopback is never reached through a proxy, and options for other people's Javas are
+    dropped. It can be called again at any time: a cell may have changed the environment.
     """
     for name, value in list(os.environ.items()):
-        if value and _FOLDERS.fullmatch(name) and not os.path.isabs(value):
-            os.environ[name] = os.path.abspath(value)
+        if value and _PLACES.fullmatch(name):
+            places = value.split(os.pathsep) if name == "PYTHONPATH" else [value]
+            os.environ[name] = os.pathsep.join(map(_absolute, places))
     _reach_loopback_directly()
     forget("|".join(OPTIONS_OF_OTHERS))
 
@@ -117,6 +121,10 @@ def forget(pattern: str) -> None:
     """Remove the variables whose whole name matches from this process's environment."""
     for name in [name for name in os.environ if re.fullmatch(pattern, name)]:
         del os.environ[name]
+
+
+def _absolute(place: str) -> str:
+    return place if os.path.isabs(place) else os.path.abspath(place)
 
 
 def _reach_loopback_directly() -> None:

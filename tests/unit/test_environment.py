@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from confluent_kafka.schema_registry import SchemaRegistryClient
 
 from kafkalab.environment import JAVA_OPTIONS, OPTIONS_OF_OTHERS, inherited, settle
 
@@ -18,17 +19,9 @@ LOOPBACK = "localhost,127.0.0.1,::1"
 
 @pytest.fixture(autouse=True)
 def bare(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No proxies; and what a test changes is as before afterwards."""
-    before = dict(os.environ)
-    monkeypatch.setattr(os, "environ", os.environ.copy())
-    for name in list(os.environ):
-        if name.lower().endswith("_proxy"):
-            del os.environ[name]
-    yield
-    for name in os.environ.keys() | before.keys():  # a copy changes the process's own, too
-        os.unsetenv(name)
-    for name, value in before.items():
-        os.putenv(name, value)
+    """An environment of the test's own, without proxies."""
+    without = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
+    monkeypatch.setattr(os, "environ", without)
 
 
 @pytest.mark.parametrize(
@@ -54,8 +47,8 @@ def test_not_inherited(name: str) -> None:
     ],
 )  # fmt: skip
 def test_inherited(name: str) -> None:
-    os.environ[name] = "1"
-    assert inherited()[name] == "1"
+    os.environ[name] = "/own"
+    assert inherited()[name] == "/own"
 
 
 def test_own_options_reach_every_java() -> None:
@@ -94,11 +87,9 @@ def test_loopback_is_never_proxied(given: dict[str, str], direct: str | None) ->
 @pytest.mark.parametrize("name", ["HTTP_PROXY", "https_proxy", "all_proxy", "ALL_PROXY"])
 @pytest.mark.parametrize("proxy", [NOBODY, "127.0.0.1:1", "socks5://127.0.0.1:1", "socks4://127.0.0.1:1"])
 def test_with_any_proxy_a_registry_s_client_can_be_made(name: str, proxy: str) -> None:
-    code = (
-        "import kafkalab; from confluent_kafka.schema_registry import SchemaRegistryClient; "
-        "SchemaRegistryClient({'url': 'http://127.0.0.1:1'})"
-    )
-    subprocess.run([sys.executable, "-c", code], env=dict(os.environ) | {name: proxy}, check=True)
+    os.environ[name] = proxy
+    settle()
+    SchemaRegistryClient({"url": "http://127.0.0.1:1"})
 
 
 @pytest.mark.parametrize(
@@ -111,9 +102,12 @@ def test_with_any_proxy_a_registry_s_client_can_be_made(name: str, proxy: str) -
         "KAFKALAB_JAVA_HOME",
         "XDG_CACHE_HOME",
         "XDG_DATA_HOME",
+        "PYTHONPATH",
+        "DOCKER_CERT_PATH",
+        "SSL_CERT_FILE",
     ],
 )
-def test_a_folder_is_the_same_after_a_change_of_the_working_directory(
+def test_a_place_is_the_same_after_a_change_of_the_working_directory(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -122,6 +116,14 @@ def test_a_folder_is_the_same_after_a_change_of_the_working_directory(
     monkeypatch.chdir("/")
     settle()
     assert os.environ[name] == str(tmp_path / "mine")
+
+
+def test_all_places_of_python_s_path_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir("/usr")
+    os.environ["PYTHONPATH"] = "lib:/opt:"
+    os.environ["TMPDIR"] = "/a:b"
+    settle()
+    assert os.environ["PYTHONPATH"] == "/usr/lib:/opt:/usr" and os.environ["TMPDIR"] == "/a:b"
 
 
 def test_children_have_this_process_s_folder_for_temporary_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
