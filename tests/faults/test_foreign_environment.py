@@ -15,6 +15,7 @@ import pyspark
 import pytest
 
 from kafkalab import wait_until
+from kafkalab.paths import cache_dir
 
 NOBODY = "http://127.0.0.1:1"  # nothing listens there
 
@@ -192,7 +193,7 @@ class Owner:
             self.process = subprocess.Popen(
                 [sys.executable, "-c", textwrap.dedent(OWNER), "topology.py"],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True, cwd=folder,
-                env={**os.environ, "KAFKALAB_CACHE": os.environ.get("KAFKALAB_CACHE", CACHE), **foreign},
+                env={**os.environ, "KAFKALAB_CACHE": str(cache_dir()), **foreign},
             )  # fmt: skip
 
     def ask(self, what: str) -> object:
@@ -203,9 +204,6 @@ class Owner:
         answer = json.loads(line)
         assert "error" not in answer, answer["error"]
         return answer["is"]
-
-
-CACHE = str(Path.home() / ".cache/kafkalab")
 
 
 @pytest.fixture(scope="module")
