@@ -103,3 +103,11 @@ def test_a_crash_is_explained_by_the_log() -> None:
     assert ended("broker 0", -6, {"output.log": log}) == (
         "broker 0 was ended by SIGABRT (6): it crashed; SIGSEGV (0xb) at pc=0x00007f, pid=1 (output.log)"
     )
+
+
+def test_own_options_for_java_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KAFKALAB_JAVA_OPTIONS", "-XX:+UseZGC")
+    log = "Picked up _JAVA_OPTIONS: -XX:+UseZGC\nError occurred during initialization of VM\nMultiple garbage collectors selected\n"
+    assert ended("broker 0", 1, {"output.log": log}) == (
+        "broker 0 ended by itself: Multiple garbage collectors selected (output.log); KAFKALAB_JAVA_OPTIONS is -XX:+UseZGC"
+    )

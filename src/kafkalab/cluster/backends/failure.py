@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from kafkalab.cluster.spec import Node
+from kafkalab.environment import JAVA_OPTIONS
 from kafkalab.errors import BrokerFailed
 
 __all__ = ["broker_failed", "ended", "exit_status", "log_tail", "node_name", "reason_in", "signal_of"]
@@ -86,6 +88,8 @@ def ended(who: str, status: int | None, logs: Mapping[str, str]) -> str:
         return f"{who} was {exit_status(status)}" + (f"; {why}" if crash else "")
     if why == _NO_REASON and status is not None:
         why = f"{why} ({exit_status(status)})"
+    if any("Picked up _JAVA_OPTIONS" in log for log in logs.values()):
+        why = f"{why}; {JAVA_OPTIONS} is {os.environ.get(JAVA_OPTIONS)}"
     return f"{who} ended by itself: {why}"
 
 
