@@ -117,7 +117,7 @@ def test_no_service_outlives_its_owner(tmp_path: Path) -> None:
 def test_a_wait_names_the_signal_that_ended_a_broker(cluster: Cluster) -> None:
     broker = next(p for p in marked_processes(cluster.run.id) if "node-2/server.properties" in " ".join(p.cmdline()))
     broker.kill()
-    broker.wait(20)
+    cluster.wait_for(lambda view: view.brokers[2].state == "dead", "broker 2 to be gone")
     said = r"broker 2 was ended by SIGKILL \(9\): killed from outside; out of memory\?"
     with pytest.raises(WaitTimeout, match=said):
         cluster.wait_for(lambda view: len(view.brokers_up) == 3, "three brokers", 1)
