@@ -73,7 +73,7 @@ LOCALE = {"LC_ALL": "C.UTF-8"} if sys.platform == "linux" else {}
 # A place whose name isn't absolute is another one after every change of the working directory, and for every child.
 _PLACES = re.compile(
     r"TMPDIR|TEMP|TMP|KAFKALAB_(CACHE|PROGRESS|WORKSPACE|JAVA_HOME|PREPARING)|XDG_\w+_(HOME|DIR)|PYTHONPATH"
-    r"|DOCKER_(CERT_PATH|CONFIG)|SSL_CERT_(FILE|DIR)|(REQUESTS|CURL)_CA_BUNDLE"
+    r"|DOCKER_(CERT_PATH|CONFIG)|SSL_CERT_(FILE|DIR)|SSLKEYLOGFILE|(REQUESTS|CURL)_CA_BUNDLE"
 )
 
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy")
@@ -83,14 +83,15 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 def settle() -> None:
     """Make this process's environment fit for what it starts, and for commands and clients in a notebook's cells.
 
-    Names of places become absolute, loopback is never reached through a proxy, and options for other people's Javas are
-    dropped. It can be called again at any time: a cell may have changed the environment.
+    Names of places become absolute, loopback is never reached through a proxy, and options for other people's Javas and
+    names of certificates that aren't there are dropped. It can be called again: a cell may have changed the environment.
     """
     for name, value in list(os.environ.items()):
         if value and _PLACES.fullmatch(name):
             places = value.split(os.pathsep) if name == "PYTHONPATH" else [value]
             os.environ[name] = os.pathsep.join(map(_absolute, places))
     _reach_loopback_directly()
+    _drop_absent_files()
     forget("|".join(OPTIONS_OF_OTHERS))
 
 
@@ -140,6 +141,14 @@ def _reach_loopback_directly() -> None:
     if "*" not in direct:
         direct += [host for host in _LOOPBACK if host not in direct]
     os.environ["no_proxy"] = os.environ["NO_PROXY"] = ",".join(direct)
+
+
+def _drop_absent_files() -> None:
+    """Drop names of files that can't be opened: each client that could encrypt would fail, also where it doesn't encrypt."""
+    if not os.path.exists(os.environ.get("SSL_CERT_FILE", "/")):
+        del os.environ["SSL_CERT_FILE"]
+    if not os.access(os.path.dirname(os.path.abspath(os.environ.get("SSLKEYLOGFILE", "/"))), os.W_OK):
+        os.environ.pop("SSLKEYLOGFILE", None)
 
 
 def _is_spoken(proxy: str) -> bool:

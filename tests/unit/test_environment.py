@@ -43,7 +43,7 @@ def test_not_inherited(name: str) -> None:
     [
         "PATH", "HOME", "LANG", "TZ", "KAFKALAB_BACKEND", "DOCKER_HOST", "HADOOP_CONF_DIR", "YARN_CONF_DIR", "HADOOP_USER_NAME",
         "PYTHONPATH", "PYTHONHOME", "PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED", "VIRTUAL_ENV", "STOCKS_BOOK", "DB_PASSWORD",
-        "KAFKA_PASSWORD", "KAFKA_BOOTSTRAP_SERVERS", "PAGER", "LD_LIBRARY_PATH", "SSL_CERT_FILE", "KRB5CCNAME",
+        "KAFKA_PASSWORD", "KAFKA_BOOTSTRAP_SERVERS", "PAGER", "LD_LIBRARY_PATH", "SSL_CERT_DIR", "KRB5CCNAME",
     ],
 )  # fmt: skip
 def test_inherited(name: str) -> None:
@@ -84,6 +84,17 @@ def test_loopback_is_never_proxied(given: dict[str, str], direct: str | None) ->
         assert os.environ["no_proxy"] == os.environ["NO_PROXY"] == direct
 
 
+@pytest.mark.parametrize("name", ["SSL_CERT_FILE", "SSLKEYLOGFILE"])
+def test_without_a_named_file_a_registry_s_client_can_be_made(name: str, tmp_path: Path) -> None:
+    os.environ[name] = str(tmp_path / "nowhere" / "file")
+    settle()
+    SchemaRegistryClient({"url": "http://127.0.0.1:1"})
+    (tmp_path / "file").touch()
+    os.environ[name] = str(tmp_path / "file")
+    settle()
+    assert os.environ[name] == str(tmp_path / "file")
+
+
 @pytest.mark.parametrize("name", ["HTTP_PROXY", "https_proxy", "all_proxy", "ALL_PROXY"])
 @pytest.mark.parametrize("proxy", [NOBODY, "127.0.0.1:1", "socks5://127.0.0.1:1", "socks4://127.0.0.1:1"])
 def test_with_any_proxy_a_registry_s_client_can_be_made(name: str, proxy: str) -> None:
@@ -104,7 +115,7 @@ def test_with_any_proxy_a_registry_s_client_can_be_made(name: str, proxy: str) -
         "XDG_DATA_HOME",
         "PYTHONPATH",
         "DOCKER_CERT_PATH",
-        "SSL_CERT_FILE",
+        "SSL_CERT_DIR",
     ],
 )
 def test_a_place_is_the_same_after_a_change_of_the_working_directory(
