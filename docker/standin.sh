@@ -1,5 +1,6 @@
 # What the scripts have in common that build an image to stand in for an official one. They source it.
 
+unset CDPATH  # with it, cd may go elsewhere, and prints where
 HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 REGISTRY_SECONDS=10
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Writes the locks anew from pyproject.toml: names, versions and hashes, for every platform and Python 3.11-3.13.
 set -euo pipefail
+unset CDPATH  # with it, cd may go elsewhere, and prints where
 cd "$(dirname "$0")/.."
 lock() { uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
          --no-emit-find-links --custom-compile-command requirements/lock.sh "$@"; }

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from pyspark.sql import SparkSession
 
+from kafkalab.environment import JAVA_OPTIONS
 from kafkalab.spark import SparkCluster
 from kafkalab.spark.session import start_session
 
@@ -54,8 +55,8 @@ def timed(action: Callable[[], object]) -> float:
 
 def long_running_session(master: SparkCluster | None = None) -> SparkSession:
     """A session whose JVM is made to run for long, as a company's would be; a lesson's is made to start fast."""
-    os.environ["_JAVA_OPTIONS"] = " ".join(LONG_RUNNING)  # what Java reads last
+    os.environ[JAVA_OPTIONS] = " ".join(LONG_RUNNING)  # what Java reads last
     try:
         return start_session("bench", master)
     finally:
-        del os.environ["_JAVA_OPTIONS"]
+        del os.environ[JAVA_OPTIONS]

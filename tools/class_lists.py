@@ -25,6 +25,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 import kafkalab.distribution
 from kafkalab import Cluster
 from kafkalab.distribution import announce, install_tools
+from kafkalab.environment import JAVA_OPTIONS
 from kafkalab.services.apicurio import ApicurioServer, prepare
 
 RECORDED = Path(kafkalab.distribution.__file__).with_name("recorded")
@@ -51,11 +52,11 @@ def recorded(name: str) -> Iterator[None]:
     """Write the list of this name from the classes that JVMs load which start and end within."""
     with tempfile.TemporaryDirectory() as folder:
         # Said last, so it counts. From an archive, classes aren't recorded.
-        os.environ["_JAVA_OPTIONS"] = f"-Xshare:off -XX:DumpLoadedClassList={folder}/%p.classes"
+        os.environ[JAVA_OPTIONS] = f"-Xshare:off -XX:DumpLoadedClassList={folder}/%p.classes"
         try:
             yield
         finally:
-            del os.environ["_JAVA_OPTIONS"]
+            del os.environ[JAVA_OPTIONS]
         lists = sorted(Path(folder).glob("*.classes"))
         lines = dict.fromkeys(line for path in lists for line in portable_lines(path.read_text()))
     text = "\n".join(lines) + "\n"

@@ -7,6 +7,7 @@
 # PYTHON names the Python to use; without it, the first of the usual names that fits. A second call does nothing
 # unless a lock has changed. It can be interrupted at any time; the next call goes on.
 set -Eeuo pipefail
+unset CDPATH GREP_OPTIONS  # with these, cd and grep do other things
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 WHAT=${1:?course or test}
@@ -18,6 +19,38 @@ say() { printf 'setup: %s\n' "$*"; }
 fail() {
   printf 'setup: %s\n' "$@" >&2
   exit 1
+}
+
+# Settings of the user's Python, pip and uv that change where packages go, or which ones are taken, don't count here. Those that
+# say where packages come from do.
+left_out=""
+keep_own_settings() {
+  local name
+  for name in "${!PYTHON@}" "${!PIP_@}" "${!UV_@}" __PYVENV_LAUNCHER__; do
+    case $name in
+      PYTHON | PYTHONDONTWRITEBYTECODE | PYTHONPYCACHEPREFIX) ;;
+      PIP_CONFIG_FILE | PIP_INDEX_URL | PIP_EXTRA_INDEX_URL | PIP_FIND_LINKS | PIP_NO_INDEX | PIP_TRUSTED_HOST) ;;
+      PIP_CERT | PIP_CLIENT_CERT | PIP_PROXY | PIP_*TIMEOUT | PIP_RETRIES | PIP_CACHE_DIR | PIP_KEYRING_PROVIDER) ;;
+      UV_CONFIG_FILE | UV_*INDEX* | UV_FIND_LINKS | UV_INSECURE_HOST | UV_KEYRING_PROVIDER | UV_*CERT* | UV_*TLS*) ;;
+      UV_HTTP_* | UV_REQUEST_* | UV_CACHE_DIR | UV_CONCURRENT_* | UV_LINK_MODE | UV_OFFLINE) ;;
+      *) [ -z "${!name-}" ] || { left_out="$left_out $name" && unset "$name"; } ;;
+    esac
+  done
+}
+
+# Prints settings of pip's files that say where packages come from, as variables.
+from_pip_files() {
+  $VENV/bin/python -m pip config list | $VENV/bin/python -c '
+import ast, sys
+counts = "index-url extra-index-url find-links no-index trusted-host cert client-cert proxy timeout retries".split()
+found = {}
+for line in sys.stdin:
+    key, _, value = line.strip().partition("=")
+    section, _, name = key.rpartition(".")
+    if section in ("global", "install") and name in counts:
+        found[section, name] = " ".join(ast.literal_eval(value).split())
+for (section, name), value in sorted(found.items()):
+    print("PIP_" + name.upper().replace("-", "_") + "=" + value)'
 }
 
 # Prints "3.12" if the command is a Python that the course supports.
@@ -56,14 +89,20 @@ make_venv() {
 install_packages() {
   local lock=requirements/$WHAT.lock
   say "2 of 3: the installer"
+  local settings setting name
+  settings=$(from_pip_files) || { say "pip can't read its own settings" >&2 && false; }
+  while IFS= read -r setting; do
+    name=${setting%%=*}
+    [ -z "$setting" ] || [ -n "${!name-}" ] || export "${setting?}"
+  done <<<"$settings"
+  export PIP_CONFIG_FILE=/dev/null  # what counts of pip's files is in variables now
   $VENV/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/installer.lock
   say "3 of 3: $(grep -c '^[a-z0-9].*==' "$lock") packages of $lock"
-  # The installer does not read pip's settings: a mirror or a certificate named there holds for it too.
-  local index cert
-  index=${PIP_INDEX_URL:-$($VENV/bin/python -m pip config get global.index-url 2>/dev/null || true)}
-  cert=${PIP_CERT:-$($VENV/bin/python -m pip config get global.cert 2>/dev/null || true)}
-  [ -z "$index" ] || export UV_DEFAULT_INDEX="${UV_DEFAULT_INDEX:-$index}"
-  [ -z "$cert" ] || export SSL_CERT_FILE="${SSL_CERT_FILE:-$cert}"
+  # The installer does not read pip's settings: a mirror, a proxy or a certificate named there holds for it too.
+  [ -z "${PIP_INDEX_URL-}" ] || export UV_DEFAULT_INDEX="${UV_DEFAULT_INDEX:-$PIP_INDEX_URL}"
+  [ -z "${PIP_FIND_LINKS-}" ] || export UV_FIND_LINKS="${UV_FIND_LINKS:-${PIP_FIND_LINKS// /,}}"
+  [ -z "${PIP_CERT-}" ] || export SSL_CERT_FILE="${SSL_CERT_FILE:-$PIP_CERT}"
+  [ -z "${PIP_PROXY-}" ] || export HTTPS_PROXY="${HTTPS_PROXY:-${https_proxy:-$PIP_PROXY}}"
   # Downloads are kept while this goes on, so that an interruption costs little, and not afterwards: they take 2 GB.
   local downloads=$PWD/$VENV/.downloads
   export UV_CACHE_DIR="${UV_CACHE_DIR:-$downloads}"
@@ -73,16 +112,27 @@ install_packages() {
   rm -rf "$downloads"
 }
 
+failed() {
+  trap - ERR
+  local used
+  used=$(compgen -e | grep -E '^(PIP_|UV_|SSL_CERT|[A-Za-z]+_(proxy|PROXY)$)' | grep -v '^PIP_CONFIG_FILE$' | sort | tr '\n' ' ') || true
+  say "the packages could not be installed: the reason is in the lines above. Settings of yours that counted: ${used:-none}" >&2
+  [ -z "$left_out" ] || say "settings of yours that didn't count:$left_out" >&2
+  say "does a line above say that an address can't be reached? Then there's no network, or one of these settings is wrong" >&2
+  say "call it again to go on" >&2
+}
+
 # What the environment was made from: this machine's folder counts, for scripts in it name it.
 wanted() { { pwd -P; cat "requirements/$WHAT.lock" requirements/build.lock pyproject.toml; } | cksum; }
 
+keep_own_settings
 stamp=$VENV/.$WHAT-ready
 if [ -e $stamp ] && [ "$(cat $stamp)" = "$(wanted)" ] && [ -x $VENV/bin/kafkalab ] && supported $VENV/bin/python >/dev/null; then
   exit
 fi
 make_venv
 rm -f $stamp
-trap 'say "the packages could not be installed (the reason is above). Is there a network? Call it again to go on." >&2' ERR
+trap failed ERR
 install_packages
 wanted >$stamp
 say "done"

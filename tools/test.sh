@@ -12,6 +12,7 @@
 # not possible it says which tests are left out. With CI=true none may be left out but those that KAFKALAB_MAY_LEAVE_OUT
 # names ("docker", "browser"). Arguments after the first go to pytest.
 set -euo pipefail
+unset CDPATH  # with it, cd may go elsewhere, and prints where
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 WHAT=${1:-all}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafkalab.environment import drop_options_of_scripts, settle
 from kafkalab.lazy import on_first_use
 
 _EXPORTS = {
@@ -36,6 +37,9 @@ _EXPORTS = {
     "spark_session": "kafkalab.spark",
     "wait_until": "kafkalab.waiting",
 }
+
+settle()
+drop_options_of_scripts()
 
 __all__ = sorted(_EXPORTS)
 __getattr__, __dir__ = on_first_use(__name__, _EXPORTS)

@@ -37,8 +37,9 @@ def wait_until(
     what
         Completes the sentence "waited N s for …".
     last_seen
-        Called when time runs out. Its result (or its exception) ends the error message. Without it, the message shows the
-        last result of `condition` (or the last ignored exception).
+        Called when time runs out. The error message shows its result (or its exception), and the exception that the last
+        check ended with, if it was an ignored one. Without it, the message shows the last result of `condition` (or the last
+        ignored exception).
     ignore
         Exceptions of `condition` that mean "not yet".
     interval
@@ -51,17 +52,20 @@ def wait_until(
     """
     deadline = time.monotonic() + timeout
     while True:
+        ignored = ""
         try:
             seen: object = condition()
             if seen:
                 return seen  # type: ignore[return-value]
         except ignore as error:
-            seen = f"{type(error).__name__}: {error}"
+            seen = ignored = f"{type(error).__name__}: {error}"
         if time.monotonic() >= deadline:
             if last_seen is not None:
                 try:
                     seen = last_seen()
                 except Exception as error:  # what was waited for matters more
                     seen = f"{type(error).__name__}: {error}"
-            raise WaitTimeout(f"waited {timeout:g} s for {what}; last seen: {seen}")
+            # Its own words may be from before: the error of the last check is the reason.
+            also = f"; last error: {ignored}" if ignored and ignored not in str(seen) else ""
+            raise WaitTimeout(f"waited {timeout:g} s for {what}; last seen: {seen}{also}")
         _never.wait(interval)

@@ -51,7 +51,9 @@ def test_a_damaged_jar_is_refused_and_fetched_again(cache: Path, damage) -> None
 
 def test_a_damaged_jar_without_a_network(cache: Path, no_network: None) -> None:
     truncate(jars_dir("kafka") / "jopt-simple-5.0.4.jar")
-    with pytest.raises(DownloadError, match=r"1 of the jars.*jopt-simple-5\.0\.4\.jar.*Is there a network\?"):
+    with pytest.raises(
+        DownloadError, match=r"1 of the jars.*jopt-simple-5\.0\.4\.jar.*Is there a network\?.*Reason: ProxyError: "
+    ):
         ensure_jars("kafka")
     with pytest.raises(DownloadError):
         Cluster(1, backend="local").start()

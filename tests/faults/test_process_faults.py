@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -12,14 +13,16 @@ from pathlib import Path
 import psutil
 import pytest
 
-from kafkalab import Cluster, wait_until
+from kafkalab import Cluster, SparkCluster, wait_until
 from kafkalab.cluster import standby
 from kafkalab.cluster.backends.local import LocalBackend
 from kafkalab.cluster.ports import reserve_port
 from kafkalab.cluster.spec import ClusterSpec
-from kafkalab.errors import PortInUse
+from kafkalab.errors import BrokerFailed, PortInUse, SparkFailed, WaitTimeout
 from kafkalab.lifeline import Run, abandoned_runs, claimed_runs, marked_processes, reap
 from kafkalab.paths import runs_dir
+from kafkalab.services.java_process import JavaProcess
+from support import BACKEND
 
 OWNER = """
     import sys
@@ -108,6 +111,51 @@ def test_no_service_outlives_its_owner(tmp_path: Path) -> None:
     wait_until(
         lambda: not left(), 60, "all of a killed owner's services to be gone", last_seen=left, ignore=(psutil.NoSuchProcess,)
     )
+
+
+@pytest.mark.skipif(BACKEND != "local", reason="a container's processes are not ours to kill")
+def test_a_wait_names_the_signal_that_ended_a_broker(cluster: Cluster) -> None:
+    broker = next(p for p in marked_processes(cluster.run.id) if "node-2/server.properties" in " ".join(p.cmdline()))
+    broker.kill()
+    cluster.wait_for(lambda view: view.brokers[2].state == "dead", "broker 2 to be gone")
+    said = r"broker 2 was ended by SIGKILL \(9\): killed from outside; out of memory\?"
+    with pytest.raises(WaitTimeout, match=said):
+        cluster.wait_for(lambda view: len(view.brokers_up) == 3, "three brokers", 1)
+    cluster.restart(2)
+
+
+def test_a_relay_that_was_killed_is_named_before_brokers_wait_for_each_other() -> None:
+    run = Run.create("relay")
+    backend = LocalBackend(ClusterSpec(), run)
+    backend._start_relay()
+    backend._relay.kill()
+    backend._relay.wait()
+    with pytest.raises(BrokerFailed, match=r"the relay between brokers was ended by SIGKILL \(9\)"):
+        backend.check_alive(0)
+    with pytest.raises(BrokerFailed, match="the relay between brokers was ended"):
+        backend._ask_relay(do="isolate", nodes=[], pids={})
+    reap(run)
+
+
+def test_what_killed_a_service_is_named(tmp_path: Path) -> None:
+    run = Run.create("killed")
+    process = JavaProcess(run, "service")
+    process.spawn("16m", str(tmp_path), "Nowhere", [])
+    os.kill(process.pid, signal.SIGKILL)
+    wait_until(lambda: not process.alive, 20, "it to be gone")
+    assert process.ended("the service").startswith("the service was ended by SIGKILL (9): killed from outside; out of memory?")
+    reap(run)
+
+
+def test_a_spark_master_that_was_killed_is_not_waited_for() -> None:
+    spark = SparkCluster(1)
+    spark._run = Run.create("spark-cluster")
+    spark._processes["master"] = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    spark._processes["master"].kill()
+    spark._processes["master"].wait()
+    with pytest.raises(SparkFailed, match=r"Spark's master was ended by SIGKILL \(9\): killed from outside"):
+        spark._wait(lambda: False, "Spark's master to answer")
+    spark.stop()
 
 
 @pytest.mark.docker

@@ -459,7 +459,10 @@ def test_run_skips_what_needs_more_memory_than_there_is(
 def test_run_says_that_a_kernel_died(tmp_path: Path, no_tools: None, capsys: pytest.CaptureFixture[str]) -> None:
     dying = notebook_file(tmp_path / "dying.ipynb", "1", "import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
     assert main(["run", str(dying)]) == 1
-    assert "In [2]: DeadKernelError" in capsys.readouterr().out
+    assert (
+        "In [2]: DeadKernelError: the kernel ended (ended by SIGKILL (9): killed from outside; out of memory?)"
+        in capsys.readouterr().out
+    )
 
 
 def test_run_is_not_the_learners_progress(tmp_path: Path, no_tools: None, monkeypatch: pytest.MonkeyPatch) -> None:

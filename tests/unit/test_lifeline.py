@@ -108,13 +108,6 @@ def test_an_engine_that_fails_amid_its_work_keeps_the_claim(monkeypatch: pytest.
     assert run.id not in claimed_runs()
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a JVM knows other ways to name a file")
-def test_processes_of_a_run_can_name_every_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the locale "C" a JVM can't read a file in a folder such as "ünï"."""
-    monkeypatch.setenv("LC_ALL", "C")
-    assert Run("test").environment()["LC_ALL"] == "C.UTF-8"
-
-
 def test_a_forked_process_is_not_the_owner() -> None:
     owner = Owner()
     assert owner.is_me

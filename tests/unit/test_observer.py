@@ -37,6 +37,9 @@ class EndsWhenLookedAt:
     def __init__(self, by_itself: bool) -> None:
         self.ended, self.by_itself = False, by_itself
 
+    def nodes(self) -> dict[int, object]:
+        return {}
+
     def state(self, _: int) -> str:
         self.ended = True
         return "dead"

@@ -52,10 +52,10 @@ def test_mirrormakers_reason_is_of_its_present_life(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(mirror, "_properties", dict)
     mirror._process = process_module.JavaProcess(run, "mirror")
     mirror._spawn(run, mirror._process)
-    assert "it ended: OldException: of the first life" in mirror._last_words("it ended")
+    assert "MirrorMaker ended by itself: OldException: of the first life (mirror.log)" in mirror._process.ended("MirrorMaker")
     mirror._spawn(run, mirror._process)
-    assert "it ended: NewException: of the second life" in mirror._last_words("it ended")
-    assert "OldException" not in mirror._last_words("it ended")
+    assert "MirrorMaker ended by itself: NewException: of the second life (mirror.log)" in mirror._process.ended("MirrorMaker")
+    assert "OldException" not in mirror._process.ended("MirrorMaker")
     assert "OldException" in mirror.logs()  # which holds all lives
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -76,3 +77,65 @@ def test_nothing_to_do(clone: Path) -> None:
     (clone / ".venv/.course-ready").write_text(wanted)
     done = setup(clone, clone / "nowhere")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+# A Python of an environment: it has pip, whose settings file sets these, and it notes with which variables its programs run.
+VENV_PYTHON = """#!/bin/sh
+case "$*" in
+  *version_info*) echo 3.12 ;;
+  "-m pip config list") echo "global.index-url='https://mirror.test/simple'"; echo "install.user='true'" ;;
+  "-m pip install"*) env > {noted}/pip; exit {status} ;;
+  "-c"*) exec {python} "$@" ;;
+esac
+"""
+UV = """#!/bin/sh
+env > {noted}/uv
+"""
+
+
+def noted(clone: Path, program: str) -> dict[str, str]:
+    lines = (clone / program).read_text().splitlines()
+    return dict(line.split("=", 1) for line in lines if "=" in line)
+
+
+def programs(clone: Path, status: int = 0) -> None:
+    folder = clone / ".venv/bin"
+    folder.mkdir(parents=True)
+    for name, text in (("python", VENV_PYTHON), ("uv", UV)):
+        (folder / name).write_text(text.format(noted=clone, python=sys.executable, status=status))
+        (folder / name).chmod(0o755)
+
+
+@pytest.fixture
+def foreign(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith(("PIP_", "UV_", "SSL_CERT", "PYTHON"))]:
+        monkeypatch.delenv(name)
+    for name in (
+        "PIP_USER", "PIP_TARGET", "PIP_PREFIX", "PIP_REQUIRE_VIRTUALENV", "PIP_NO_BINARY", "UV_SYSTEM_PYTHON", "UV_NO_BINARY",
+        "UV_PYTHON", "UV_EXCLUDE_NEWER", "PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP",
+    ):  # fmt: skip
+        monkeypatch.setenv(name, "/nowhere")
+    monkeypatch.setenv("PIP_CERT", "/etc/own.pem")
+    monkeypatch.setenv("CDPATH", "/")
+
+
+def test_settings_of_pip_and_uv_count_only_if_they_say_where_packages_come_from(clone: Path, foreign: None) -> None:
+    programs(clone)
+    done = setup(clone, clone / "nowhere")
+    assert done.returncode == 0, done.stderr
+    for program in ("pip", "uv"):
+        names = {name for name in noted(clone, program) if name.startswith(("PIP_", "UV_", "PYTHON"))}
+        own = {"PYTHON", "UV_CACHE_DIR", "UV_DEFAULT_INDEX"} if program == "uv" else {"PYTHON"}
+        assert names == {"PIP_CERT", "PIP_INDEX_URL", "PIP_CONFIG_FILE"} | own
+        assert noted(clone, program)["PIP_INDEX_URL"] == "https://mirror.test/simple"
+    assert noted(clone, "uv")["SSL_CERT_FILE"] == "/etc/own.pem"
+    assert noted(clone, "uv")["UV_DEFAULT_INDEX"] == "https://mirror.test/simple"
+
+
+def test_a_failure_names_the_settings(clone: Path, foreign: None) -> None:
+    programs(clone, status=1)
+    done = setup(clone, clone / "nowhere")
+    assert done.returncode == 1
+    assert "Settings of yours that counted: PIP_CERT PIP_INDEX_URL" in done.stdout + done.stderr
+    assert "settings of yours that didn't count: PYTHONHOME" in done.stdout + done.stderr
+    assert " PIP_USER" in done.stderr.partition("didn't count:")[2]

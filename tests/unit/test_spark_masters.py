@@ -14,8 +14,10 @@ from pyspark.sql import SparkSession
 
 from kafkalab.cluster.ports import HOST
 from kafkalab.errors import NotEnoughResources, SparkFailed
+from kafkalab.lifeline import Run
 from kafkalab.paths import runs_dir
 from kafkalab.spark import remote, session
+from kafkalab.spark.jvm import start_jvm
 from kafkalab.spark.masters import choose_master, without_secrets
 from kafkalab.spark.session import start_session
 
@@ -138,3 +140,11 @@ def test_a_jvm_that_another_thread_is_killing_is_not_asked_again(monkeypatch: py
     monkeypatch.setattr(session, "_killed", dying)
     session._forget_dead_jvm()
     assert SparkContext._gateway is None and SparkContext._jvm is None and SparkSession._instantiatedSession is None
+
+
+def test_pyspark_of_another_spark_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pyspark.__version__", "3.5.1")
+    with pytest.raises(
+        SparkFailed, match=r"Python has loaded PySpark 3\.5\.1 from .*pyspark, not the course's 4\..*PYTHONPATH"
+    ):
+        start_jvm(Run("never-made"), "16m")

@@ -19,6 +19,7 @@ from nbformat import NotebookNode
 from traitlets.config import Config
 
 from kafkalab.cli.kernels import kernel_address
+from kafkalab.cluster.backends.failure import exit_status
 from kafkalab.cluster.resources import shortage
 from kafkalab.distribution.shared import PREPARING_VARIABLE
 
@@ -178,6 +179,20 @@ def _content(path: Path) -> str:
         return ""
 
 
+class _Client(NotebookClient):
+    """Notes with which exit status a kernel ended by itself, before its process is forgotten."""
+
+    kernel_status: int | None = None
+
+    async def _async_check_alive(self) -> None:
+        try:
+            await super()._async_check_alive()
+        except DeadKernelError:
+            process = getattr(self.km.provisioner, "process", None) if self.km else None
+            self.kernel_status = process.poll() if process else None
+            raise
+
+
 async def _run(path: Path, cell_timeout: float, watch: Watcher) -> Outcome:
     notebook = nbformat.read(path, as_version=4)
     if reason := shortage(notebook.metadata):
@@ -205,7 +220,7 @@ async def _run(path: Path, cell_timeout: float, watch: Watcher) -> Outcome:
         progress, clock.preparing, sockets = (Path(own, name) for name in ("progress", "preparing", "sockets"))
         for folder in (progress, clock.preparing, sockets):
             folder.mkdir()
-        client = NotebookClient(
+        client = _Client(
             notebook,
             timeout=None,  # the clock does that
             resources={"metadata": {"path": str(path.parent)}},
@@ -224,7 +239,9 @@ async def _run(path: Path, cell_timeout: float, watch: Watcher) -> Outcome:
             reason = str(error)
         except CellExecutionError as error:
             reason = f"{error.ename}: {error.evalue}"
-        except (CellControlSignal, DeadKernelError, RuntimeError) as error:
+        except DeadKernelError as error:
+            reason = f"{type(error).__name__}: the kernel ended ({exit_status(client.kernel_status)})"
+        except (CellControlSignal, RuntimeError) as error:
             reason = f"{type(error).__name__}: {str(error).splitlines()[0]}"
     # Count like JupyterLab. Before the first cell, the kernel itself didn't start.
     failure = f"In [{begun}]: {reason}" if reason else ""

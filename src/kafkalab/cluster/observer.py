@@ -13,7 +13,7 @@ from kafkalab.cluster.groups import GroupReader
 from kafkalab.cluster.share_groups import read_share_group
 from kafkalab.cluster.view import BrokerState, BrokerView, ClusterView, GroupView, PartitionView, ShareGroupView
 from kafkalab.cluster.wire import NO_QUORUM, BrokerConnection, Features, Metadata, Quorum
-from kafkalab.errors import BrokerNotRunning, ClusterNotRunning, WaitTimeout
+from kafkalab.errors import BrokerFailed, BrokerNotRunning, ClusterNotRunning, WaitTimeout
 from kafkalab.waiting import wait_until
 
 __all__ = ["RUNNING", "Observer"]
@@ -141,7 +141,18 @@ class Observer:
                     break
             return found
 
-        return wait_until(look, timeout, what, last_seen=lambda: view, ignore=(KeyError, WaitTimeout))
+        def last_seen() -> str:
+            return "; ".join([str(view), *self._ended_by_themselves()])
+
+        return wait_until(look, timeout, what, last_seen=last_seen, ignore=(KeyError, WaitTimeout))
+
+    def _ended_by_themselves(self) -> Iterator[str]:
+        """Say of each node that should run and doesn't why it ended."""
+        for node_id in self._backend.nodes():
+            try:
+                self._backend.check_alive(node_id)
+            except BrokerFailed as failed:
+                yield str(failed).partition("\n")[0]
 
     def _as_each_broker_knows(self, view: ClusterView) -> Iterator[ClusterView]:
         """Yield the view with the topics that each broker knows, for all that are up: a client may ask any of them."""

@@ -24,6 +24,7 @@ from pathlib import Path
 from kafkalab.distribution.jars import KAFKA_VERSION, ensure_jars, file_digest, lock_digest
 from kafkalab.distribution.java import java_command, java_identity
 from kafkalab.distribution.shared import Report, announce, cache_folder, made_by_one, mark_used
+from kafkalab.environment import inherited
 from kafkalab.errors import JavaError, KafkaLabError
 from kafkalab.paths import cache_dir
 
@@ -196,7 +197,7 @@ class ClassDataArchive:
 def _run(command: list[str], still_running: Callable[[float], object]) -> tuple[int, str]:
     """Run a command, and return its exit status and what it wrote. Now and again, call a function with the seconds so far."""
     begun = time.monotonic()
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=inherited()) as process:
         try:
             while True:
                 try:

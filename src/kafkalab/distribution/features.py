@@ -9,6 +9,7 @@ import subprocess
 from kafkalab.distribution.archive import archive_options, classpath
 from kafkalab.distribution.java import java_command
 from kafkalab.distribution.tools import JVM_OPTIONS, TOOLS
+from kafkalab.environment import inherited
 
 __all__ = ["highest_metadata_version"]
 
@@ -24,7 +25,7 @@ def highest_metadata_version(version: str) -> int | None:
     done = subprocess.run(
         [java_command(), *JVM_OPTIONS, *archive_options(), "-cp", classpath(), TOOLS["kafka-features"],
          "version-mapping", "--release-version", version],
-        check=False, capture_output=True, text=True,
+        check=False, capture_output=True, text=True, env=inherited(),
     )  # fmt: skip
     found = _LEVEL.search(done.stdout)
     return int(found[1]) if found else None

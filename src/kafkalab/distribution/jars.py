@@ -224,7 +224,8 @@ def _download(missing: list[Jar], folder: Path, report: Report | None) -> None:
         raise DownloadError(
             f"{len(failures)} of the jars that Kafka needs are not in the cache and could not be downloaded "
             f"({', '.join(sorted(failures)[:3])}{', …' if len(failures) > 3 else ''}). Is there a network? "
-            f"Once they are here, everything works offline; `kafkalab fetch` tries again. Reason: {type(error).__name__}"
+            f"Once they are here, everything works offline; `kafkalab fetch` tries again. "
+            f"Reason: {type(error).__name__}: {error}"
         ) from error
 
 

@@ -9,6 +9,7 @@ import subprocess
 import threading
 from pathlib import Path
 
+from kafkalab.environment import inherited
 from kafkalab.errors import JavaError
 
 __all__ = ["java_command", "java_home", "java_identity", "java_version", "spark_java_command", "write_script"]
@@ -68,7 +69,9 @@ def java_version(java: Path) -> int:
         release = java.parent.parent / "release"
         text = release.read_text() if release.exists() else ""
         if "JAVA_VERSION" not in text:
-            text = subprocess.run([java, "-version"], capture_output=True, text=True, check=True, timeout=30).stderr
+            text = subprocess.run(
+                [java, "-version"], capture_output=True, text=True, check=True, timeout=30, env=inherited()
+            ).stderr
     except (OSError, subprocess.SubprocessError) as error:
         raise JavaError(f"this Java does not run: {java} ({error})") from error
     found = re.search(r'(?:JAVA_VERSION=|version )"(?:1\.)?(\d+)', text)

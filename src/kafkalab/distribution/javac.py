@@ -14,6 +14,7 @@ from kafkalab.distribution.jars import ensure_jars, lock_digest
 from kafkalab.distribution.java import java_command
 from kafkalab.distribution.shared import Report, cache_folder, made_by_one, mark_used
 from kafkalab.distribution.tools import JVM_OPTIONS
+from kafkalab.environment import inherited
 from kafkalab.errors import JavaError
 from kafkalab.paths import cache_dir
 
@@ -99,7 +100,7 @@ def compile_jar(
         done = subprocess.run(
             [str(java_command()), *JVM_OPTIONS, "-cp", str(compiler), _MAIN,
              "-17", "-encoding", "UTF-8", "-nowarn", "-proc:none", "-cp", classes, "-d", str(compiled), *map(str, files)],
-            check=False, capture_output=True, text=True, errors="replace",
+            check=False, capture_output=True, text=True, env=inherited(), errors="replace",
         )  # fmt: skip
         if done.returncode != 0:
             raise JavaError(f"{', '.join(sources)} doesn't compile:\n{done.stderr.replace(f'{scratch}/', '').strip()}")

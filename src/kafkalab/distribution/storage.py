@@ -20,6 +20,7 @@ from kafkalab.distribution.jars import jars_dir
 from kafkalab.distribution.java import java_command
 from kafkalab.distribution.shared import cache_folder, mark_used
 from kafkalab.distribution.tools import JVM_OPTIONS, TOOLS
+from kafkalab.environment import inherited
 from kafkalab.errors import JavaError
 from kafkalab.settings import format_properties
 
@@ -72,7 +73,7 @@ def _formatted(first_users: tuple[str, ...], version: str | None) -> bytes:
         done = subprocess.run(
             [java_command(), *JVM_OPTIONS, *archive_options(version), "-cp", classpath(version), TOOLS["kafka-storage"],
              f"@{arguments}"],
-            check=False, capture_output=True, text=True,
+            check=False, capture_output=True, text=True, env=inherited(),
         )  # fmt: skip
         if done.returncode != 0:
             raise JavaError(f"kafka-storage could not format a folder: {done.stderr[-500:]}")

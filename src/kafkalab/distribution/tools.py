@@ -12,6 +12,7 @@ from kafkalab.distribution.archive import archive_options, archive_path, classpa
 from kafkalab.distribution.jars import KAFKA_VERSION, jars_dir, locked_jars
 from kafkalab.distribution.java import java_command, write_script
 from kafkalab.distribution.shared import environment_dir
+from kafkalab.environment import JAVA_OPTIONS, LOCALE, OPTIONS_OF_OTHERS
 
 __all__ = ["CONNECT_TOOLS", "JVM_OPTIONS", "TOOLS", "install_tools", "put_tools_on_path", "tools_dir"]
 
@@ -67,6 +68,17 @@ CONNECT_TOOLS = {
     "connect-standalone": "org.apache.kafka.connect.cli.ConnectStandalone",
 }
 
+# A terminal's environment is what the learner's shell made it. So each tool drops what was meant for other Javas itself. Its
+# numbers and file names are the same in every locale.
+_OWN_ENVIRONMENT = (
+    f"unset {' '.join(OPTIONS_OF_OTHERS)}\n"
+    'case "$(export -p)" in *[Ll][Oo][Gg]4[Jj]*)\n'
+    "  for name in $(env | sed -n 's/^\\([Ll][Oo][Gg]4[Jj][A-Za-z0-9_]*\\)=.*/\\1/p'); do unset \"$name\"; done ;;\n"
+    "esac\n"
+    f'[ -z "${{{JAVA_OPTIONS}-}}" ] || export _JAVA_OPTIONS="${JAVA_OPTIONS}"\n'
+    + "".join(f"export {name}={value}\n" for name, value in LOCALE.items())
+)
+
 # These run for a long time, or hold a lot in memory.
 _LARGE = re.compile(r"perf|^kafka-server-start$|^kafka-metadata-shell$|^connect-")
 
@@ -86,7 +98,8 @@ def install_tools(version: str | None = None) -> Path:
     """Write one script per tool, with and without ``.sh``, and return their folder.
 
     Each script starts the real Java tool, with the class-data archive if there is one. ``KAFKA_OPTS``,
-    ``KAFKA_HEAP_OPTS`` and ``CLASSPATH`` work as with Kafka's own scripts.
+    ``KAFKA_HEAP_OPTS`` and ``CLASSPATH`` work as with Kafka's own scripts. Options for every Java, such as
+    ``JAVA_TOOL_OPTIONS``, don't: they add a line to what a tool prints.
 
     Parameters
     ----------
@@ -112,10 +125,10 @@ def _install(name: str, main: str, classes: str, version: str | None, first: str
     heap = "256m" if _LARGE.search(name) else "128m"
     text = (
         "#!/bin/sh\n"
-        f"# Apache Kafka's {name}\n{first}"
+        f"# Apache Kafka's {name}\n{_OWN_ENVIRONMENT}{first}"
         f"exec {java} ${{KAFKA_HEAP_OPTS:--Xmx{heap}}} {' '.join(JVM_OPTIONS)} "
         f"-XX:SharedArchiveFile={archive} -Xshare:auto -Xlog:disable -Xlog:all=error:stderr "
-        f'-Dlog4j2.configurationFile={log_settings} $KAFKA_OPTS -cp {path}${{CLASSPATH:+:$CLASSPATH}} {main} "$@"\n'
+        f'-Dlog4j2.configurationFile={log_settings} ${{KAFKA_OPTS-}} -cp {path}${{CLASSPATH:+:$CLASSPATH}} {main} "$@"\n'
     )
     for file_name in (name, f"{name}.sh"):
         write_script(tools_dir(version) / file_name, text)
@@ -124,6 +137,6 @@ def _install(name: str, main: str, classes: str, version: str | None, first: str
 def put_tools_on_path() -> None:
     """Put the tools on the PATH of this process and those it starts (``!kafka-topics.sh …`` in a cell)."""
     folder = str(install_tools())
-    path = os.environ.get("PATH", "").split(os.pathsep)
-    if folder not in path:
-        os.environ["PATH"] = os.pathsep.join([folder, *path])
+    path = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    # First, also where it was already: another Kafka's tools have the same names.
+    os.environ["PATH"] = os.pathsep.join([folder, *(other for other in path if other != folder)])

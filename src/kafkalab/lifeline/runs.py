@@ -16,6 +16,7 @@ from pathlib import Path
 
 import psutil
 
+from kafkalab.environment import inherited
 from kafkalab.errors import BackendUnavailable, KafkaLabError, WaitTimeout
 from kafkalab.paths import runs_dir
 from kafkalab.waiting import wait_until
@@ -24,9 +25,6 @@ __all__ = ["RUN_LABEL", "RUN_VARIABLE", "Run", "abandoned_runs", "claimed_runs",
 
 RUN_VARIABLE = "KAFKALAB_RUN"
 RUN_LABEL = "kafkalab.run"
-
-# A JVM takes the names of files for what the locale says. In the locale "C" it can't name one that isn't ASCII.
-_LOCALE = {"LC_ALL": "C.UTF-8"} if sys.platform == "linux" else {}
 
 _REMOVAL_SECONDS = 5.0
 
@@ -70,11 +68,8 @@ class Run:
         return runs_dir() / self.id
 
     def environment(self) -> dict[str, str]:
-        """Environment for a process of this run: this process's own, plus the mark by which it is found.
-
-        On Linux its locale is ``C.UTF-8``, whatever this process's is.
-        """
-        return {**os.environ, **_LOCALE, RUN_VARIABLE: self.id}
+        """Environment for a process of this run: what it may inherit, plus the mark by which it is found."""
+        return inherited() | {RUN_VARIABLE: self.id}
 
     def uses_docker(self) -> None:
         """Note that containers, networks or volumes carry this run's label, so that reaping asks the same Docker engine too."""
@@ -161,16 +156,17 @@ def _ensure_reaper() -> None:
         if _reaper_of == os.getpid():
             return
         token = _owner_token(os.getpid())
-        subprocess.Popen(
-            [sys.executable, "-m", "kafkalab.lifeline.reaper", str(os.getpid()), token],
+        reaper = subprocess.Popen(
+            [sys.executable, "-P", "-m", "kafkalab.lifeline.reaper", str(os.getpid()), token],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,  # neither a cell's interrupt nor a closed terminal reaches it
             # This process may itself belong to a run. When that is reaped, this one's reaper must live on and do its work.
-            env={name: value for name, value in os.environ.items() if name != RUN_VARIABLE},
+            env={name: value for name, value in inherited().items() if name != RUN_VARIABLE},
             cwd="/",
         )
+        reaper.returncode = 0  # nobody waits for it, and Python isn't to warn that it's still running
         _reaper_of = os.getpid()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import urllib.error
 import urllib.request
 
 __all__ = ["answers_well", "direct"]
@@ -14,9 +13,12 @@ direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 def answers_well(url: str) -> bool:
-    """Whether a GET is answered with status 200."""
-    try:
-        with direct.open(url, timeout=_SECONDS) as answer:
-            return bool(answer.status == 200)
-    except (urllib.error.URLError, OSError):
-        return False
+    """Whether a GET is answered with status 200.
+
+    Raises
+    ------
+    OSError
+        Why there's no answer, or which other one.
+    """
+    with direct.open(url, timeout=_SECONDS) as answer:
+        return bool(answer.status == 200)

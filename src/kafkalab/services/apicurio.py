@@ -10,6 +10,7 @@ from pathlib import Path
 import psutil
 
 from kafkalab.cluster import Cluster
+from kafkalab.cluster.backends.failure import ended, log_tail
 from kafkalab.cluster.ports import HOST, reserve_port
 from kafkalab.cluster.resources import require_memory
 from kafkalab.distribution import JVM_OPTIONS, Report, java_command
@@ -70,8 +71,9 @@ class ApicurioServer:
 
     def revive(self) -> None:
         """Start its process again at the same port. On return, it answers and knows all its schemas."""
+        began = len(self.logs())
         self._spawn(registry_archive().options(registry_classpath(self._home)))
-        self._await_ready()
+        self._await_ready(began)
 
     def kill(self) -> None:
         """Send SIGKILL. On return, its process is gone."""
@@ -132,13 +134,18 @@ class ApicurioServer:
                 env=self._cluster.run.environment(), start_new_session=True, cwd=self._folder,
             )  # fmt: skip
 
-    def _await_ready(self) -> None:
+    def _await_ready(self, began: int) -> None:
         def ready() -> bool:
             if not self.running:
-                raise RegistryFailed(f"the schema registry ended by itself; its log ends:\n{self.logs()[-2000:]}")
+                logs = {"registry.log": self.logs()[began:]}
+                status = self._process.poll() if self._process else None
+                why = ended("the schema registry", status, logs)
+                raise RegistryFailed(f"{why}\nIts last lines:\n{log_tail(self.logs())}")
             return answers_well(f"http://{HOST}:{self._management_port}/health/ready") and answers_well(f"{self.url}/subjects")
 
-        wait_until(ready, _READY_SECONDS, "the schema registry to answer", last_seen=lambda: self.logs()[-2000:])
+        wait_until(
+            ready, _READY_SECONDS, "the schema registry to answer", last_seen=lambda: log_tail(self.logs()), ignore=(OSError,)
+        )
 
     def _end(self, sign: signal.Signals) -> None:
         if self._process is not None and self.running:

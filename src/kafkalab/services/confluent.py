@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from kafkalab.cluster import Cluster
+from kafkalab.cluster.backends.failure import ended, log_tail
 from kafkalab.cluster.ports import HOST
 from kafkalab.distribution import Report
 from kafkalab.errors import RegistryFailed
@@ -65,10 +66,13 @@ class ConfluentServer:
 
         def ready() -> bool:
             if not self.running:
-                raise RegistryFailed(f"the schema registry ended by itself; its log ends:\n{self.logs()[-2000:]}")
+                why = ended("the schema registry", self._container.status, {"the container's log": self.logs()})
+                raise RegistryFailed(f"{why}\nIts last lines:\n{log_tail(self.logs())}")
             return answers_well(f"{self.url}/subjects")
 
-        wait_until(ready, _READY_SECONDS, "the schema registry to answer", last_seen=lambda: self.logs()[-2000:])
+        wait_until(
+            ready, _READY_SECONDS, "the schema registry to answer", last_seen=lambda: log_tail(self.logs()), ignore=(OSError,)
+        )
 
     def kill(self) -> None:
         """Send SIGKILL. On return, its container has ended."""

@@ -78,6 +78,7 @@ class ConnectWorker:
         # Held as long as the worker is: after a crash it listens there again.
         self._held = reserve_port()
         self._process = JavaProcess(run, f"worker-{number}")
+        self._silence: object = "it wasn't asked yet"  # why it didn't answer when it was asked last
 
     def __repr__(self) -> str:
         return f"<ConnectWorker {self.number}: {'running' if self.alive else 'not running'}>"
@@ -120,7 +121,10 @@ class ConnectWorker:
     def wait_until_ready(self) -> None:
         """Wait until it answers; the errors are those of `start`."""
         wait_until(
-            self.answers, _START_TIMEOUT, f"worker {self.number} to answer", last_seen=lambda: self._process.last_words()
+            self.answers,
+            _START_TIMEOUT,
+            f"worker {self.number} to answer",
+            last_seen=lambda: self._process.last_words(self._silence),
         )
 
     def stop(self) -> None:
@@ -165,14 +169,15 @@ class ConnectWorker:
             When it has ended since its port is another program's.
         """
         if not self.alive:
-            words = self._process.last_words(f"worker {self.number} ended by itself")
+            words = self._process.ended(f"worker {self.number}")
             if "java.net.BindException" in words:
                 raise PortInUse(f"worker {self.number} ended by itself: another program has taken its port, {self._held.port}")
             raise ConnectFailed(words)
         try:
             # GET /connectors answers earlier, as if there were none (KIP-1017).
             return bool(_get(f"{self.url}/health")["status"] == "healthy")
-        except OSError:
+        except OSError as error:
+            self._silence = error
             return False
 
     def discard(self) -> None:

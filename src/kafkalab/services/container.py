@@ -90,6 +90,7 @@ class ServerContainer:
                 network=networks[0] if networks else None,
                 ports={f"{port}/tcp": (HOST, self.port)},
                 environment=dict(environment),
+                use_config_proxy=False,  # it talks to nobody outside this machine
             )
             for network in networks[1:]:
                 self.client.networks.get(network).connect(self._container)
@@ -108,6 +109,13 @@ class ServerContainer:
     def running(self) -> bool:
         """Whether it runs."""
         return self._container is not None and self._status(self._container) == "running"
+
+    @property
+    def status(self) -> int | None:
+        """Its exit status; None before it was started, or while it runs."""
+        if self._container is None or self.running:
+            return None
+        return int(self.client.api.inspect_container(self._container.id)["State"]["ExitCode"])
 
     def end(self, sign: str) -> None:
         """Send it a signal such as ``SIGKILL``; on return it has ended."""

@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from kafkalab.cluster.backends.failure import log_tail, reason_in
+from kafkalab.cluster.backends.failure import ended, log_tail
 from kafkalab.distribution import JVM_OPTIONS, NODE_LOG_SETTINGS, archive_options, java_command
 from kafkalab.lifeline import Run
 
@@ -73,13 +73,16 @@ class JavaProcess:
 
     def logs(self) -> str:
         """Return its log so far, of all its lives."""
-        return self._log_after({})
+        return "".join(self._logs_after({}).values())
 
-    def last_words(self, *said: object, reason: bool = True) -> str:
-        """What a message about it says: first this, then its own reason, then the last lines of its present life."""
-        log = self._log_after(self._logged)
-        why = f": {reason_in(log)}" if reason else ""
-        return f"{'; '.join(map(str, said))}{why}\nIts last lines:\n{log_tail(log)}"
+    def ended(self, who: str) -> str:
+        """What a message says of it when it has ended: who ended, by which signal or why, and its last lines."""
+        status = None if self._process is None else self._process.poll()
+        return self.last_words(ended(who, status, self._logs_after(self._logged)))
+
+    def last_words(self, *said: object) -> str:
+        """What a message about it says: first this, then the last lines of its present life."""
+        return f"{'; '.join(map(str, said))}\nIts last lines:\n{log_tail(''.join(self._logs_after(self._logged).values()))}"
 
     def kill(self) -> None:
         """SIGKILL. On return the process is gone; its log stays."""
@@ -95,7 +98,7 @@ class JavaProcess:
                 self._process.wait(_STOP_TIMEOUT)
             self.kill()
 
-    def _log_after(self, starts: Mapping[Path, int]) -> str:
-        """What its logs hold from these bytes on."""
-        held = (path.read_bytes()[starts.get(path, 0) :] for path in self._files if path.exists())
-        return b"".join(held).decode(errors="replace")
+    def _logs_after(self, starts: Mapping[Path, int]) -> dict[str, str]:
+        """What its logs hold from these bytes on, by the name of the file."""
+        held = {path.name: path.read_bytes()[starts.get(path, 0) :] for path in self._files if path.exists()}
+        return {name: text.decode(errors="replace") for name, text in held.items()}

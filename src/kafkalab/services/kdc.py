@@ -10,8 +10,10 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from kafkalab.cluster.backends.failure import ended, log_tail
 from kafkalab.cluster.ports import HOST, Reservation, reserve_port
 from kafkalab.distribution import JVM_OPTIONS, announce, ensure_jars, gssapi_support, java_command
+from kafkalab.environment import inherited
 from kafkalab.errors import KdcFailed
 from kafkalab.lifeline import Owner, Run, reap
 from kafkalab.security import login_line, split_keytab
@@ -115,19 +117,19 @@ class MiniKdc:
                 stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
                 env=self._run.environment(), start_new_session=True, cwd=folder, umask=0o077,
             )  # fmt: skip
-        wait_until(self._ready, _START_SECONDS, "the KDC to be ready", last_seen=lambda: self.logs()[-1000:])
+        wait_until(
+            self._ready, _START_SECONDS, "the KDC to be ready", last_seen=lambda: log_tail(self.logs()), ignore=(OSError,)
+        )
         self._keytabs = split_keytab(folder / "all.keytab", folder)
 
     def _ready(self) -> bool:
         assert self._process is not None and self._run is not None
         if self._process.poll() is not None:
-            raise KdcFailed(f"the KDC ended by itself:\n{self.logs()[-2000:]}")
+            why = ended("the KDC", self._process.returncode, {"output.log": self.logs()})
+            raise KdcFailed(f"{why}\nIts last lines:\n{log_tail(self.logs())}")
         if "Standalone MiniKdc Running" not in self.logs():
             return False
-        try:
-            socket.create_connection((HOST, self._port), 1).close()
-        except OSError:
-            return False
+        socket.create_connection((HOST, self._port), 1).close()
         return True
 
     def kill(self) -> None:
@@ -171,10 +173,10 @@ class MiniKdc:
         return self._run.directory / "kdc" / "krb5.conf"
 
     def environment(self) -> dict[str, str]:
-        """Return an environment for Kafka's tools: that of this process, with the address of the KDC."""
+        """Return an environment for Kafka's tools as clients of this realm: what they may inherit, and the KDC's address."""
         jars, options = gssapi_support()
         words = [f"-Djava.security.krb5.conf={self.krb5_conf}", *options]
-        return {**os.environ, "KAFKA_OPTS": " ".join(words), "CLASSPATH": os.pathsep.join(map(str, jars))}
+        return inherited(KAFKA_OPTS=" ".join(words), CLASSPATH=os.pathsep.join(map(str, jars)))
 
     def keytab(self, principal: str) -> Path:
         """Return the key table of a principal, which serves as its password. Only you can read the file.

@@ -275,21 +275,21 @@ class MirrorMaker:
         if self._process is None:
             raise MirrorFailed("MirrorMaker doesn't run: it's stopped, or was never started")
         if not self.alive:
-            raise MirrorFailed(self._last_words("MirrorMaker's process has ended"))
+            raise MirrorFailed(self._process.ended("MirrorMaker"))
         # Its connectors would still be RUNNING, and it would try to reconnect forever.
         if dead := [alias for alias, cluster in self.clusters.items() if set(cluster.states().values()) <= {"dead", "stopped"}]:
             raise MirrorFailed(f"no broker of the cluster {dead[0]!r} runs: MirrorMaker needs both sides")
         if failures := self.failures():
-            raise MirrorFailed(self._last_words(*(f"{what} failed: {why}" for what, why in failures.items()), reason=False))
+            raise MirrorFailed(self._last_words(*(f"{what} failed: {why}" for what, why in failures.items())))
 
     def _ready(self) -> bool:
         self._require_work()
         states = self.states()
         return all(states.get(name) == "RUNNING" for flow in self.flows for name in flow.connectors())
 
-    def _last_words(self, *said: object, reason: bool = True) -> str:
+    def _last_words(self, *said: object) -> str:
         assert self._process is not None
-        return self._process.last_words(*said, reason=reason)
+        return self._process.last_words(*said)
 
     def _close_status(self) -> None:
         if self._status is not None:

@@ -285,7 +285,7 @@ class MqttBroker:
 
         def answers() -> bool:
             if not process.alive:
-                raise MqttFailed(process.last_words("the MQTT broker ended by itself"))
+                raise MqttFailed(process.ended("the MQTT broker"))
             with self._connected() as client:
                 client.sendall(_CONNECT)
                 return client.recv(len(_ANSWER) + _REST).startswith(_ANSWER)

@@ -9,10 +9,11 @@ from typing import Protocol, Self
 import psycopg
 
 from kafkalab.cluster.backends import preferred
-from kafkalab.cluster.backends.failure import log_tail
+from kafkalab.cluster.backends.failure import ended, log_tail
 from kafkalab.cluster.ports import HOST
 from kafkalab.cluster.resources import require_memory
 from kafkalab.cluster.spec import require_port
+from kafkalab.environment import POSTGRESQL, forget
 from kafkalab.errors import BackendUnavailable, DatabaseFailed
 from kafkalab.lifeline import Owner, Run, reap
 from kafkalab.settings import as_text
@@ -37,6 +38,8 @@ class _Server(Protocol):
 
     @property
     def running(self) -> bool: ...
+    @property
+    def status(self) -> int | None: ...
     def launch(self) -> None: ...
     def revive(self) -> None: ...
     def kill(self) -> None: ...
@@ -201,12 +204,16 @@ class PostgreSQL:
 
     def _begin(self, server: _Server, begin: Callable[[], None]) -> None:
         """Start it by one of its two ways, and wait until it answers."""
+        # What is set for another server's clients would turn this server's clients away, in cells too: libpq reads it.
+        forget(POSTGRESQL)
         before = len(server.logs())
         begin()
 
         def answers() -> bool:
             if not server.running:
-                raise DatabaseFailed(f"PostgreSQL ended by itself. Its last lines:\n{log_tail(server.logs()[before:])}")
+                log = server.logs()[before:]
+                why = ended("PostgreSQL", server.status, {"postgresql.log": log})
+                raise DatabaseFailed(f"{why}\nIts last lines:\n{log_tail(log)}")
             with psycopg.connect(self.url, connect_timeout=10):
                 return True
 

@@ -28,6 +28,11 @@ class ContainerServer:
         """Whether its container runs."""
         return self._container.running
 
+    @property
+    def status(self) -> int | None:
+        """Its exit status, once it has ended."""
+        return self._container.status
+
     def launch(self) -> None:
         """Make its container and its data, and start it. The image is pulled first, if need be."""
         options = [word for name, value in self._settings.items() for word in ("-c", f"{name}={value}")]

@@ -72,6 +72,11 @@ class ProcessServer:
         """Whether its process runs."""
         return self._process is not None and self._process.poll() is None
 
+    @property
+    def status(self) -> int | None:
+        """Its exit status, once it has ended."""
+        return None if self._process is None else self._process.poll()
+
     def launch(self) -> None:
         """Make its data, and start it; on return it runs, but may not answer yet.
 

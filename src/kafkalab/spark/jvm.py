@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 import subprocess
+from importlib import metadata
 from pathlib import Path
 from typing import IO
 
+import pyspark
 from py4j.clientserver import ClientServer
 from pyspark.java_gateway import launch_gateway
 from pyspark.serializers import UTF8Deserializer, read_int
 
+from kafkalab.cluster.backends.failure import ended, log_tail
+from kafkalab.cluster.ports import HOST
 from kafkalab.distribution import spark_java_command
 from kafkalab.errors import SparkFailed
 from kafkalab.lifeline import Run
@@ -63,8 +67,9 @@ def start_jvm(run: Run, memory: str, *more_classpath: str) -> ClientServer:
     JavaError
         When the Java is not one that Spark runs on.
     SparkFailed
-        When the JVM ends before it answers; the message holds its last lines.
+        When the JVM ends before it answers; the message holds its last lines. When Python has loaded another PySpark.
     """
+    _require_own_pyspark()
     java = spark_java_command()
     temporary = run.directory / "tmp"
     temporary.mkdir()
@@ -78,10 +83,12 @@ def start_jvm(run: Run, memory: str, *more_classpath: str) -> ClientServer:
             lambda: address.exists() or process.poll() is not None,
             _START_TIMEOUT,
             "Spark's JVM to start",
-            last_seen=lambda: log_file.read_text(errors="replace")[-500:],
+            last_seen=lambda: log_tail(log_file.read_text(errors="replace")),
         )
         if not address.exists():
-            raise SparkFailed(f"Spark's JVM did not start: {log_file.read_text(errors='replace')[-1000:]}")
+            said = log_file.read_text(errors="replace")
+            why = ended("Spark's JVM", process.poll(), {log_file.name: said})
+            raise SparkFailed(f"Spark did not start: {why}\nIts last lines:\n{log_tail(said)}")
         gateway = _connect(address)
     except BaseException:
         process.kill()
@@ -89,6 +96,15 @@ def start_jvm(run: Run, memory: str, *more_classpath: str) -> ClientServer:
         raise
     gateway.proc = process
     return gateway
+
+
+def _require_own_pyspark() -> None:
+    own = metadata.version("pyspark")
+    if pyspark.__version__ != own:
+        raise SparkFailed(
+            f"Python has loaded PySpark {pyspark.__version__} from {Path(pyspark.__file__).parent}, not the course's {own}. "
+            "PYTHONPATH names another Spark: unset it, and restart the kernel"
+        )
 
 
 def jvm_options(memory: str, temporary: Path) -> list[str]:
@@ -111,7 +127,7 @@ def _launch(command: list[str], run: Run, address: Path, log: IO[bytes]) -> subp
         command,
         stdin=subprocess.PIPE,  # the JVM ends when this pipe does
         stderr=log,  # standard output stays the cell's: a stream's ``console`` sink writes there
-        env={**run.environment(), "SPARK_LOCAL_IP": "127.0.0.1", "_PYSPARK_DRIVER_CONN_INFO_PATH": str(address)},
+        env={**run.environment(), "SPARK_LOCAL_IP": HOST, "_PYSPARK_DRIVER_CONN_INFO_PATH": str(address)},
         start_new_session=True,  # a cell's interrupt cancels Spark's jobs, by PySpark, but does not end the JVM
     )
 

@@ -14,7 +14,10 @@ from typing import TYPE_CHECKING, Any
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
+from kafkalab.cluster.backends.failure import exit_status
 from kafkalab.cluster.resources import require_memory
+from kafkalab.distribution import announce
+from kafkalab.environment import SPARK, forget
 from kafkalab.errors import SparkFailed
 from kafkalab.lifeline import Run
 from kafkalab.spark.jvm import start_jvm
@@ -210,9 +213,10 @@ def _start_remote(name: str, master: Master, delta: bool) -> None:
 def _start(name: str, master: Master, delta: bool) -> None:
     global _run
     _hush_py4j(False)
+    # They are set for another Spark, or a session of Spark Connect that was stopped has left them behind.
+    forget(SPARK)
     # Python functions in a query run on this Python: another one has other packages, or none.
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)  # a session of Spark Connect, which was stopped, leaves it behind
     gateway = None
     if SparkContext._gateway is None:
         require_memory(_NEEDED, "Spark")
@@ -258,6 +262,9 @@ def _forget_dead_jvm() -> None:
         _killed.wait()  # perhaps a function of a stream killed it, and its thread waits, too
     if process.poll() is None:
         return
+    if process is not _killed:
+        status = exit_status(process.returncode)
+        announce(f"Spark's JVM is gone, and its session with it ({status}). Another one starts", 0, 1)
     gateway.shutdown()
     SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
     SparkSession._instantiatedSession = None

@@ -8,7 +8,6 @@ import secrets
 import shlex
 import subprocess
 import time
-import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -17,7 +16,7 @@ import psutil
 import pyspark
 
 from kafkalab.cluster import running
-from kafkalab.cluster.backends.failure import log_tail
+from kafkalab.cluster.backends.failure import ended, log_tail
 from kafkalab.cluster.ports import HOST, reserve_port
 from kafkalab.cluster.resources import require_memory
 from kafkalab.distribution import spark_java_command
@@ -25,6 +24,7 @@ from kafkalab.distribution.java import write_script
 from kafkalab.errors import SparkFailed
 from kafkalab.lifeline import Owner, Run, reap
 from kafkalab.security.files import write_private
+from kafkalab.services.answers import direct
 from kafkalab.spark.archive import archive_options, classpath
 from kafkalab.spark.driver import driver_on
 from kafkalab.spark.jvm import jvm_options
@@ -101,6 +101,8 @@ class SparkCluster:
         self._owner = Owner()
         self._secret = secrets.token_urlsafe(24)
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._killed: set[str] = set()  # processes that a fault verb ended, until they're restarted
+        self._silence = ""  # why the master's page didn't answer when it was asked last
         self._port = self._page = 0
         self._on_stop: list[Callable[[], None]] = []
 
@@ -154,6 +156,7 @@ class SparkCluster:
         for process in self._processes.values():
             process.wait()
         self._processes = {}
+        self._killed.clear()
 
     def on_stop(self, callback: Callable[[], None]) -> None:
         """Call a function when it's stopped, before it is."""
@@ -182,6 +185,7 @@ class SparkCluster:
         if process.poll() is not None:
             raise SparkFailed(f"worker {number} can't be killed: it doesn't run")
         executors = psutil.Process(process.pid).children(recursive=True)
+        self._killed.add(f"worker-{number}")
         process.kill()
         process.wait()
         self._end(executors, "kill_worker", number)
@@ -314,15 +318,20 @@ class SparkCluster:
                 stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, cwd=run.directory,
                 env={**run.environment(), **environment}, start_new_session=True,
             )  # fmt: skip
+        self._killed.discard(name)
 
     def _wait(self, condition: Any, what: str) -> None:
         def look() -> object:
             for name, process in self._processes.items():
-                if process.poll() not in (None, -9):  # one that was killed stays so until it's restarted
-                    raise SparkFailed(f"Spark's {name} ended by itself. Its last lines:\n{log_tail(self.logs(name))}")
+                if name not in self._killed and (status := process.poll()) is not None:
+                    why = ended(f"Spark's {name}", status, {f"{name}.log": self.logs(name)})
+                    raise SparkFailed(f"{why}\nIts last lines:\n{log_tail(self.logs(name))}")
             return condition()
 
-        wait_until(look, _START_SECONDS, what, last_seen=lambda: log_tail(self.logs("master")))
+        def last_seen() -> str:
+            return f"{self._silence or 'the master answers'}\nIts last lines:\n{log_tail(self.logs('master'))}"
+
+        wait_until(look, _START_SECONDS, what, last_seen=last_seen)
 
     @staticmethod
     def _alive(status: dict[str, Any] | None) -> list[str]:
@@ -331,11 +340,13 @@ class SparkCluster:
     def _status(self) -> dict[str, Any] | None:
         """What the master's page says, as JSON; None while it doesn't answer."""
         try:
-            with urllib.request.urlopen(f"http://{HOST}:{self._page}/json/", timeout=10) as answer:
+            with direct.open(f"http://{HOST}:{self._page}/json/", timeout=10) as answer:
                 status: dict[str, Any] = json.load(answer)
-                return status
-        except (OSError, ValueError):
+        except (OSError, ValueError) as error:
+            self._silence = f"the master doesn't answer: {error}"
             return None
+        self._silence = ""
+        return status
 
 
 def _executors_of(worker: int) -> list[int]:

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from kafkalab.cluster.backends.failure import log_tail
+from kafkalab.cluster.backends.failure import exit_status, log_tail, signal_of
 from kafkalab.cluster.resources import require_memory
 from kafkalab.errors import ClusterNotRunning, StreamsFailed
 from kafkalab.lifeline import Owner
@@ -330,7 +330,7 @@ class _Life:
             interval=_LOOK,
         )
         if self._description is None:
-            raise StreamsFailed(f"{self._name} does not start: {self.reason}")
+            raise StreamsFailed(f"{self._name} does not start: {self.reason or self.state}")
         return self._description
 
     def ask(self, store: str, stale: bool) -> dict[str, Any]:
@@ -378,8 +378,9 @@ class _Life:
                     self._take_in(json.loads(line))
         self.process.wait()
         if not self._explained:
-            self.state = "ended by itself"
-            self.reason = log_tail(self._output.read_text(errors="replace")) or f"exit code {self.process.returncode}"
+            status, words = self.process.returncode, log_tail(self._output.read_text(errors="replace"))
+            self.state = exit_status(status) if signal_of(status) else "ended by itself"
+            self.reason = words or ("" if signal_of(status) else exit_status(status))
 
     def _take_in(self, event: dict[str, Any]) -> None:
         match event["event"]:

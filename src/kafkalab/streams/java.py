@@ -19,6 +19,7 @@ from kafkalab.distribution import (
     ensure_jars,
     java_home,
 )
+from kafkalab.environment import settle
 from kafkalab.errors import JavaError
 
 __all__ = ["properties", "start_java", "use_java"]
@@ -57,6 +58,7 @@ def start_java(log: Path, heap: str = _HEAP, temporary: Path | None = None) -> N
             "this process runs Java already, and can't start it twice. A StreamsApp is a process of its own: start as many as "
             "you like"
         )
+    settle()  # a JVM within Python reads the same variables as any other
     folder = java_home() / "lib"
     library = next((path for part in ("server", "client") for path in folder.glob(f"{part}/libjvm.*")), None)
     if library is None and os.name != "nt":

@@ -13,6 +13,7 @@ import weakref
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from kafkalab.cluster.backends.failure import exit_status, signal_of
 from kafkalab.errors import ClusterNotRunning, WaitTimeout, WorkerClosed, WorkerFailed
 from kafkalab.waiting import wait_until
 from kafkalab.workers.settings import CLIENT, combine
@@ -76,6 +77,7 @@ class Worker:
         self._callbacks: list[Callable[[str], object]] = []
         self._state = "starting"
         self._started = False  # stays True after the end: a short task may be over before anyone looks
+        self._unbidden = False  # whether nobody here ended it
         self._refusal: str | None = None
         self._write_lock = threading.Lock()
         if namesake := _named.get((cluster.run.id, self.name)):
@@ -182,8 +184,8 @@ class Worker:
     def _require_alive(self, verb: str) -> None:
         if self.alive:
             return
-        if self._state == "ended by itself":
-            raise WorkerFailed(f"{self.name} ended by itself: {self._last_words()}")
+        if self._unbidden:
+            raise WorkerFailed(self._last_words())
         raise WorkerClosed(f"cannot {verb} {self.name}: {self._state}; make a new {self._kind}")
 
     # The process
@@ -192,7 +194,7 @@ class Worker:
         self._log_file.parent.mkdir(exist_ok=True)
         with open(self._log_file, "wb") as log:
             return subprocess.Popen(
-                [sys.executable, "-m", self._module],
+                [sys.executable, "-P", "-m", self._module],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -220,7 +222,9 @@ class Worker:
                     self._take_in(json.loads(line))
         self._process.wait()
         if self._state in ("starting", "running"):
-            self._state = "ended by itself"
+            self._unbidden = True
+            status = self._process.returncode
+            self._state = exit_status(status) if signal_of(status) else "ended by itself"
         self._ended()
         self._say(self._state)
         assert self._process.stdin is not None
@@ -247,8 +251,12 @@ class Worker:
         self._reader.join()
 
     def _last_words(self) -> str:
+        """Return who ended, by which signal or with what on its standard error."""
         words = self._log_file.read_text(errors="replace").strip().splitlines()[-5:] if self._log_file.exists() else []
-        return "\n".join(words) or f"exit code {self._process.poll()}"
+        status = self._process.poll()
+        if signal_of(status):
+            return "\n".join([f"{self.name} was {exit_status(status)}", *words])
+        return f"{self.name} ended by itself: " + ("\n".join(words) or exit_status(status))
 
     def _cluster_stops(self) -> None:
         if not self.alive:

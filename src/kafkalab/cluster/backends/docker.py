@@ -219,7 +219,8 @@ class DockerBackend(Backend):
     def check_alive(self, node_id: int) -> None:
         member = self._members[node_id]
         if not member.ended_by and self._status(node_id) == "exited":
-            raise broker_failed(member.node, self._output(node_id))
+            state = self._client.api.inspect_container(self._container(node_id).id)["State"]
+            raise broker_failed(member.node, {"the container's log": self._output(node_id)}, state["ExitCode"])
 
     def logs(self, node_id: int) -> str:
         return str(self._container(node_id).logs(), errors="replace")
@@ -442,6 +443,7 @@ class DockerBackend(Backend):
             ports={f"{_FIRST_CLIENT_PORT + i}/tcp": (HOST, port) for i, port in enumerate(member.ports.values())},
             labels={RUN_LABEL: self.run.id},
             network=self._network_name("front"),
+            use_config_proxy=False,  # it talks to nobody outside this machine
             init=True,  # passes SIGTERM on, also while the image's scripts still prepare the start
             volumes=self._tier_volume(),
             volumes_from=[heir_of.id] if heir_of is not None else [],

@@ -1,21 +1,53 @@
-"""Find the reason in the log of a node that ended by itself."""
+"""Say why a process ended by itself: its exit status, and the reason in its log."""
 
 from __future__ import annotations
 
+import os
 import re
+import signal
+from collections.abc import Mapping
+from typing import NamedTuple
 
 from kafkalab.cluster.spec import Node
+from kafkalab.environment import JAVA_OPTIONS
 from kafkalab.errors import BrokerFailed
 
-__all__ = ["broker_failed", "log_tail", "node_name", "reason_in"]
+__all__ = ["broker_failed", "ended", "exit_status", "log_tail", "node_name", "reason_in", "signal_of"]
 
 _LINES_SHOWN = 15
+_NO_REASON = "it gave no reason"
+
+# A line that begins a log event, with its level if it has one. All other lines belong to the event before.
+_EVENT = re.compile(r"^(?:\[?\d{4}-\d\d-\d\d[ T]\d\d:\d\d|\[main\] ).*?\b(?P<level>TRACE|DEBUG|INFO|WARN|ERROR|FATAL)\b")
 _EXCEPTION = re.compile(
-    r'^(?:Caused by: |Exception in thread "[^"]*" )?[\w.$]*?(\w+(?:Exception|Error): .+?)(?=\s+at [\w.$]+\(|$)', re.MULTILINE
+    r'^(?P<cause>Caused by: )?(?:Exception in thread "[^"]*" )?[\w.$]*?(?P<said>\w+(?:Exception|Error)(?:: .+?)?)'
+    r"(?=\s+at [\w.$/]+\(|\s*$)"
 )
-# Messages of a JVM that can't start at all: it doesn't know an option, or can't get that much memory.
-_REFUSAL = re.compile(r"^(?:Error: )?((?:Unrecognized|Invalid|Could not|Too small|Conflicting|Improperly) .+)$", re.MULTILINE)
-_ERROR_LINE = re.compile(r"^.*?(?:ERROR|FATAL) (.+)$", re.MULTILINE)
+# From here on a program ends in order. Whatever fails then is no reason for its end.
+_ENDS = re.compile(r"shutting down|SHUTTING_DOWN", re.IGNORECASE)
+# Messages of a JVM that can't start, or can't go on: it doesn't know an option, can't get that much memory, or crashed.
+_REFUSAL = re.compile(
+    r"^(?:Error: |# *|\S+: )?("
+    r"(?:Unrecognized|Invalid|Could not|Too small|Conflicting|Improperly|Error opening|Failed to mark|There is insufficient) .+"
+    r"|Terminating due to .+|SIG[A-Z]+ \(0x.+|error while loading shared libraries: .+)$",
+    re.MULTILINE,
+)
+_NO_VM = re.compile(r"^Error occurred during initialization of VM\n(.+)$", re.MULTILINE)
+_ERROR_LINE = re.compile(r"^.*?(?:ERROR|FATAL|SEVERE|PANIC):? +(.+)$", re.MULTILINE)
+
+_CRASHES = ("SIGSEGV", "SIGBUS", "SIGABRT", "SIGILL", "SIGFPE", "SIGTRAP", "SIGSYS")
+_HINTS = {"SIGKILL": "killed from outside; out of memory?"} | dict.fromkeys(_CRASHES, "it crashed")
+
+
+class _Trace(NamedTuple):
+    """An exception in a log, with the last of its causes."""
+
+    severe: bool
+    said: str
+    cause: str
+
+    def __str__(self) -> str:
+        return self.said if self.cause in self.said else f"{self.said}; caused by {self.cause}"
 
 
 def node_name(node: Node) -> str:
@@ -23,15 +55,110 @@ def node_name(node: Node) -> str:
     return f"broker {node.id}" if node.broker else f"controller {node.id}"
 
 
-def broker_failed(node: Node, log: str) -> BrokerFailed:
-    """Return the error for a node that ended by itself, with Kafka's own reason and the log's last lines."""
-    return BrokerFailed(f"{node_name(node)} ended by itself: {reason_in(log)}\nIts last lines:\n{log_tail(log)}")
+def broker_failed(node: Node, logs: Mapping[str, str], status: int | None) -> BrokerFailed:
+    """Return the error for a node that ended by itself, with Kafka's own reason and the log's last lines.
+
+    Parameters
+    ----------
+    node
+        The node.
+    logs
+        What it logged, by the name of the file.
+    status
+        Its exit status, as `ended` takes it.
+    """
+    return BrokerFailed(f"{ended(node_name(node), status, logs)}\nIts last lines:\n{log_tail(''.join(logs.values()))}")
 
 
-def reason_in(log: str) -> str:
-    """Return the first exception in a log, else what the JVM rejected, else the first error in the log."""
-    reasons: list[str] = _EXCEPTION.findall(log) or _REFUSAL.findall(log) or _ERROR_LINE.findall(log) or ["it gave no reason"]
-    return reasons[0].strip()
+def ended(who: str, status: int | None, logs: Mapping[str, str]) -> str:
+    """Return a sentence about a process that nobody here ended: by which signal, or for which reason.
+
+    Parameters
+    ----------
+    who
+        The process, for use in a sentence.
+    status
+        Its exit status as `subprocess.Popen.returncode` has it, or a container's; None if it isn't known.
+    logs
+        What it logged since its start, by the name of the file.
+    """
+    why = reason_in(logs)
+    if sign := signal_of(status):
+        crash = sign.name in _CRASHES and why != _NO_REASON  # which a JVM describes in its log
+        return f"{who} was {exit_status(status)}" + (f"; {why}" if crash else "")
+    if why == _NO_REASON and status is not None:
+        why = f"{why} ({exit_status(status)})"
+    if any("Picked up _JAVA_OPTIONS" in log for log in logs.values()):
+        why = f"{why}; {JAVA_OPTIONS} is {os.environ.get(JAVA_OPTIONS)}"
+    return f"{who} ended by itself: {why}"
+
+
+def exit_status(status: int | None) -> str:
+    """Return an exit status in words: ``exit code 1``, or ``ended by SIGTERM (15): somebody told it to end``."""
+    sign = signal_of(status)
+    if sign is None:
+        return "exit status unknown" if status is None else f"exit code {status}"
+    return f"ended by {sign.name} ({sign.value}): {_HINTS.get(sign.name, 'somebody told it to end')}"
+
+
+def signal_of(status: int | None) -> signal.Signals | None:
+    """Return the signal that ended a process. A JVM that was told to end, a shell and a container report it as 128 and more."""
+    number = 0 if status is None else -status if status < 0 else status - 128
+    try:
+        return signal.Signals(number)
+    except ValueError:
+        return None
+
+
+def reason_in(logs: Mapping[str, str]) -> str:
+    """Return why a program ended, by its logs: the last exception and its last cause, or what the JVM rejected, or an error.
+
+    Errors count more than warnings. What came after the program had begun to shut down counts only if nothing failed before.
+
+    Parameters
+    ----------
+    logs
+        What it logged, by the name of the file. The name ends the reason.
+    """
+    until_the_end = {name: _ENDS.split(log, maxsplit=1)[0] for name, log in logs.items()}
+    for part in (until_the_end, logs):
+        for find in (_severe, _rejected, _error_line):
+            found = [f"{reason} ({name})" for name, log in part.items() if (reason := find(log))]
+            if found:
+                return found[-1]
+    others = [f"{trace} ({name})" for name, log in logs.items() for trace in _traces(log)]
+    return others[-1] if others else _NO_REASON
+
+
+def _severe(log: str) -> str:
+    """Return the last exception that no event of a lower level than ERROR mentions."""
+    return str(next((trace for trace in reversed(_traces(log)) if trace.severe), ""))
+
+
+def _rejected(log: str) -> str:
+    """Return the first thing that the JVM complained about: what follows is that it therefore couldn't start."""
+    found: list[str] = _REFUSAL.findall(log) or _NO_VM.findall(log)
+    return found[0].strip() if found else ""
+
+
+def _error_line(log: str) -> str:
+    found: list[str] = _ERROR_LINE.findall(log)
+    return found[-1].strip() if found else ""
+
+
+def _traces(log: str) -> list[_Trace]:
+    traces: list[_Trace] = []
+    level = ""
+    for line in log.splitlines():
+        if event := _EVENT.match(line):
+            level = event["level"]
+        elif found := _EXCEPTION.match(line):
+            said = found["said"].strip()
+            if found["cause"] and traces:
+                traces[-1] = traces[-1]._replace(cause=said)
+            else:
+                traces.append(_Trace(level not in ("TRACE", "DEBUG", "INFO", "WARN"), said, said))
+    return traces
 
 
 def log_tail(log: str) -> str:

@@ -20,7 +20,7 @@ from typing import Any
 import psutil
 
 from kafkalab.cluster.backends.base import TIER_FULL, TIER_NOWHERE, TIER_STORE, Backend, holds_partition
-from kafkalab.cluster.backends.failure import broker_failed, node_name
+from kafkalab.cluster.backends.failure import broker_failed, ended, log_tail, node_name
 from kafkalab.cluster.ports import HOST
 from kafkalab.cluster.properties import TIER_FOLDER, Endpoint, Tier, node_properties
 from kafkalab.cluster.resources import require_disk, require_memory
@@ -92,6 +92,7 @@ class LocalBackend(Backend):
         self._changed: dict[int, dict[str, str]] = {}  # settings that a restart added, by node
         self._cluster_id = random_uuid()
         self._relay_port = 0
+        self._relay: subprocess.Popen[bytes] | None = None  # of a cluster that was taken over it's another process's child
         self._lock = threading.RLock()  # guards the fields; never held while waiting for a node to be ready
         self._destroyed = False
 
@@ -213,6 +214,7 @@ class LocalBackend(Backend):
             self._tell_isolated()
 
     def check_alive(self, node_id: int) -> None:
+        self._check_relay()
         process = self._processes[node_id]
         if process.ended_by or process.handle() is not None:
             return
@@ -220,7 +222,7 @@ class LocalBackend(Backend):
         taken = _PORT_TAKEN.findall(text)
         if taken and self._move(process, int(taken[-1])):
             return
-        raise broker_failed(process.node, text)
+        raise broker_failed(process.node, self._outputs(node_id), process.child.poll() if process.child else None)
 
     def logs(self, node_id: int) -> str:
         return _read(self._log(node_id))
@@ -298,7 +300,7 @@ class LocalBackend(Backend):
     def _start_relay(self) -> None:
         with open_private(self.run.directory / "relay.log") as errors:
             relay = subprocess.Popen(
-                [sys.executable, "-m", "kafkalab.cluster.relay"],
+                [sys.executable, "-P", "-m", "kafkalab.cluster.relay"],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=errors,
@@ -309,12 +311,22 @@ class LocalBackend(Backend):
         assert relay.stdout is not None
         line = relay.stdout.readline()
         relay.stdout.close()
-        if not line:
-            raise BrokerFailed(f"the relay between brokers did not start:\n{_read(self.run.directory / 'relay.log')}")
-        self._relay_port = int(line)
         self._relay = relay
+        if not line:
+            relay.wait()
+            self._check_relay()
+        self._relay_port = int(line)
+
+    def _check_relay(self) -> None:
+        """Raise `BrokerFailed` if the relay has ended: then no broker reaches another one."""
+        if self._relay is None or self._destroyed or (status := self._relay.poll()) is None:
+            return
+        log = _read(self.run.directory / "relay.log")
+        why = ended("the relay between brokers", status, {"relay.log": log})
+        raise BrokerFailed(f"{why}\nIts last lines:\n{log_tail(log)}")
 
     def _ask_relay(self, **command: object) -> dict[str, Any]:
+        self._check_relay()
         with socket.create_connection((HOST, self._relay_port), 10) as connection:
             connection.sendall(json.dumps(command).encode() + b"\n")
             answer: dict[str, Any] = json.loads(connection.makefile().readline())
@@ -404,9 +416,13 @@ class LocalBackend(Backend):
             self._spawn(process)
         return True
 
+    def _outputs(self, node_id: int) -> dict[str, str]:
+        """Return the node's output since its last start, by the name of the file."""
+        output, log = self._folder(node_id) / "output.log", self._log(node_id)
+        return {output.name: _read(output), log.name: _read(log, self._processes[node_id].logged)}
+
     def _output(self, node_id: int) -> str:
-        """Return the node's output since its last start."""
-        return _read(self._folder(node_id) / "output.log") + _read(self._log(node_id), self._processes[node_id].logged)
+        return "".join(self._outputs(node_id).values())
 
 
 def copy_changing_tree(source: Path, target: Path) -> None:
