@@ -144,3 +144,33 @@ def test_untouched_labs_run_and_do_not_pass(chapter: Path, tmp_path: Path) -> No
             _, _, verdict = printed.partition(f"{lab}: ")
             verdict = re.split(r"requirements? (?:are|is) met", verdict)[0]
             assert "✗" in verdict, f"the untouched lab {lab} passes its check:\n{printed}"
+
+
+# Cells that you may run again at once, if your first answer was wrong: they begin by clearing away what they made before.
+RUN_AGAIN = {
+    "00_environment": {"format-do", "start-do"},
+    "01_order": {"ordered-do", "keyed-do", "carts-do"},
+    "02_customers": {"cu-2-do"},
+    "02_min_insync": {"mi-1-do"},
+    "02_rack_placement": {"rp-2-do"},
+    "02_storage": {"st-1-do", "st-2-do"},
+}
+STARTED_OVER = sorted(path for n in ("00", "01", "02") for path in (ROOT / "solutions").glob(f"{n}_*/*.ipynb"))
+
+
+@pytest.mark.at_length
+@pytest.mark.cluster
+@pytest.mark.parametrize("solution", STARTED_OVER, ids=lambda p: p.stem)
+def test_a_lab_is_started_over_without_a_new_kernel(solution: Path, tmp_path: Path) -> None:
+    """As `START_OVER` says: the last cell stops the cluster, and then all cells come again."""
+    cells = [cell for cell in nbformat.read(solution, as_version=4).cells if cell.cell_type == "code"]
+    twice = [cell.source for cell in cells for _ in range(1 + (cell.id in RUN_AGAIN.get(solution.stem, set())))]
+    sources = twice + [cell.source for cell in cells]
+    path = tmp_path / solution.name
+    nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources]), path)
+    command = [str(Path(sys.executable).with_name("kafkalab")), "run", "--backend", BACKEND, "--out", str(tmp_path / "out")]
+    done = subprocess.run([*command, str(path)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    [executed] = (tmp_path / "out").rglob(path.name)
+    printed = "".join(o.get("text", "") for c in nbformat.read(executed, as_version=4).cells for o in c.get("outputs", []))
+    assert printed.count("Lab passed.") == 2 * len(checks_in(solution)), printed

@@ -8,10 +8,11 @@ from collections.abc import Callable, Sequence
 from confluent_kafka import Message
 
 from kafkalab.checks.context import CheckContext, Unmet, text_of
-from kafkalab.checks.wording import counted, listed_brokers, quoted
+from kafkalab.checks.wording import START_OVER, counted, listed_brokers, quoted
 from kafkalab.cluster.view import ClusterView, PartitionView
 
 __all__ = [
+    "asks_for_copies",
     "each_once",
     "existing",
     "filled",
@@ -78,6 +79,19 @@ def has_shape(topic: str, partitions: int, copies: int) -> Callable[[CheckContex
 
     def probe(ctx: CheckContext) -> None:
         shaped(ctx, topic, partitions, copies)
+
+    return probe
+
+
+def asks_for_copies(topic: str, number: int) -> Callable[[CheckContext], None]:
+    """Return a probe: a write to a topic with ``acks=all`` must need this many replicas in sync."""
+
+    def probe(ctx: CheckContext) -> None:
+        if (found := ctx.topic_config(topic)["min.insync.replicas"]) != str(number):
+            raise Unmet(
+                f"Its effective min.insync.replicas is {found}. You can set it when you create the topic, or later with "
+                "kafka-configs.sh."
+            )
 
     return probe
 
@@ -160,8 +174,8 @@ def each_once(ctx: CheckContext, topic: str, wanted: Sequence[str]) -> list[Mess
         raise Unmet(f"{quoted(missing[0])} isn't in {topic}.")
     if twice := [value for value in wanted if counts[value] > 1]:
         raise Unmet(
-            f"{quoted(twice[0])} is in {topic} {counts[twice[0]]} times. Did you run the cell more than once? Start over with "
-            "a new cluster (restart the kernel)."
+            f"{quoted(twice[0])} is in {topic} {counts[twice[0]]} times. Did you run the cell more than once? Delete the "
+            f"topic, create it again, and send each value once. {START_OVER}"
         )
     return records
 

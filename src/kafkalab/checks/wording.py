@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-__all__ = ["counted", "listed_brokers", "quoted"]
+__all__ = ["START_OVER", "counted", "listed_brokers", "quoted"]
+
+START_OVER = "To start over, run `cluster.stop()` and then the cells from the first one on."
+"""How a learner gets a new cluster in the same kernel."""
 
 _LONGEST = 60
 

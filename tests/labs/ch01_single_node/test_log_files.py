@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -29,12 +30,14 @@ def test_right_and_right_but_for_one_answer(single: Cluster, verdict: Verdict) -
     readings(single, segment_bytes=MIB)
     verdict.passes(LAB, single, **RIGHT)
     verdict.passes(LAB, single, files=tuple(reversed(FILES)), holder=FILES[1], dumped=np.int64(10))
+    in_folder = [Path("data") / "readings-0" / name for name in FILES]
+    verdict.passes(LAB, single, files=in_folder, holder=str(in_folder[1]), dumped=10)
 
     def refused(sentence: str, **wrong: object) -> None:
         verdict.says(sentence, LAB, single, **{**RIGHT, **wrong})
 
     refused("`files` is empty", files=[])
-    refused("`files` should be text, not a whole number", files=[0, 3, 6, 9])
+    refused("text or a path, not a whole number", files=[0, 3, 6, 9])
     refused("doesn't hold records", files=[*FILES, "00000000000000000000.index"])
     refused("padded with zeros to 20 digits", files=[f"{offset:017}.log" for offset in (0, 3, 6, 9)])
     refused("You name 1 file, but the folder has 4", files=FILES[:1])

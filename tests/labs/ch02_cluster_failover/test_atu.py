@@ -48,9 +48,10 @@ def lists(*topics: str) -> dict[int, set[str]]:
         (lambda c: None, lists("atu"), "There is no topic 'purchases'"),
         (lambda c: create(c, PURCHASES, 1), lists("atu", PURCHASES), "purchases has 1 partition."),
         (lambda c: create(c, PURCHASES, 3, 2), lists("atu", PURCHASES), "has 2 replicas, not 3"),
+        (lambda c: create(c, PURCHASES, 3), lists("atu", PURCHASES), "Its effective min.insync.replicas is 1"),
         (lambda c: create(c, PURCHASES, 3, placed=[[0, 1, 2]] * 3), lists("atu", PURCHASES), "Were all three brokers up"),
     ],
-    ids=["nothing", "one_partition", "two_replicas", "led_by_one"],
+    ids=["nothing", "one_partition", "two_replicas", "one_copy_is_enough", "led_by_one"],
 )
 def test_purchases_wrong(
     clean: Cluster, verdict: Verdict, make: Callable[[Cluster], None], listed: dict[int, set[str]], helps: str
@@ -62,7 +63,7 @@ def test_purchases_wrong(
 
 def test_purchases_and_messages(clean: Cluster, verdict: Verdict) -> None:
     create(clean, "atu", 1, 1)
-    create(clean, PURCHASES, 3)
+    create(clean, PURCHASES, 3, min_insync_replicas="2")
     for listed, helps in (
         ({}, "`listed` is empty"),
         (lists("atu"), "Did you ask before you created the topic?"),
@@ -70,7 +71,7 @@ def test_purchases_and_messages(clean: Cluster, verdict: Verdict) -> None:
         (lists("atu", PURCHASES, "returns"), "'returns', but there is no such topic"),
     ):
         verdict.says(helps, "02_atu_purchases", clean, listed=listed)
-    verdict.passes("02_atu_purchases", clean, listed=lists("atu", PURCHASES, "__consumer_offsets"))
+    verdict.passes("02_atu_purchases", clean, listed=lists("atu", PURCHASES, "__consumer_offsets", "__share_group_state"))
     verdict.passes("02_atu_purchases", clean, listed={broker: ["atu", PURCHASES] for broker in (0, 1, 2)})
     verdict.says("None of 'purchase1' … 'purchase5'", "02_atu_messages", clean)
     spread(clean, PURCHASES, *FIVE)
@@ -97,9 +98,14 @@ def test_failover_ids_and_rebalance(breakable: Cluster, verdict: Verdict) -> Non
     create(breakable, PURCHASES, 3, placed=[[0, 1, 2], [1, 2, 0], [2, 0, 1]])
     spread(breakable, PURCHASES, *FIVE)
     _, said = verdict("02_atu_failover", breakable, reread=[])
-    assert "Broker 1 is up." in said and "None of 'purchase6' … 'purchase7'" in said and "0 of 6" in said
+    assert "Broker 1 is up." in said and "None of 'purchase6' … 'purchase7'" in said and "0 of 8" in said
     _, said = verdict("02_atu_rebalance", breakable)
     assert "Broker 1 never went down" in said and "0 of 4" in said
+
+    breakable.kill(1)
+    verdict.says("Broker 1 was killed, so it couldn't hand over what it led", "02_atu_failover", breakable, reread=[])
+    breakable.restart(1)
+    wait_for(breakable, lambda v: v.in_sync(PURCHASES), "complete ISRs")
 
     breakable.stop_broker(1)
     wait_for(breakable, lambda v: v.moved_from(PURCHASES, 1) and v.out_of_sync(PURCHASES, 1), "new leaders")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 from kafkalab import Cluster, ConsoleConsumer
-from kafkalab.cluster import ClusterView
+from kafkalab.cluster import ClusterView, Fault
 from kafkalab.distribution import put_tools_on_path
 from kafkalab.workers import wait_until_shared
 from support import Doctored, Verdict, commit, create, spread, wait_for
@@ -37,7 +38,7 @@ def configuration(n: int) -> dict[str, str]:
         "node.id": str(n),
         "listeners": f"PLAINTEXT://localhost:{9092 + n},CONTROLLER://localhost:{9192 + n}",
         "controller.listener.names": "CONTROLLER",
-        "controller.quorum.voters": "0@localhost:9192,1@localhost:9193,2@localhost:9194",
+        "controller.quorum.bootstrap.servers": "localhost:9192,localhost:9193,localhost:9194",
         "log.dirs": f"./logs/kafka-{n}",
         "offsets.topic.replication.factor": "3",
     }
@@ -93,13 +94,18 @@ def no_folder_named(folder: Path) -> None:
     write(folder, formatted=False, n2={"log.dirs": ""})
 
 
-def voters_differ(folder: Path) -> None:
-    write(folder, n1={"controller.quorum.voters": "1@localhost:9193"})
+def controllers_differ(folder: Path) -> None:
+    write(folder, n1={"controller.quorum.bootstrap.servers": "localhost:9193"})
 
 
-def voters_elsewhere(folder: Path) -> None:
-    voters = {"controller.quorum.voters": "0@localhost:9092,1@localhost:9093,2@localhost:9094"}
-    write(folder, n0=voters, n1=voters, n2=voters)
+def controllers_elsewhere(folder: Path) -> None:
+    controllers = {"controller.quorum.bootstrap.servers": "localhost:9092,localhost:9093,localhost:9094"}
+    write(folder, n0=controllers, n1=controllers, n2=controllers)
+
+
+def controllers_unnamed(folder: Path) -> None:
+    nobody = {"controller.quorum.bootstrap.servers": ""}
+    write(folder, n0=nobody, n1=nobody, n2=nobody)
 
 
 def offsets_kept_once(folder: Path) -> None:
@@ -146,8 +152,9 @@ def a_script_that_starts_nothing(folder: Path) -> None:
         (no_controller_listener, "server-2.properties has no listener CONTROLLER"),
         (folder_shared, "would both write to ./logs/kafka-1"),
         (no_folder_named, "server-2.properties doesn't say where node 2 keeps its data"),
-        (voters_differ, "if all agree who votes"),
-        (voters_elsewhere, "names port 9092 for node 0"),
+        (controllers_differ, "Do these addresses belong to one node, or to the cluster?"),
+        (controllers_elsewhere, "but the CONTROLLER listener of node 0 uses port 9192"),
+        (controllers_unnamed, "names no port, but the CONTROLLER listener of node 0"),
         (offsets_kept_once, "In which topic does Kafka keep them"),
         (not_formatted, "isn't formatted"),
         (formatted_for_two_clusters, "formatted for different clusters"),
@@ -173,16 +180,18 @@ def test_a_missing_file_is_told_once(cluster: Cluster, verdict: Verdict, tmp_pat
 def test_three_brokers_right(cluster: Cluster, verdict: Verdict, tmp_path: Path) -> None:
     write(tmp_path, formatted=False)
     put_tools_on_path()
+    folder_ids = ("MvDxzVmcRsaTz33bUuRU6A", "07R5amHmR32VDA6jHkGbTA", "zXLLsXvsSx-ZXnGWd1aWSA")
+    voters = ",".join(f"{n}@localhost:{9192 + n}:{folder_id}" for n, folder_id in enumerate(folder_ids))
     for n in range(3):
-        command = ["kafka-storage.sh", "format", "--cluster-id", "4L6g3nShT-eMCtK--X86sw", "--config", f"server-{n}.properties"]
-        subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+        command = ["kafka-storage.sh", "format", "--cluster-id", "4L6g3nShT-eMCtK--X86sw", "--initial-controllers", voters]
+        subprocess.run([*command, "--config", f"server-{n}.properties"], cwd=tmp_path, check=True, capture_output=True)
     verdict.passes("02_three_brokers", cluster, folder=str(tmp_path))
 
 
 def test_three_brokers_written_in_another_way(cluster: Cluster, verdict: Verdict, tmp_path: Path) -> None:
-    """What Kafka reads alike is right alike: other separators, voters in another order, `log.dir`."""
+    """What Kafka reads alike is right alike: other separators, controllers in another order, `log.dir`."""
     write(tmp_path)
-    shuffled = {"controller.quorum.voters": "2@localhost:9194,0@localhost:9192,1@localhost:9193"}
+    shuffled = {"controller.quorum.bootstrap.servers": "localhost:9194,localhost:9192,localhost:9193"}
     text = "".join(f"{name} : {value}\n" for name, value in {**configuration(1), **shuffled}.items())
     (tmp_path / "server-1.properties").write_text("! by hand\n\n" + text.replace("log.dirs", "log.dir"))
     verdict.passes("02_three_brokers", cluster, folder=tmp_path)
@@ -202,9 +211,10 @@ def test_three_brokers_without_a_folder(cluster: Cluster, verdict: Verdict) -> N
         (lambda c: create(c, "my-topic", 13), "The cluster's topics: my-topic"),
         (lambda c: create(c, TOPIC, 3), "my-failsafe-topic has 3 partitions"),
         (lambda c: create(c, TOPIC, 13, 1), "has 1 replica, not 3"),
+        (lambda c: create(c, TOPIC, 13), "Its effective min.insync.replicas is 1"),
         (lambda c: create(c, TOPIC, 13, placed=[[0, 1, 2]] * 13), "Did you assign the replicas yourself?"),
     ],
-    ids=["nothing", "another_name", "three_partitions", "one_replica", "all_led_by_one"],
+    ids=["nothing", "another_name", "three_partitions", "one_replica", "one_copy_is_enough", "all_led_by_one"],
 )
 def test_failsafe_wrong(clean: Cluster, verdict: Verdict, wrong: Callable[[Cluster], None], helps: str) -> None:
     wrong(clean)
@@ -216,7 +226,7 @@ def table_of(cluster: Cluster) -> dict[int, tuple[int | None, list[int], list[in
 
 
 def test_failsafe_and_describe(clean: Cluster, verdict: Verdict) -> None:
-    create(clean, TOPIC, 13)
+    create(clean, TOPIC, 13, min_insync_replicas="2")
     verdict.passes("02_failsafe", clean)
     lagging = Doctored(clean, TOPIC, lambda p: replace(p, isr=p.isr[:2]))
     verdict.says("did it have time to catch up?", "02_failsafe", lagging)
@@ -372,6 +382,16 @@ def test_load_sharing_without_commits(clean: Cluster, verdict: Verdict) -> None:
 
 def without(cluster: Cluster, broker: int) -> None:
     wait_for(cluster, lambda v: v.moved_from(TOPIC, broker) and v.out_of_sync(TOPIC, broker), "new leaders")
+
+
+def test_proof_sent_before_the_broker_went_down(clean: Cluster, verdict: Verdict) -> None:
+    create(clean, TOPIC, 13)
+    spread(clean, TOPIC, "m15", "m16")
+    clean.faults.clear()
+    verdict.says("Broker 0 hasn't been down yet", "02_failover_proof", clean)
+    clean.faults.append(Fault(time.time() + 1, "kill", 0))  # no broker has to die for it
+    verdict.says("You sent 'm15' before broker 0 went down", "02_failover_proof", clean)
+    clean.faults.clear()
 
 
 def test_broker_failover_and_proof(breakable: Cluster, verdict: Verdict) -> None:

@@ -63,4 +63,5 @@ def test_isolated(breakable: Cluster, verdict: Verdict) -> None:
     refused("With acks=1 the leader waits for nobody", with_one="REQUEST_TIMED_OUT")
     refused("`lost` is empty", lost=[])
     refused("'message 7' isn't lost: it's in the topic", lost=["message 7"])
+    refused("'letter with acks=all' isn't a letter that the isolated broker acknowledged", lost=["letter with acks=all"])
     refused("`lost` should be a list, not text", lost="letter with acks=1")

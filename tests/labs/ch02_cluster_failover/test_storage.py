@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from support import Doctored, Verdict, create, put, spread
 
 pytestmark = pytest.mark.cluster
 
-LINES = [",".join(customer) for customer in customers()[:45]]
+LINES = [",".join(customer) for customer in customers()[:60]]
 DAY = 24 * 60 * 60 * 1000
 
 
@@ -42,15 +43,21 @@ def topic1_in_one_partition(cluster: Cluster) -> None:
     put(cluster, "topic1", [(None, line, 2) for line in LINES[:6]])
 
 
+def topic1_sent_twice(cluster: Cluster) -> None:
+    create(cluster, "topic1", 3, 1)
+    spread(cluster, "topic1", *LINES[:6], *LINES[:6])
+
+
 @pytest.mark.parametrize(
     ("build", "sentence"),
     [
         (untouched, "There is no topic 'topic1'"),
         (lambda cluster: create(cluster, "topic1", 3, 3), "has 3 replicas, not 1"),
         (topic1_on_one_broker, "Broker 1 has 3 of the 3 partitions"),
-        (topic1_in_one_partition, "Partition 0 never got a record"),
+        (topic1_in_one_partition, "Partition 0 got 0 records"),
+        (topic1_sent_twice, "Partition 0 got 4 records"),
     ],
-    ids=["untouched", "replicated", "on_one_broker", "in_one_partition"],
+    ids=["untouched", "replicated", "on_one_broker", "in_one_partition", "sent_twice"],
 )
 def test_topic1_wrong(clean: Cluster, verdict: Verdict, build: Callable[[Cluster], None], sentence: str) -> None:
     build(clean)
@@ -75,6 +82,7 @@ def test_storage_right(clean: Cluster, verdict: Verdict) -> None:
     segment, address = "00000000000000000005.log", ("customers-new", 2, 10)
     verdict.passes("02_storage", clean, segment=segment, address=address)
     verdict.passes("02_storage", clean, segment=segment, address=["customers-new", np.int64(2), np.int64(10)])
+    verdict.passes("02_storage", clean, segment=Path("customers-new-2") / segment, address=address)
     verdict.says("lacks broker", "02_storage", Doctored(clean, "customers-new", lambda p: replace(p, isr=p.isr[:2])))
 
     for given, sentence in (
@@ -104,8 +112,9 @@ def test_storage_right(clean: Cluster, verdict: Verdict) -> None:
         (lambda cluster: rounds(cluster, 16, 8, 0, segment_ms="60000"), "segment.ms is 60000. Leave it at Kafka's default"),
         (lambda cluster: rounds(cluster, 0, 0, 0), "Partition 0 has 1 segment; the lab asks for three"),
         (lambda cluster: rounds(cluster, 12, 6, 0), "Partition 0 has 2 segments; the lab asks for three"),
+        (lambda cluster: rounds(cluster, 24, 16, 8, 0), "Partition 0 has 4 segments; the lab asks for three"),
     ],
-    ids=["untouched", "one_copy", "forgets", "a_shorter_week", "in_one_round", "less_than_a_week_apart"],
+    ids=["untouched", "one_copy", "forgets", "a_shorter_week", "in_one_round", "less_than_a_week_apart", "one_round_more"],
 )
 def test_storage_wrong(clean: Cluster, verdict: Verdict, build: Callable[[Cluster], None], sentence: str) -> None:
     build(clean)

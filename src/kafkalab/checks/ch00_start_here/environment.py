@@ -32,9 +32,10 @@ lab = notebook.check(
 @lab.requires("Kafka runs on Java 17 or newer, and you know on which")
 def java_is_known(ctx: CheckContext) -> None:
     given = str(ctx.answer("java", object, "the major version of the Java that runs Kafka"))  # a number, or it as text
-    if given != str(java_version(java_command())):
+    actual = java_version(java_command())
+    if given.strip().removesuffix(".0") != str(actual):  # 21.0 as a number
         raise Unmet(f"It isn't {given}. Look at the number before the first dot in what `java -version` prints.")
-    if int(given) < OLDEST_JAVA:
+    if actual < OLDEST_JAVA:
         raise Unmet(f"Java {given} is too old for Kafka 4. `kafkalab doctor` tells you how to fix that.")
 
 

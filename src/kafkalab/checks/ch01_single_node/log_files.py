@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.lab import Notebook
 from kafkalab.checks.topics import has_shape, holds_exactly
@@ -32,7 +34,10 @@ is_shaped = lab.requires(f"{TOPIC} has 1 partition")(has_shape(TOPIC, 1, 1))
 @lab.requires("Its segments have at most 1 MiB", after=is_shaped)
 def segments_are_small(ctx: CheckContext) -> None:
     if (size := ctx.topic_config(TOPIC)["segment.bytes"]) != SEGMENT_BYTES:
-        raise Unmet(f"A segment of {TOPIC} may have {int(size):,} bytes. Which setting of the topic limits that?")
+        raise Unmet(
+            f"A segment of {TOPIC} may have {int(size):,} bytes. Which setting of the topic limits that? Delete the topic, "
+            "create it with that setting, and send the readings again."
+        )
 
 
 is_filled = lab.requires("It holds the ten readings, each once", after=is_shaped)(holds_exactly(TOPIC, READINGS))
@@ -45,16 +50,14 @@ def log_files(ctx: CheckContext) -> dict[int, str]:
 
 @lab.requires("You know the names of its .log files", after=(segments_are_small, is_filled))
 def files_are_named(ctx: CheckContext) -> None:
-    given = sorted(ctx.answer("files", list[str], "the names of the .log files"))
+    given = sorted(Path(file).name for file in ctx.answer("files", list[str | Path], "the names of the .log files"))
     true = sorted(log_files(ctx).values())
     if given == true:
         return
     if other := [name for name in given if not name.endswith(".log")]:
         raise Unmet(f"{other[0]!r} doesn't hold records. Their files' names end in .log.")
     if odd := [name for name in given if len(name) != len(true[0])]:
-        raise Unmet(
-            f"{odd[0]!r} is no such name. A name is an offset, padded with zeros to 20 digits, and .log, without a folder."
-        )
+        raise Unmet(f"{odd[0]!r} is no such name. A name is an offset, padded with zeros to 20 digits, and .log.")
     raise Unmet(
         f"You name {counted(len(given), 'file')}, but the folder has {len(true)}, or others. Did you copy it after you had "
         "sent everything?"
@@ -63,7 +66,7 @@ def files_are_named(ctx: CheckContext) -> None:
 
 @lab.requires(f"You know which one holds offset {SOUGHT_OFFSET}", after=(segments_are_small, is_filled))
 def holder_is_right(ctx: CheckContext) -> None:
-    given = ctx.answer("holder", str, f"the name of the file that holds offset {SOUGHT_OFFSET}")
+    given = ctx.answer("holder", Path, f"the name of the file that holds offset {SOUGHT_OFFSET}").name
     files = log_files(ctx)
     if given not in files.values():
         raise Unmet(f"{given!r} isn't one of the .log files.")

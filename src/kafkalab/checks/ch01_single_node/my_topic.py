@@ -21,8 +21,8 @@ lab = notebook.check(
     hints=(
         "kafka-topics.sh has an option for each of the topic's properties. The producer of confluent-kafka has a setting for "
         "how many milliseconds records without a key stay with one partition; the chapter used it.",
-        'With "sticky.partitioning.linger.ms": 0 and a flush() after each produce(), every message gets a partition of its '
-        "own.",
+        'With "sticky.partitioning.linger.ms": 0 and a flush() after each produce(), the producer chooses a partition anew '
+        "for each message.",
         "A consumer with group_id, auto_offset_reset='earliest' and subscribe([…]) gets all messages; consume(7, timeout=30) "
         "returns them; commit(asynchronous=False) commits.",
         "Each record that a consumer returns has value(), partition() and offset().",
@@ -37,7 +37,7 @@ def messages_are_spread(ctx: CheckContext) -> None:
     if len({m.partition() for m in ctx.records(TOPIC)}) == 1:
         raise Unmet(
             "They are all in one partition. Without a key, a producer stays with one for a while. What makes it choose again "
-            "for each message?"
+            "for each message? To send again, delete the topic and create it again."
         )
 
 

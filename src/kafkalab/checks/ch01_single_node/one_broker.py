@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from confluent_kafka import Message
+from confluent_kafka import KafkaError, Message
 
 from kafkalab.checks.brokers import nodes
 from kafkalab.checks.context import CheckContext, Unmet, text_of
 from kafkalab.checks.lab import Notebook
+from kafkalab.checks.timing import CLOCK, created
 from kafkalab.checks.topics import has_shape
+from kafkalab.checks.wording import START_OVER
 from kafkalab.cluster.view import Fault
 
 __all__ = ["notebook"]
 
 TOPIC = "atu"
 BEFORE = ["one", "two", "three"]
-CLOCK = 0.05  # seconds: a record's time is in whole milliseconds, and a fault is timed slightly before or after it happens
 
 notebook = Notebook("01_one_broker", difficulty="medium", minutes=25, needs="chapter 01, sections 5 and 8")
 
@@ -52,12 +53,6 @@ def found(ctx: CheckContext, value: str) -> list[Message]:
     return [m for m in ctx.records(TOPIC) if text_of(m) == value]
 
 
-def created(message: Message) -> float:
-    """Return when the producer got the record, in seconds since the epoch."""
-    _, milliseconds = message.timestamp()
-    return float(milliseconds) / 1000
-
-
 @lab.requires("Broker 0 was killed and is up again")
 def outage_is_over(ctx: CheckContext) -> None:
     outage(ctx)
@@ -75,17 +70,18 @@ def sent_before(ctx: CheckContext) -> None:
     if missing := [value for value in BEFORE if value not in values]:
         raise Unmet(f"{missing[0]!r} isn't in {TOPIC}.")
     if values != BEFORE:
-        raise Unmet(f"{TOPIC} holds {', '.join(values)}, not one, two, three, each once.")
+        raise Unmet(f"{TOPIC} holds {', '.join(values)}, not one, two, three, each once. {START_OVER}")
     killed, _ = outage(ctx)
     if late := [m for m in records if created(m) > killed.at + CLOCK]:
-        raise Unmet(f"You sent {text_of(late[0])!r} after you had killed the broker.")
+        raise Unmet(f"You sent {text_of(late[0])!r} after you had killed the broker. {START_OVER}")
 
 
 @lab.requires("The producer gave lost up, and you know with which error", after=is_shaped)
 def lost_was_given_up(ctx: CheckContext) -> None:
     if found(ctx, "lost"):
-        raise Unmet(f"'lost' is in {TOPIC}: a broker was there before the producer gave up.")
-    error = ctx.answer("error", str, "the name of the error in the delivery report of 'lost'")
+        raise Unmet(f"'lost' is in {TOPIC}: a broker was there before the producer gave up. {START_OVER}")
+    given = ctx.answer("error", object, "the name of the error in the delivery report of 'lost'")
+    error = given.name() if isinstance(given, KafkaError) else str(given)
     if error != "_MSG_TIMED_OUT":
         raise Unmet(f"The error isn't {error!r}. What does name() of the error in the delivery report return?")
 
@@ -97,10 +93,11 @@ def waiting_arrived(ctx: CheckContext) -> None:
     if not records:
         raise Unmet(f"'waiting' isn't in {TOPIC}. Did its producer give up, or did nobody wait for the delivery?")
     if created(records[0]) < killed.at - CLOCK:
-        raise Unmet("You sent 'waiting' while the broker was still up.")
+        raise Unmet(f"You sent 'waiting' while the broker was still up. {START_OVER}")
     if created(records[0]) > back.at + CLOCK:
         raise Unmet(
-            "You gave 'waiting' to the producer after the broker was back. It should wait in the producer during the outage."
+            "You gave 'waiting' to the producer after the broker was back. It should wait in the producer during the outage. "
+            f"{START_OVER}"
         )
 
 
@@ -111,4 +108,4 @@ def four_was_sent_afterwards(ctx: CheckContext) -> None:
     if not records:
         raise Unmet(f"'four' isn't in {TOPIC}.")
     if created(records[-1]) < back.at - CLOCK:
-        raise Unmet("You sent 'four' before the broker was back.")
+        raise Unmet(f"You sent 'four' before the broker was back. {START_OVER}")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 
-from kafkalab.checks.brokers import are_up, faulted, is_down, nodes
+from kafkalab.checks.brokers import DOWN_VERBS, are_up, is_down, nodes
 from kafkalab.checks.context import CheckContext, Unmet, text_of
 from kafkalab.checks.lab import Notebook
+from kafkalab.checks.timing import sent_after_it_went_down
 from kafkalab.checks.topics import (
+    asks_for_copies,
     each_once,
     existing,
     has_shape,
@@ -54,11 +56,12 @@ purchases = notebook.check(
     "02_atu_purchases",
     "Create a partitioned and replicated topic",
     hints=(
-        "kafka-topics.sh --create takes --partitions and --replication-factor, and any broker's address.",
+        "kafka-topics.sh --create takes --partitions, --replication-factor and --config name=value, and any broker's address.",
         "answer = !kafka-topics.sh --bootstrap-server {cluster.bootstrap(broker)} --list gives the lines of the answer.",
     ),
 )
 is_shaped = purchases.requires("purchases has 3 partitions with 3 replicas each")(has_shape(PURCHASES, 3, 3))
+purchases.requires("A write to purchases needs 2 replicas in sync", after=is_shaped)(asks_for_copies(PURCHASES, 2))
 
 
 @purchases.requires("Each broker is the preferred leader of one of them", after=is_shaped)
@@ -78,7 +81,7 @@ def lists_are_the_same(ctx: CheckContext) -> None:
     for broker in view.brokers:
         if broker not in listed:
             raise Unmet(f"`listed` has no entry for broker {broker}. Ask each broker by its own address.")
-        said = listed[broker] - {"__consumer_offsets"}
+        said = {topic for topic in listed[broker] if not topic.startswith("__")}  # not Kafka's own topics
         if missing := sorted({"atu", PURCHASES} - said):
             raise Unmet(f"The list from broker {broker} lacks {missing[0]}. Did you ask before you created the topic?")
         if extra := sorted(said - set(view.topics)):
@@ -115,12 +118,26 @@ failover = notebook.check(
     ),
 )
 broker_is_down = failover.requires("Broker 1 is down")(is_down(1))
+
+
+@failover.requires("It was shut down, not killed", after=broker_is_down)
+def was_shut_down(ctx: CheckContext) -> None:
+    if nodes(ctx)[1].state != "stopped":
+        raise Unmet(
+            "Broker 1 was killed, so it couldn't hand over what it led. Restart it, wait until it's in sync, and end it with "
+            "the verb that sends SIGTERM."
+        )
+
+
 others_lead = failover.requires("Brokers 0 and 2 lead every partition of purchases", after=broker_is_down)(
     led_by_others(PURCHASES, 1)
 )
 failover.requires("Every ISR holds the other two brokers", after=others_lead)(isr_lacks_only(PURCHASES, 1))
 failover.requires("The replicas still include broker 1", after=others_lead)(still_names(PURCHASES, 1))
 more_are_there = failover.requires("purchase6 and purchase7 are in purchases, each once")(holds_each_once(PURCHASES, MORE))
+failover.requires("You sent these two after broker 1 had gone down", after=more_are_there)(
+    sent_after_it_went_down(PURCHASES, MORE, 1)
+)
 
 
 @failover.requires("You read all seven from the beginning", after=more_are_there)
@@ -176,9 +193,10 @@ rebalance = notebook.check(
 
 @rebalance.requires("Broker 1 was down and came back")
 def was_down(ctx: CheckContext) -> None:
-    if 1 not in faulted(ctx, "kill", "stop"):
+    verbs = [f.verb for f in ctx.cluster.faults if f.broker == 1 and f.verb in (*DOWN_VERBS, "restart")]
+    if not verbs:
         raise Unmet("Broker 1 never went down.")
-    if 1 not in faulted(ctx, "restart"):
+    if verbs[-1] != "restart":
         raise Unmet("You haven't restarted broker 1 yet.")
 
 

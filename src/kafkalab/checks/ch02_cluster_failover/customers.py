@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 from kafkalab.checks.context import CheckContext, Unmet, text_of
 from kafkalab.checks.groups import existing_group, read_everything
@@ -29,7 +30,7 @@ load = notebook.check(
         "produce() takes partition=, and then no partitioner is asked. customers_partition(index) knows each customer's "
         "partition.",
         "A producer that ends without flush() loses what it hasn't sent yet.",
-        "Kafka's source for Spark gives a column partition. Group by it, count, and collect.",
+        "Kafka's source for Spark gives a column partition. Group by it and count. The check collects the rows.",
     ),
 )
 is_shaped = load.requires("customers has 3 partitions with 1 replica each")(has_shape(TOPIC, 3, 1))
@@ -71,8 +72,10 @@ def customers_are_complete(ctx: CheckContext) -> None:
 
 @load.requires("Spark counted the same", after=sizes_are_right)
 def spark_counted_the_same(ctx: CheckContext) -> None:
-    given = ctx.answer("counted", dict[int, int], "partition → records, as Spark counted them")
-    if given != ctx.end_offsets(TOPIC):
+    given: Any = ctx.answer("counted", object, "a DataFrame with the columns partition and count")
+    if not {"partition", "count"} <= set(getattr(given, "columns", ())):
+        raise Unmet(f"`counted` should be a DataFrame with the columns partition and count, not {type(given).__name__}.")
+    if {row["partition"]: row["count"] for row in given.collect()} != ctx.end_offsets(TOPIC):
         raise Unmet(
             "Spark counted other numbers than the brokers have. Does the query group by partition, and does it start with the "
             "earliest offset?"

@@ -12,7 +12,9 @@ from kafkalab.checks.brokers import are_up, is_down
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.groups import existing_group, has_members, is_assigned_evenly, unread
 from kafkalab.checks.lab import Notebook, Probe
+from kafkalab.checks.timing import sent_after_it_went_down
 from kafkalab.checks.topics import (
+    asks_for_copies,
     each_once,
     existing,
     has_shape,
@@ -56,7 +58,7 @@ three_brokers = notebook.check(
     "Write three configurations for three brokers",
     hints=(
         "Two nodes on one machine can't share an id, a port or a data folder. Which lines of the file name them?",
-        "node.id, both ports in listeners, and log.dirs differ. controller.quorum.voters doesn't.",
+        "node.id, both ports in listeners, and log.dirs differ. controller.quorum.bootstrap.servers doesn't.",
         'Replace in the text of server-0: server_0.replace("node.id=0", f"node.id={n}"), and so on; write_text() it.',
     ),
 )
@@ -132,20 +134,18 @@ def folders_differ(ctx: CheckContext) -> None:
 
 
 @three_brokers.requires(
-    "All three files name the same voters, at the ports where they listen", after=(files_are_there, ports_differ)
+    "All three files name the same controllers, at the ports where they listen", after=(files_are_there, ports_differ)
 )
-def voters_are_the_same(ctx: CheckContext) -> None:
-    settings = configurations(ctx)
-    voters = {n: dict(re.findall(r"(\d+)@[^:,]*:(\d+)", s.get("controller.quorum.voters", ""))) for n, s in settings.items()}
-    if voters[0] != voters[1] or voters[0] != voters[2]:
-        raise Unmet(
-            "The files don't have the same controller.quorum.voters. A majority can only elect a leader if all agree who votes."
-        )
+def controllers_are_the_same(ctx: CheckContext) -> None:
+    name, settings = "controller.quorum.bootstrap.servers", configurations(ctx)
+    named = {n: set(re.findall(r":(\d+)", s.get(name, ""))) for n, s in settings.items()}
+    if named[0] != named[1] or named[0] != named[2]:
+        raise Unmet(f"The files don't have the same {name}. Do these addresses belong to one node, or to the cluster?")
     for n in settings:
-        named, listens = voters[0].get(str(n)), ports(settings[n])["CONTROLLER"]
-        if named != listens:
+        if (listens := ports(settings[n])["CONTROLLER"]) not in named[0]:
             raise Unmet(
-                f"controller.quorum.voters names port {named} for node {n}, but its CONTROLLER listener uses port {listens}."
+                f"{name} names {'the ports ' + ', '.join(sorted(named[0])) if named[0] else 'no port'}, but the CONTROLLER "
+                f"listener of node {n} uses port {listens}."
             )
 
 
@@ -204,10 +204,12 @@ failsafe = notebook.check(
     "Create a topic that survives",
     hints=(
         "One number decides into how many partitions the topic is split, another one how many brokers keep a copy of each.",
-        "NewTopic(name, num_partitions=…, replication_factor=…), passed to admin.create_topics(). Wait for the result.",
+        "NewTopic(name, num_partitions=…, replication_factor=…, config={…}), passed to admin.create_topics(). Wait for the "
+        "result.",
     ),
 )
 is_shaped = failsafe.requires(f"{TOPIC} has 13 partitions with 3 replicas each")(has_shape(TOPIC, 13, 3))
+failsafe.requires("A write with acks=all needs 2 replicas in sync", after=is_shaped)(asks_for_copies(TOPIC, 2))
 failsafe.requires("All replicas are in sync", after=is_shaped)(in_sync(TOPIC))
 
 
@@ -355,4 +357,7 @@ failover_proof = notebook.check(
 )
 failover_proof.requires("Broker 0 is down")(is_down(0))
 last_are_there = failover_proof.requires(f"m15 and m16 are in {TOPIC}, each once")(holds_each_once(TOPIC, numbered(15, 16)))
+failover_proof.requires("You sent them after broker 0 had gone down", after=last_are_there)(
+    sent_after_it_went_down(TOPIC, numbered(15, 16), 0)
+)
 failover_proof.requires("mygroup has read them", after=last_are_there)(has_committed(numbered(15, 16)))

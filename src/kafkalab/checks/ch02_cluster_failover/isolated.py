@@ -6,11 +6,12 @@ from kafkalab.checks.brokers import all_up, faulted, isolated
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.lab import Notebook
 from kafkalab.checks.topics import has_shape, in_sync
-from kafkalab.checks.wording import counted
+from kafkalab.checks.wording import START_OVER, counted
 
 __all__ = ["notebook"]
 
 TOPIC = "letters"
+LETTER = "letter with acks=1"
 FEWEST = 100  # acknowledged records that the ledger needs before the isolation
 
 notebook = Notebook("02_isolated", difficulty="hard", minutes=25, needs="chapter 02, sections 1 to 6")
@@ -72,7 +73,9 @@ def one_was_lost(ctx: CheckContext) -> None:
     lost = ctx.answer("lost", list[str], "the values that were acknowledged but aren't in the topic")
     there = ctx.values(TOPIC)
     if found := [value for value in lost if value in there]:
-        raise Unmet(f"{found[0]!r} isn't lost: it's in the topic.")
+        raise Unmet(f"{found[0]!r} isn't lost: it's in the topic. {START_OVER}")
+    if others := [value for value in lost if value != LETTER]:
+        raise Unmet(f"{others[0]!r} isn't a letter that the isolated broker acknowledged. Look for the lost ones in `by_hand`.")
 
 
 @lab.requires("Nothing that was acknowledged with acks=all is lost", after=(is_shaped, was_isolated_and_healed))

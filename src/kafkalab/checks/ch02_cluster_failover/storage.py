@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
 from kafkalab.checks.context import CheckContext, Unmet, text_of
 from kafkalab.checks.lab import Notebook
@@ -12,6 +13,7 @@ from kafkalab.datasets import customers
 
 __all__ = ["notebook"]
 
+EACH = 2  # records in each partition of topic1
 COPIES = "customers-new"
 WANTED = 32  # index in the data set of the customer whose address the lab asks for: C00033
 SOUGHT_PARTITION, SOUGHT_OFFSET = 2, 7
@@ -27,7 +29,7 @@ folders = notebook.check(
     "Find one folder per partition",
     hints=(
         "Give the number of partitions and the replication factor, and leave the choice of brokers to Kafka.",
-        "Records without a key go to one partition until a batch is full. produce() takes partition=.",
+        "Without a key, confluent-kafka sends the records of 10 ms to one partition. produce() takes partition=.",
     ),
 )
 one_copy = folders.requires("topic1 has 3 partitions with 1 replica each")(has_shape("topic1", 3, 1))
@@ -42,11 +44,13 @@ def partitions_are_spread(ctx: CheckContext) -> None:
         )
 
 
-@folders.requires("Each of them has records", after=one_copy)
+@folders.requires("Each of them has two of the six records", after=one_copy)
 def partitions_are_used(ctx: CheckContext) -> None:
-    if empty := [p for p, end in sorted(ctx.end_offsets("topic1").items()) if not end]:
+    if other := [(p, end) for p, end in sorted(ctx.end_offsets("topic1").items()) if end != EACH]:
+        partition, number = other[0]
         raise Unmet(
-            f"Partition {empty[0]} never got a record. What decides where a record goes, and can you decide it yourself?"
+            f"Partition {partition} got {counted(number, 'record')}. What decides where a record goes, and can you decide it "
+            "yourself?"
         )
 
 
@@ -84,7 +88,7 @@ def segments_are_rolled_by_age(ctx: CheckContext) -> None:
                 f"{name} is {config[name]}. Leave it at Kafka's default, {default}: change the records' timestamps instead."
             )
     for p, names in sorted(ctx.log_files(COPIES).items()):
-        if len(names) < 3:
+        if len(names) != 3:
             raise Unmet(
                 f"Partition {p} has {counted(len(names), 'segment')}; the lab asks for three. Which two times does Kafka "
                 "compare with segment.ms?"
@@ -95,7 +99,8 @@ def segments_are_rolled_by_age(ctx: CheckContext) -> None:
     f"You know which segment holds offset {SOUGHT_OFFSET} of partition {SOUGHT_PARTITION}", after=segments_are_rolled_by_age
 )
 def segment_is_named(ctx: CheckContext) -> None:
-    given = ctx.answer("segment", str, f"the name of the file with offset {SOUGHT_OFFSET} of partition {SOUGHT_PARTITION}")
+    what = f"the name of the file with offset {SOUGHT_OFFSET} of partition {SOUGHT_PARTITION}"
+    given = ctx.answer("segment", Path, what).name
     if ctx.end_offsets(COPIES)[SOUGHT_PARTITION] <= SOUGHT_OFFSET:
         raise Unmet(f"Partition {SOUGHT_PARTITION} doesn't reach offset {SOUGHT_OFFSET} yet.")
     names = ctx.log_files(COPIES)[SOUGHT_PARTITION]
