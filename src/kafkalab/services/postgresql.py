@@ -15,6 +15,7 @@ from kafkalab.cluster.resources import require_memory
 from kafkalab.cluster.spec import require_port
 from kafkalab.errors import BackendUnavailable, DatabaseFailed
 from kafkalab.lifeline import Owner, Run, reap
+from kafkalab.rebinding import end_nameless, note_started
 from kafkalab.settings import as_text
 from kafkalab.waiting import wait_until
 
@@ -89,6 +90,7 @@ class PostgreSQL:
         self._run: Run | None = None
         self._owner = Owner()
         self._server: _Server | None = None
+        end_nameless()
 
     # -- life ---------------------------------------------------------------------------------------------------
 
@@ -120,6 +122,7 @@ class PostgreSQL:
         except BaseException:
             self.stop()
             raise
+        note_started(self, "PostgreSQL server", lambda: self.running, self.stop)
         return self
 
     def stop(self) -> None:
