@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from kafkalab.lazy import on_first_use
-from kafkalab.shadows import require_unshadowed
-
-require_unshadowed()  # before anything else is imported, by mistake from the learner's folder
 
 _EXPORTS = {
     "Cluster": "kafkalab.cluster",

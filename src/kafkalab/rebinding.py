@@ -2,7 +2,8 @@
 
 ``cluster = Cluster().start()`` run twice would leave two clusters, and no name for the first one. So what starts here is
 noted, and whatever is about to be made asks first: which running things lose their last name in the statement that runs
-now, or have lost it already? Those are ended. Anything that still has a name goes on: several clusters are no mistake.
+now, or have lost it already? Those are ended, and so is what the same line started before and nothing ever named.
+Anything that still has a name goes on: several clusters are no mistake.
 """
 
 from __future__ import annotations
@@ -24,13 +25,14 @@ _DEPTH = 3  # a dictionary of lists of clusters
 _UNNAMED = ("_", "In", "Out")  # what IPython keeps by itself
 
 
-@dataclass
+@dataclass(eq=False)
 class _Started:
     thing: Any
     what: str
     is_alive: Callable[[], bool]
     end: Callable[[], object]
     execution: int  # of the cell that started it
+    place: tuple[str, int]  # that cell's text, and the line
     names: set[str] = field(default_factory=set)  # that it had when somebody looked last
 
 
@@ -57,7 +59,7 @@ def note_started(thing: Any, what: str, is_alive: Callable[[], bool], end: Calla
     with _lock:
         _watch(shell)
         _started[:] = [one for one in _started if one.thing is not thing and one.is_alive()]
-        _started.append(_Started(thing, what, is_alive, end, shell.execution_count))
+        _started.append(_Started(thing, what, is_alive, end, shell.execution_count, _place(shell.user_ns)))
 
 
 def end_nameless() -> None:
@@ -65,24 +67,27 @@ def end_nameless() -> None:
     shell = _shell()
     if shell is None or not _started or threading.current_thread() is not threading.main_thread():
         return
-    rebound = _rebound(shell.user_ns)
-    for one in _lost(_started, shell.user_ns, rebound, shell.execution_count):
-        with contextlib.suppress(KafkaLabError), _lock:
+    place = _place(shell.user_ns)
+    for one in _lost(_started, shell.user_ns, place, shell.execution_count):
+        with _lock:
             _started.remove(one)
         names = " and ".join(f"`{name}`" for name in sorted(one.names))
-        print(f"An earlier {one.what} still ran as {names}. It's stopped, because this cell gives that name to another.")
+        why = f"{names} doesn't name it any more" if names else "this cell started it before"
+        print(f"An earlier {one.what} still ran, and {why}. It's stopped now.")
         with contextlib.suppress(KafkaLabError):  # it's lost in any case
             one.end()
 
 
-def _lost(started: Iterable[_Started], names: Mapping[str, Any], rebound: set[str], execution: int) -> list[_Started]:
-    """Return what runs, had a name, and has none left once those names are bound anew."""
+def _lost(started: Iterable[_Started], names: Mapping[str, Any], place: tuple[str, int], execution: int) -> list[_Started]:
+    """Return what runs and has no name left, as soon as the statement at this place has bound its names anew."""
+    rebound = rebound_in(*place)
     lost = []
     for one in started:
         now = set(_names_of(one.thing, names))
         one.names = now or one.names
+        had_a_place = bool(one.names) or one.place == place
         # What this very cell started before, such as in a loop, is meant to be there.
-        if one.names and not now - rebound and one.execution != execution and one.is_alive():
+        if had_a_place and not now - rebound and one.execution != execution and one.is_alive():
             lost.append(one)
     return lost
 
@@ -101,14 +106,12 @@ def _holds(value: Any, thing: Any, depth: int) -> bool:
     return any(_holds(part, thing, depth - 1) for part in list(value.values() if isinstance(value, dict) else value))
 
 
-def _rebound(names: Mapping[str, Any]) -> set[str]:
-    """Return the names that the notebook's present statement binds without reading them."""
+def _place(names: Mapping[str, Any]) -> tuple[str, int]:
+    """Return the text of the cell that runs now, and the line of its statement."""
     frame = sys._getframe()
     while frame is not None and (frame.f_globals is not names or frame.f_code.co_name != "<module>"):
         frame = frame.f_back  # type: ignore[assignment]
-    if frame is None:
-        return set()
-    return rebound_in("".join(linecache.getlines(frame.f_code.co_filename)), frame.f_lineno)
+    return ("", 0) if frame is None else ("".join(linecache.getlines(frame.f_code.co_filename)), frame.f_lineno)
 
 
 def rebound_in(source: str, line: int) -> set[str]:
