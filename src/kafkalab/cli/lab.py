@@ -15,6 +15,7 @@ from rich.console import Console
 
 from kafkalab.cli.arguments import Subparsers, add_workspace, subcommand
 from kafkalab.cli.own_jupyter import broken_settings, own_settings, prefer_course, use_writable_folders
+from kafkalab.conditions import home, require
 from kafkalab.course import Update, open_workspace
 from kafkalab.course.workspace import HIDDEN
 from kafkalab.errors import KafkaLabError
@@ -184,6 +185,7 @@ def _fetch_at_first(console: Console) -> None:
 
 
 def _command(args: argparse.Namespace) -> int:
+    require(home)
     workspace = open_workspace(args.workspace)
     update = workspace.update()
     notebook = workspace.open(args.notebook)

@@ -264,8 +264,6 @@ def _configuration(name: str, master: Master, delta: bool) -> SparkConf:
         "spark.master": master.url,
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        # The daemon that starts Python functions' workers must not take the learner's `random.py` for Python's own.
-        "spark.python.daemon.module": "kafkalab.spark.daemon",
         **_OWN,
     }
     if delta:
