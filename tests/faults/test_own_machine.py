@@ -72,6 +72,12 @@ from kafkalab import Cluster, ConsoleConsumer
 cluster = Cluster(brokers=1, backend="local").start()
 """
 
+TOPIC = """
+from confluent_kafka.admin import AdminClient, NewTopic
+admin = AdminClient(cluster.client_config())
+admin.create_topics([NewTopic("t", 1, 1)])["t"].result()
+"""
+
 
 def test_a_first_cell_run_again_leaves_one_cluster(
     crowded: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -17,6 +17,7 @@ from kafkalab import conditions
 from kafkalab.cli import findings, main
 from kafkalab.cluster.resources import available_memory, own_cgroups
 from kafkalab.conditions import CONDITIONS, require
+from kafkalab.distribution.shared import cache_folder
 from kafkalab.errors import UnsuitableMachine
 from kafkalab.lifeline import Run
 
@@ -178,3 +179,23 @@ def test_no_control_groups_at_all(tmp_path: Path) -> None:
 def test_a_group_that_is_full(tmp_path: Path) -> None:
     limit(cgroup(tmp_path, "0::/a", "a"), 100, 120)
     assert free(tmp_path) == -20
+
+
+def test_without_a_home_no_folder_is_made_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pwd, "getpwuid", refuse(KeyError()))
+    monkeypatch.delenv("HOME")
+    monkeypatch.delenv("KAFKALAB_CACHE", raising=False)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UnsuitableMachine, match="HOME isn't set"):
+        cache_folder("jars")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_check_of_doctors_that_fails_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    def memory() -> findings.Finding:
+        """Check the memory."""
+        raise FileNotFoundError("/proc/meminfo")
+
+    monkeypatch.setattr(findings, "CHECKS", (memory,))
+    (finding,) = findings.find_all()
+    assert finding.state == "missing" and "Check the memory. /proc/meminfo" in finding.found

@@ -15,7 +15,8 @@ __all__ = ["add_parser", "examine"]
 
 DESCRIPTION = """\
 Look at this machine and say in a table what the course needs and what was found: Python and its packages,
-Java, memory, disk, ports, Kafka's jars, Spark's connector, the class-data archives, the command-line tools,
+Java, memory, disk, user and home folder, localhost, limits of the system, files of your own that hide packages,
+ports, Kafka's jars, Spark's connector, the class-data archives, the command-line tools,
 Docker. For each thing that is missing it names the one command that mends it.
 
 The exit status is 1 if something is missing. Docker may be missing: the course works without.

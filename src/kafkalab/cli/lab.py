@@ -82,6 +82,7 @@ def server_options(notebook: Path, folder: Path, *, browser: bool, port: int | N
         f"--LabApp.workspaces_dir={folder / HIDDEN / 'layout'}",  # separate from the tabs of the learner's other projects
         "--ServerApp.answer_yes=True",  # Ctrl-C needs no confirmation
         "--Application.log_level=ERROR",
+        "--KernelSpecManager.allowed_kernelspecs=[]",  # all: a list of the learner's own would leave the course's kernel out
         # The learner's own shell, but not a login shell, which would replace PATH and drop Kafka's tools.
         f"--ServerApp.terminado_settings={{'shell_command': [{os.environ.get('SHELL') or 'sh'!r}]}}",
     ]
@@ -242,7 +243,10 @@ def _serve(options: list[str], *, browser: bool, standby: bool) -> None:
             opens = "JupyterLab is ready and opens in your browser. Its address:"
             console = Console()
             console.print(opens if browser else "JupyterLab is ready. Open this address in a browser:")
-            console.print(f"\n    {server.public_url}\n", soft_wrap=True, highlight=False, markup=False)
+            address, hidden, _ = server.public_url.partition("?token=...")  # the learner's own token isn't shown
+            console.print(f"\n    {address}\n", soft_wrap=True, highlight=False, markup=False)
+            if hidden:
+                console.print("It asks for the token of your own Jupyter settings.")
             console.print("Ctrl-C ends it, with its notebooks and their clusters.")
             # Only now, so that the server doesn't share the processors with three starting brokers.
             if standby:
