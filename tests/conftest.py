@@ -14,6 +14,7 @@ from jupyter_client.manager import KernelManager
 
 from kafkalab import Cluster
 from kafkalab.cli.kernels import kernel_address
+from kafkalab.cli.own_jupyter import prefer_course
 from kafkalab.cluster.resources import shortage
 from kafkalab.services import PostgreSQL
 from seconds import ByGroup, costly_first, report
@@ -57,7 +58,8 @@ def measured(record_property: Callable[[str, object], None]) -> Callable[[str], 
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let the kernels of nbval listen on sockets: a port that is free may be taken before they have it."""
+    """Let the kernels of nbval be the course's, and listen on sockets: a free port may be taken before they have it."""
+    prefer_course()
     sockets = TemporaryDirectory(prefix="kafkalab-")
     config.add_cleanup(sockets.cleanup)
     nbval.kernel.KernelManager = partial(KernelManager, **kernel_address(Path(sockets.name)))

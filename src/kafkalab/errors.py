@@ -24,6 +24,7 @@ __all__ = [
     "NotEnoughResources",
     "PortInUse",
     "RegistryFailed",
+    "ShadowedModule",
     "SparkFailed",
     "StreamsFailed",
     "UnknownBroker",
@@ -31,6 +32,7 @@ __all__ = [
     "UnknownPartition",
     "UnknownTopic",
     "UnknownUser",
+    "UnsuitableMachine",
     "WaitTimeout",
     "WorkerClosed",
     "WorkerFailed",
@@ -161,6 +163,14 @@ class WorkerClosed(KafkaLabError):
 
 class WorkerFailed(KafkaLabError):
     """The process of a producer or consumer didn't start, or ended by itself. The message says why."""
+
+
+class ShadowedModule(KafkaLabError):
+    """A file of the learner's has the name of a package that the course imports. The message names both."""
+
+
+class UnsuitableMachine(KafkaLabError):
+    """The machine lacks something that Kafka or Spark can't do without. The message says what, and how to mend it."""
 
 
 class SparkFailed(KafkaLabError):

@@ -10,6 +10,8 @@ import importlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from kafkalab.shadows import require_unshadowed
+
 __all__ = ["on_first_use"]
 
 
@@ -27,6 +29,7 @@ def on_first_use(package: str, exports: Mapping[str, str]) -> tuple[Callable[[st
     def get(name: str) -> Any:
         if name not in exports:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        require_unshadowed()  # or what is imported now would import the learner's files by mistake
         return getattr(importlib.import_module(exports[name]), name)
 
     return get, lambda: sorted(exports)

@@ -17,6 +17,9 @@ from kafkalab.paths import progress_dir
 __all__ = ["LabProgress", "ProgressRecord", "QuizProgress", "load", "record_lab", "record_prediction", "record_quiz"]
 
 _VERSION = 1
+_REMEDY = "Free some space there, or name a folder that you can write: export KAFKALAB_PROGRESS=/another/folder"
+
+_told: set[str] = set()  # sentences that this process has printed
 
 
 @dataclass(frozen=True)
@@ -57,14 +60,22 @@ class ProgressRecord:
 
 
 def load() -> ProgressRecord:
-    """Read the progress. An unreadable file is renamed, never deleted."""
+    """Read the progress. A file that isn't progress is renamed, never deleted, and a line says so."""
+    try:
+        return _read()
+    except OSError as error:  # another user's file, or a folder of that name
+        _tell_once(f"Your progress can't be read: {_reason(error)}. {_REMEDY}")
+        return ProgressRecord()
+
+
+def _read() -> ProgressRecord:
     path = _path()
     try:
         return _parse(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return ProgressRecord()
-    except (ValueError, TypeError, KeyError, AttributeError):  # not JSON, not text, or JSON of another shape
-        _set_aside(path)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:  # not JSON, not text, or JSON of another shape
+        _set_aside(path, error)
         return ProgressRecord()
 
 
@@ -109,27 +120,53 @@ def _parse(content: str) -> ProgressRecord:
     )
 
 
-def _set_aside(path: Path) -> None:
+def _set_aside(path: Path, reason: Exception) -> None:
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
-    path.replace(path.with_name(f"progress-unreadable-{stamp}.json"))
+    kept = path.with_name(f"progress-unreadable-{stamp}.json")
+    try:
+        path.replace(kept)
+    except OSError:
+        kept = path  # in a folder that can't be written
+    _tell_once(f"Your progress file isn't one that this version of the course can read ({reason}). It's kept as {kept}.")
+
+
+def _reason(error: OSError) -> str:
+    return f"{error.strerror or error}, {error.filename or progress_dir()}"
+
+
+def _tell_once(sentence: str) -> None:
+    if sentence not in _told:
+        _told.add(sentence)
+        print(sentence)
 
 
 @contextmanager
 def _changing() -> Iterator[ProgressRecord]:
-    # Two notebooks may finish a lab at once, so a lock makes reading and writing back one step for all processes.
-    folder = progress_dir()
-    folder.mkdir(parents=True, exist_ok=True)
-    with open(folder / "lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        record = load()
-        yield record
-        _write(_path(), record)
+    """Yield the progress, to change it. If it can't be stored, a line says why: what was to be recorded isn't undone."""
+    record = None
+    try:
+        # Two notebooks may finish a lab at once, so a lock makes reading and writing back one step for all processes.
+        folder = progress_dir()
+        folder.mkdir(parents=True, exist_ok=True)
+        with open(folder / "lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            record = _read()
+            yield record
+            _write(_path(), record)
+    except OSError as error:
+        _tell_once(f"Your progress can't be kept: {_reason(error)}. {_REMEDY}")
+        if record is None:
+            yield ProgressRecord()
 
 
 def _write(path: Path, record: ProgressRecord) -> None:
     content = json.dumps({"version": _VERSION, **asdict(record)}, indent=2, sort_keys=True)
     with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, delete=False) as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(file.name, path)
+        try:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+            os.replace(file.name, path)
+        except OSError:  # a full disk: the file from before stays
+            os.unlink(file.name)
+            raise

@@ -11,7 +11,7 @@ import pytest
 from jupyter_core.paths import jupyter_path
 from jupyterlab_server.config import get_federated_extensions
 
-from kafkalab.cli.lab import SETTINGS
+from kafkalab.cli.own_jupyter import SETTINGS
 
 
 def test_jupyterlab_finds_the_extension_where_the_course_points_it(monkeypatch: pytest.MonkeyPatch) -> None:

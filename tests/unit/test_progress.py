@@ -1,3 +1,4 @@
+import errno
 import json
 import threading
 
@@ -103,3 +104,47 @@ def test_a_file_from_before_there_were_predictions_can_be_read(folder):
     del content["predictions"]
     (folder / "progress.json").write_text(json.dumps(content))
     assert progress.load().predictions == {} and progress.load().labs["01_my_topic"].passed
+
+
+@pytest.fixture
+def told(monkeypatch):
+    monkeypatch.setattr(progress, "_told", set())
+
+
+def test_a_folder_that_cannot_be_made_costs_the_record_and_nothing_else(folder, told, capsys):
+    folder.parent.joinpath("progress").write_text("a file")
+    for _ in range(2):
+        progress.record_lab("02_failsafe", True)
+    assert progress.load() == progress.ProgressRecord()
+    said = capsys.readouterr().out.splitlines()
+    assert len(said) == 2 and "can't be kept: File exists" in said[0] and "KAFKALAB_PROGRESS" in said[0]
+
+
+@pytest.mark.parametrize("code", [errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EACCES])
+def test_what_cannot_be_written_leaves_the_old_file(code, folder, told, capsys, monkeypatch):
+    progress.record_lab("02_failsafe", True)
+
+    def refuse(*_):
+        raise OSError(code, "refused")
+
+    monkeypatch.setattr("os.fsync", refuse)
+    progress.record_quiz("02_failsafe", 1, 2)
+    progress.record_prediction("why", "because")
+    assert "Your progress can't be kept: refused" in capsys.readouterr().out
+    assert list(progress.load().labs) == ["02_failsafe"]
+    assert sorted(path.name for path in folder.iterdir()) == ["lock", "progress.json"]
+
+
+def test_a_file_that_cannot_be_read_is_not_overwritten(folder, told, capsys):
+    (folder / "progress.json").mkdir(parents=True)
+    progress.record_lab("02_failsafe", True)
+    assert (folder / "progress.json").is_dir() and "can't be kept" in capsys.readouterr().out
+    assert progress.load() == progress.ProgressRecord()
+
+
+def test_a_file_of_a_later_version_is_kept_and_named(folder, told, capsys):
+    folder.mkdir()
+    (folder / "progress.json").write_text('{"version": 99}')
+    progress.load()
+    (kept,) = folder.glob("progress-unreadable-*")
+    assert f"kept as {kept}" in capsys.readouterr().out

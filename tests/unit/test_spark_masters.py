@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 from pyspark import SparkContext
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from kafkalab.cluster.ports import HOST
@@ -18,7 +19,7 @@ from kafkalab.lifeline import Run
 from kafkalab.paths import runs_dir
 from kafkalab.spark import remote, session
 from kafkalab.spark.jvm import start_jvm
-from kafkalab.spark.masters import choose_master, without_secrets
+from kafkalab.spark.masters import Master, choose_master, without_secrets
 from kafkalab.spark.session import start_session
 
 
@@ -148,3 +149,56 @@ def test_pyspark_of_another_spark_is_named(monkeypatch: pytest.MonkeyPatch) -> N
         SparkFailed, match=r"Python has loaded PySpark 3\.5\.1 from .*pyspark, not the course's 4\..*PYTHONPATH"
     ):
         start_jvm(Run("never-made"), "16m")
+
+
+class ForeignSession:
+    """A session of somebody else's, with or without the Kafka source."""
+
+    def __init__(self, kafka: bool) -> None:
+        self._kafka = kafka
+        self.read = self
+
+    def __getattr__(self, name: str) -> object:
+        return lambda *_, **__: self
+
+    @property
+    def schema(self) -> str:
+        if not self._kafka:
+            raise AnalysisException("[DATA_SOURCE_NOT_FOUND] Failed to find the data source: kafka")
+        return "schema"
+
+
+def started_by_hand(monkeypatch: pytest.MonkeyPatch, session: ForeignSession, place: str) -> None:
+    remote_one = session if place.startswith("sc://") else None
+    monkeypatch.setattr(SparkContext, "_gateway", SimpleNamespace(proc=None))
+    monkeypatch.setattr("kafkalab.spark.session.remote_session", lambda: remote_one)
+    monkeypatch.setattr("kafkalab.spark.session._running", lambda: Master(place, {"spark.app.name": "mine"}))
+    monkeypatch.setattr(SparkSession.Builder, "getOrCreate", lambda _: session)
+
+
+@pytest.mark.parametrize("place", ["local[*]", "spark://host:7077", "sc://localhost:15002"])
+def test_a_session_that_cannot_read_kafka_is_named(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    started_by_hand(monkeypatch, ForeignSession(kafka=False), place)
+    with pytest.raises(SparkFailed, match=r"a Spark session already \('mine', .*\) that can't read Kafka.*stop\(\)") as told:
+        start_session("test")
+    assert place in str(told.value)
+
+
+@pytest.mark.parametrize("place", ["local[*]", "sc://localhost:15002"])
+def test_a_session_of_ones_own_that_can_is_taken(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = ForeignSession(kafka=True)
+    started_by_hand(monkeypatch, own, place)
+    assert start_session("test") is own
+
+
+def test_the_jvm_of_a_stopped_session_of_ones_own_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended: list[str] = []
+    process = SimpleNamespace(kill=lambda: ended.append("kill"), wait=lambda: ended.append("wait"), poll=lambda: None)
+    gateway = SimpleNamespace(proc=process, shutdown=lambda: ended.append("shutdown"))
+    monkeypatch.setattr(SparkContext, "_gateway", gateway)
+    session._end_foreign_jvm()
+    assert ended == ["shutdown", "kill", "wait"] and SparkContext._gateway is None
+    monkeypatch.setattr(SparkContext, "_gateway", gateway)
+    monkeypatch.setattr(session, "_gateway", gateway)  # the course's own
+    session._end_foreign_jvm()
+    assert len(ended) == 3 and SparkContext._gateway is gateway

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import sys
 from collections.abc import Sequence
 
@@ -11,6 +12,17 @@ from kafkalab.cli.arguments import Subcommand
 from kafkalab.errors import KafkaLabError
 
 __all__ = ["build_parser", "main"]
+
+# What a system refuses, whatever a command was about to do, and what helps.
+ROOM = "Free some space there, or name another folder: KAFKALAB_CACHE, KAFKALAB_PROGRESS, KAFKALAB_WORKSPACE and TMPDIR do that"
+WRITABLE = "Name a folder that you can write: KAFKALAB_CACHE, KAFKALAB_PROGRESS, KAFKALAB_WORKSPACE and TMPDIR do that"
+REFUSED = {
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), ROOM),
+    **dict.fromkeys((errno.EROFS, errno.EACCES, errno.EPERM), WRITABLE),
+    **dict.fromkeys(
+        (errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM), "`kafkalab doctor` looks at this machine's limits"
+    ),
+}
 
 INTERRUPTED = 130  # what a shell reports for a command that Ctrl-C ended
 
@@ -47,6 +59,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         return status
     except KafkaLabError as error:
         print(f"kafkalab: {error}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        if error.errno not in REFUSED:
+            raise
+        print(f"kafkalab: {error.strerror}: {error.filename or 'no file named'}. {REFUSED[error.errno]}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print(f"\nkafkalab: {args.interrupted}", file=sys.stderr)

@@ -15,7 +15,8 @@ __all__ = ["add_parser", "examine"]
 
 DESCRIPTION = """\
 Show in a table what the course needs and what this machine has: Python and its packages,
-Java, memory, disk, ports, Kafka's jars, Spark's connector, the class-data archives, the command-line tools,
+Java, memory, disk, user and home folder, localhost, limits of the system, files of your own that hide packages,
+ports, Kafka's jars, Spark's connector, the class-data archives, the command-line tools,
 Docker. For each thing that is missing it names the one command that fixes it.
 
 The exit status is 1 if something that the course needs is missing. Docker may be missing.

@@ -217,8 +217,10 @@ async def _run(path: Path, cell_timeout: float, watch: Watcher) -> Outcome:
     reason = ""
     with TemporaryDirectory(prefix="kafkalab-") as own:
         # A solved lab doesn't count as the learner's progress, and stored outputs show the same progress for everybody.
-        progress, clock.preparing, sockets = (Path(own, name) for name in ("progress", "preparing", "sockets"))
-        for folder in (progress, clock.preparing, sockets):
+        # And the learner's own startup files and settings of IPython are for other notebooks.
+        names = ("progress", "preparing", "sockets", "ipython")
+        progress, clock.preparing, sockets, ipython = (Path(own, name) for name in names)
+        for folder in (progress, clock.preparing, sockets, ipython):
             folder.mkdir()
         client = _Client(
             notebook,
@@ -232,7 +234,7 @@ async def _run(path: Path, cell_timeout: float, watch: Watcher) -> Outcome:
             extra_arguments=["--log-level=CRITICAL"],  # its log would appear among our own lines
             config=Config(KernelManager=kernel_address(sockets)),
         )
-        variables = {"KAFKALAB_PROGRESS": str(progress), PREPARING_VARIABLE: str(clock.preparing)}
+        variables = {"KAFKALAB_PROGRESS": str(progress), PREPARING_VARIABLE: str(clock.preparing), "IPYTHONDIR": str(ipython)}
         try:
             await clock.bound(client.async_execute(env={**os.environ, **variables}))
         except CellTooSlow as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import platform
 import shutil
@@ -14,6 +15,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Literal
 
+from kafkalab.conditions import CONDITIONS
 from kafkalab.errors import KafkaLabError
 from kafkalab.paths import cache_dir, runs_dir
 
@@ -96,6 +98,33 @@ def java() -> Finding:
     return Finding("Java", "ok", f"version {java_version(command)}, {whose}")
 
 
+def machine(what: str) -> Finding:
+    """Check some of what Kafka and Spark take for granted about a machine: a line of `CONDITIONS`."""
+    if problems := [problem for condition in CONDITIONS[what] if (problem := condition())]:
+        found, mend = ("; ".join(texts) for texts in zip(*((one.found, one.mend) for one in problems), strict=True))
+        return Finding(what, "missing", found, mend)
+    return Finding(what, "ok", "as it should be")
+
+
+def own_files() -> Finding:
+    """Check for files of the learner's that hide packages, or that JupyterLab can't read."""
+    from kafkalab.cli.own_jupyter import broken_settings
+    from kafkalab.shadows import hiding_files
+
+    folders = {Path.cwd(), Path(os.environ.get("KAFKALAB_WORKSPACE", Path.cwd())) / "notebooks"}
+    wrong = [*broken_settings(), *(line for folder in sorted(folders) for line in hiding_files(folder))]
+    if wrong:
+        return Finding("Your own files", "missing", " ".join(wrong), "rename or mend them")
+    return Finding("Your own files", "ok", "none hides a package, and JupyterLab can read your settings")
+
+
+def progress() -> Finding:
+    """Check that the learner's progress can be kept."""
+    from kafkalab.paths import progress_dir
+
+    return disk("Your progress", progress_dir(), "free some, or: export KAFKALAB_PROGRESS=/another/folder", needed=1_000_000)
+
+
 def memory() -> Finding:
     """Check free memory, of the machine or of the container that this runs in."""
     import psutil
@@ -116,15 +145,15 @@ def memory() -> Finding:
     )
 
 
-def disk(what: str, folder: Path, mend: str) -> Finding:
+def disk(what: str, folder: Path, mend: str, needed: int = DISK_NEEDED) -> Finding:
     """Check free disk where a folder is or will be."""
     existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
     free = shutil.disk_usage(existing).free
     found = f"{free / 1e9:.1f} GB free, {folder}"
-    if not os.access(existing, os.W_OK):
+    if not (os.access(existing, os.W_OK) and existing.is_dir()):
         return Finding(what, "missing", f"{folder} cannot be written", mend)
-    if free < DISK_NEEDED:
-        return Finding(what, "missing", f"{found}; the course needs {DISK_NEEDED / 1e9:.0f} GB", mend)
+    if free < needed:
+        return Finding(what, "missing", f"{found}; the course needs {needed / 1e9:g} GB", mend)
     return Finding(what, "ok", found)
 
 
@@ -260,6 +289,9 @@ CHECKS: tuple[Callable[[], Finding], ...] = (
     memory,
     cache_disk,
     runs_disk,
+    progress,
+    *(functools.partial(machine, what) for what in CONDITIONS),
+    own_files,
     ports,
     kafka_jars,
     spark_connector,
@@ -271,6 +303,10 @@ CHECKS: tuple[Callable[[], Finding], ...] = (
 
 
 def find_all() -> Iterator[Finding]:
-    """Run all checks, one after the other."""
+    """Run all checks, one after the other. A check that fails itself is a finding, too."""
     for check in CHECKS:
-        yield check()
+        try:
+            yield check()
+        except (OSError, RuntimeError, KafkaLabError) as error:  # no home folder, no /proc, a disk that can't be read
+            what, *_ = (check.__doc__ or "").splitlines()
+            yield Finding("This could not be checked", "missing", f"{what} {error}", "mend the other lines first")

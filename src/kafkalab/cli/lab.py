@@ -14,9 +14,12 @@ from pathlib import Path
 from rich.console import Console
 
 from kafkalab.cli.arguments import Subparsers, add_workspace, subcommand
+from kafkalab.cli.own_jupyter import broken_settings, own_settings, prefer_course, use_writable_folders
+from kafkalab.conditions import home, require
 from kafkalab.course import Update, open_workspace
 from kafkalab.course.workspace import HIDDEN
 from kafkalab.errors import KafkaLabError
+from kafkalab.shadows import hiding_files
 
 __all__ = ["add_parser", "describe", "graphical_browser", "server_options", "standby_cluster"]
 
@@ -44,9 +47,6 @@ LISTED = 5
 
 # With less memory, a standby cluster may leave too little for the cluster that a chapter starts.
 STANDBY_MEMORY = 3_000_000_000
-
-# JupyterLab settings for the course. The learner's own settings override them. Binder uses them, too.
-SETTINGS = Path(__file__).with_name("jupyter")
 
 # Text browsers can't show JupyterLab.
 TEXT_BROWSERS = {"www-browser", "links", "elinks", "lynx", "w3m"}
@@ -82,6 +82,7 @@ def server_options(notebook: Path, folder: Path, *, browser: bool, port: int | N
         f"--LabApp.workspaces_dir={folder / HIDDEN / 'layout'}",  # separate from the tabs of the learner's other projects
         "--ServerApp.answer_yes=True",  # Ctrl-C needs no confirmation
         "--Application.log_level=ERROR",
+        "--KernelSpecManager.allowed_kernelspecs=[]",  # all: a list of the learner's own would leave the course's kernel out
         # The learner's own shell, but not a login shell, which would replace PATH and drop Kafka's tools.
         f"--ServerApp.terminado_settings={{'shell_command': [{os.environ.get('SHELL') or 'sh'!r}]}}",
     ]
@@ -98,7 +99,7 @@ def server_options(notebook: Path, folder: Path, *, browser: bool, port: int | N
 def standby_cluster() -> Iterator[None]:
     """Keep a local cluster ready for whichever notebook first asks for one. At the end it's removed if none did."""
     with subprocess.Popen(
-        [sys.executable, "-m", "kafkalab.cluster.standby"],
+        [sys.executable, "-P", "-m", "kafkalab.cluster.standby"],
         stdin=subprocess.PIPE,  # closes when this process ends, however it ends
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -185,6 +186,7 @@ def _fetch_at_first(console: Console) -> None:
 
 
 def _command(args: argparse.Namespace) -> int:
+    require(home)
     workspace = open_workspace(args.workspace)
     update = workspace.update()
     notebook = workspace.open(args.notebook)
@@ -200,8 +202,14 @@ def _command(args: argparse.Namespace) -> int:
     _fetch_at_first(console)
     put_tools_on_path()
     _put_kafkalab_on_path()
-    for variable in ("JUPYTER_CONFIG_PATH", "JUPYTER_PATH"):  # settings, and the extension that shows the panel
-        os.environ[variable] = os.pathsep.join([str(SETTINGS), *filter(None, [os.environ.get(variable)])])
+    if refused := use_writable_folders(workspace.folder / HIDDEN / "jupyter"):
+        console.print(
+            f"Jupyter can't write {', '.join(map(str, refused))}: it uses {workspace.folder / HIDDEN / 'jupyter'} instead.",
+            soft_wrap=True, highlight=False, markup=False,
+        )  # fmt: skip
+    prefer_course()
+    for line in [*broken_settings(), *hiding_files(notebook.parent)]:
+        console.print(line, soft_wrap=True, highlight=False, markup=False)
     browser = not args.no_browser and graphical_browser()
     standby = not args.no_standby and _wants_standby()
     options = server_options(notebook, workspace.folder, browser=browser, port=args.port)
@@ -210,10 +218,24 @@ def _command(args: argparse.Namespace) -> int:
     return 0
 
 
+def _why_no_server(error: BaseException) -> str:
+    """Return what to do about a JupyterLab that doesn't start. It has logged its reason itself, if it exits."""
+    reason = "for the reason above" if isinstance(error, SystemExit) else f"{type(error).__name__}: {error}"
+    if not (files := own_settings()):
+        return f"JupyterLab doesn't start: {reason}. `kafkalab doctor` looks at this machine"
+    named = ", ".join(map(str, files))
+    which = named if len(files) == 1 else f"one of {named}"
+    mend = f"mend {which}, or rename it, and try again"
+    return f"JupyterLab doesn't start: {reason}. Your own Jupyter settings may be why: {mend}"
+
+
 def _serve(options: list[str], *, browser: bool, standby: bool) -> None:
     from jupyterlab.labapp import LabApp  # takes a second to load
 
-    server = LabApp.initialize_server(options)
+    try:
+        server = LabApp.initialize_server(options)
+    except (Exception, SystemExit) as error:
+        raise KafkaLabError(_why_no_server(error)) from error
     server.log.addFilter(lambda record: "To access the server" not in record.getMessage())  # printed plainly below
     with ExitStack() as beside:
 
@@ -221,7 +243,10 @@ def _serve(options: list[str], *, browser: bool, standby: bool) -> None:
             opens = "JupyterLab is ready and opens in your browser. Its address:"
             console = Console()
             console.print(opens if browser else "JupyterLab is ready. Open this address in a browser:")
-            console.print(f"\n    {server.public_url}\n", soft_wrap=True, highlight=False, markup=False)
+            address, hidden, _ = server.public_url.partition("?token=...")  # the learner's own token isn't shown
+            console.print(f"\n    {address}\n", soft_wrap=True, highlight=False, markup=False)
+            if hidden:
+                console.print("It asks for the token of your own Jupyter settings.")
             console.print("Ctrl-C ends it, with its notebooks and their clusters.")
             # Only now, so that the server doesn't share the processors with three starting brokers.
             if standby:

@@ -14,7 +14,9 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from kafkalab.cli.arguments import Subparsers, subcommand
+from kafkalab.cli.own_jupyter import prefer_course
 from kafkalab.errors import KafkaLabError
+from kafkalab.shadows import hiding_files
 
 if TYPE_CHECKING:
     from kafkalab.cli.execution import Outcome
@@ -76,10 +78,13 @@ def _command(args: argparse.Namespace) -> int:
     sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]  # as if it were not installed
     for path in args.notebooks:
         _require_notebook(path)
+        if hiding := hiding_files(path.parent.absolute()):
+            raise KafkaLabError(f"{path} can't run. {hiding[0]}")
     from kafkalab.cli.execution import run_notebooks  # loads nbclient, which takes half a second
     from kafkalab.distribution import put_tools_on_path
 
     put_tools_on_path()
+    prefer_course()
     keep = _keeper(args.save, args.out)
     console = Console()
     failed = skipped = 0

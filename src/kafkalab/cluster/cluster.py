@@ -37,6 +37,7 @@ from kafkalab.errors import (
     WaitTimeout,
 )
 from kafkalab.lifeline import Owner, Run
+from kafkalab.rebinding import end_nameless, note_started
 from kafkalab.security.config import Security
 from kafkalab.security.files import private_folder, write_private
 from kafkalab.settings import as_text, dotted, format_properties
@@ -127,6 +128,7 @@ class Cluster:
             tiered_storage,
         )
         self._set_up(choose(backend), spec, name)
+        end_nameless()
 
     def _set_up(self, backend: BackendChoice, spec: ClusterSpec, name: str) -> None:
         self.spec = spec
@@ -188,6 +190,7 @@ class Cluster:
                 raise
             atexit.register(self._stop_quietly)
         running.clusters.announce(self)
+        note_started(self, "cluster", lambda: self.running, self.stop)
         return self
 
     def _open(self, backend: Backend) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,32 +10,57 @@ import psutil
 
 from kafkalab.errors import NotEnoughResources
 
-__all__ = ["available_memory", "require_disk", "require_memory", "shortage"]
+__all__ = ["available_memory", "own_cgroups", "require_disk", "require_memory", "shortage"]
 
-# Version 2 and version 1 of control groups: the limit and the memory in use.
-_CGROUPS = (
-    (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current"), Path("/sys/fs/cgroup/memory.stat")),
-    (
-        Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
-        Path("/sys/fs/cgroup/memory/memory.usage_in_bytes"),
-        Path("/sys/fs/cgroup/memory/memory.stat"),
-    ),
+# The limit, the memory in use, and details, in version 2 and version 1 of control groups.
+_MEMORY_FILES = (
+    ("memory.max", "memory.current", "memory.stat"),
+    ("memory.limit_in_bytes", "memory.usage_in_bytes", "memory.stat"),
 )
 
 
-def available_memory() -> int:
-    """Return the available memory in bytes: the machine's, or less if a container's limit is lower."""
-    available: int = psutil.virtual_memory().available
-    for limit_file, used_file, stat_file in _CGROUPS:
-        try:
-            limit, used = limit_file.read_text().strip(), int(used_file.read_text())
-            stat = dict(line.split() for line in stat_file.read_text().splitlines())
-        except (OSError, ValueError):
+def available_memory(proc: Path = Path("/proc"), cgroups: Path = Path("/sys/fs/cgroup")) -> int:
+    """Return the available memory in bytes: the machine's, or less if a limit of this process's control groups is nearer."""
+    left = [_left_in(folder / limit, folder / used, folder / stat)
+            for folder in own_cgroups("memory", proc, cgroups) for limit, used, stat in _MEMORY_FILES]  # fmt: skip
+    return min([int(psutil.virtual_memory().available), *(bytes for bytes in left if bytes is not None)])
+
+
+def own_cgroups(controller: str, proc: Path, cgroups: Path) -> Iterator[Path]:
+    """Yield the folders of this process's control groups, from its own up to the topmost.
+
+    Parameters
+    ----------
+    controller
+        What they limit, for version 1: ``memory``, ``pids``.
+    proc, cgroups
+        Where the system says which groups they are, and where it keeps them.
+    """
+    try:
+        lines = (proc / "self" / "cgroup").read_text().splitlines()
+    except OSError:
+        lines = []
+    # In a container the path may be the machine's, which isn't there. The topmost folder is the container's own then.
+    for hierarchy, controllers, path in (line.split(":", 2) for line in ["0::/", f"1:{controller}:/", *lines]):
+        if hierarchy == "0":  # version 2, or its part of a machine that has both
+            roots = [cgroups, cgroups / "unified"]
+        elif controller in controllers.split(","):
+            roots = [cgroups / controllers, cgroups / controller]
+        else:
             continue
-        if limit != "max":
-            cache = int(stat.get("inactive_file", stat.get("total_inactive_file", 0)))  # freed when needed
-            available = min(available, int(limit) - used + cache)
-    return available
+        below = Path(path.lstrip("/"))
+        yield from (folder for root in roots for part in (below, *below.parents) if (folder := root / part).is_dir())
+
+
+def _left_in(limit_file: Path, used_file: Path, stat_file: Path) -> int | None:
+    """Return how many bytes a control group may still take; None if it has no limit."""
+    try:
+        limit, used = limit_file.read_text().strip(), int(used_file.read_text())
+        stat = dict(line.split() for line in stat_file.read_text().splitlines())
+        cache = int(stat.get("total_inactive_file", stat.get("inactive_file", 0)))  # freed when needed
+        return None if limit == "max" else int(limit) - used + cache
+    except (OSError, ValueError):
+        return None
 
 
 def shortage(notebook: Mapping[str, Any]) -> str:

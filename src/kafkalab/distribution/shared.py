@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
+from kafkalab.conditions import home, require
 from kafkalab.errors import KafkaLabError
 from kafkalab.paths import cache_dir
 
@@ -63,6 +64,8 @@ def cache_folder(*parts: str) -> Path:
     KafkaLabError
         If it can't be created. The message names the folder and says what to do.
     """
+    if "KAFKALAB_CACHE" not in os.environ:
+        require(home)  # or the folder would be called ~, wherever this process is
     folder = cache_dir().joinpath(*parts)
     try:
         folder.mkdir(parents=True, exist_ok=True)

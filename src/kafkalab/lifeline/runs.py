@@ -16,8 +16,9 @@ from pathlib import Path
 
 import psutil
 
+from kafkalab.conditions import home, require, system_files
 from kafkalab.environment import inherited
-from kafkalab.errors import BackendUnavailable, KafkaLabError, WaitTimeout
+from kafkalab.errors import BackendUnavailable, KafkaLabError, UnsuitableMachine, WaitTimeout
 from kafkalab.paths import runs_dir
 from kafkalab.waiting import wait_until
 
@@ -53,13 +54,21 @@ class Run:
         Raises
         ------
         KafkaLabError
-            When the folder of all runs is not private: it is somebody else's, or others can write in it.
+            When the folder of all runs is not private: it is somebody else's, or others can write in it. When it can't be
+            written at all, or the machine lets nobody look for processes.
         """
+        require(system_files, home)
         run = cls(f"{kind}-{uuid.uuid4().hex[:10]}")
-        _require_private_base()
-        _claim_file(_owner_token(os.getpid()), run.id).touch()  # first the claim: an orphan folder would have no owner
-        run.directory.mkdir(mode=0o700)
-        _ensure_reaper()
+        try:
+            _require_private_base()
+            _claim_file(_owner_token(os.getpid()), run.id).touch()  # first the claim: an orphan folder would have no owner
+            run.directory.mkdir(mode=0o700)
+            _ensure_reaper()
+        except OSError as error:  # no folder for temporary files, a full disk, no more processes
+            raise UnsuitableMachine(
+                f"nothing can be started on this machine: {error.strerror or error} ({error.filename or runs_dir()}). "
+                "Is there room for files and processes? TMPDIR can name another folder"
+            ) from error
         return run
 
     @property

@@ -16,6 +16,7 @@ from kafkalab.distribution import announce, connect_classpath, connect_plugins, 
 from kafkalab.distribution.javac import compile_service
 from kafkalab.errors import ConnectFailed, PortInUse
 from kafkalab.lifeline import Owner, Run, reap
+from kafkalab.rebinding import end_nameless, note_started
 from kafkalab.security.files import write_private
 from kafkalab.services.answers import direct
 from kafkalab.services.connect_view import ConnectView, WorkerView, connectors_in
@@ -229,6 +230,7 @@ class ConnectCluster:
         self._workers: list[ConnectWorker] = []
         self._ends_with_cluster = False
         self._on_stop: list[Callable[[], None]] = []
+        end_nameless()
 
     # -- life ---------------------------------------------------------------------------------------------------
 
@@ -259,6 +261,7 @@ class ConnectCluster:
         except BaseException:
             self._discard()
             raise
+        note_started(self, "Connect cluster", lambda: any(worker.alive for worker in self._workers), self.stop)
         return self
 
     def add_worker(self) -> ConnectWorker:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from kafkalab.cluster.backends.failure import ended, log_tail
+from kafkalab.conditions import require, runs_executable
 from kafkalab.distribution import JVM_OPTIONS, NODE_LOG_SETTINGS, archive_options, java_command
 from kafkalab.lifeline import Run
 
@@ -47,6 +48,7 @@ class JavaProcess:
         environment
             Variables beside those of the run.
         """
+        require(runs_executable)
         log, output = self._files
         for path in self._files:  # they may hold a password
             path.touch(mode=0o600)

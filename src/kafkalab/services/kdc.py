@@ -16,6 +16,7 @@ from kafkalab.distribution import JVM_OPTIONS, announce, ensure_jars, gssapi_sup
 from kafkalab.environment import inherited
 from kafkalab.errors import KdcFailed
 from kafkalab.lifeline import Owner, Run, reap
+from kafkalab.rebinding import end_nameless, note_started
 from kafkalab.security import login_line, split_keytab
 from kafkalab.security.files import private_folder
 from kafkalab.waiting import wait_until
@@ -60,6 +61,7 @@ class MiniKdc:
         self._port = 0
         self._reservation: Reservation | None = None
         self._keytabs: dict[str, Path] = {}
+        end_nameless()
 
     @staticmethod
     def broker() -> str:
@@ -90,6 +92,7 @@ class MiniKdc:
         except BaseException:
             self.stop()
             raise
+        note_started(self, "KDC", lambda: self.running, self.stop)
         return self
 
     def _launch(self, jars: Sequence[Path]) -> None:

@@ -14,6 +14,7 @@ from kafkalab.cluster.resources import require_memory
 from kafkalab.distribution import announce, connect_classpath
 from kafkalab.errors import MirrorFailed
 from kafkalab.lifeline import Owner, Run, reap
+from kafkalab.rebinding import end_nameless, note_started
 from kafkalab.security.files import write_private
 from kafkalab.services.java_process import JavaProcess
 from kafkalab.services.mirror_status import Flow, StatusReader
@@ -95,6 +96,7 @@ class MirrorMaker:
         self._process: JavaProcess | None = None
         self._status: StatusReader | None = None
         self._noted: set[Cluster] = set()
+        end_nameless()
 
     # -- life ---------------------------------------------------------------------------------------------------
 
@@ -134,6 +136,7 @@ class MirrorMaker:
             if cluster not in self._noted:
                 self._noted.add(cluster)
                 cluster.on_stop(self._cluster_stops)
+        note_started(self, "MirrorMaker", lambda: self.alive, self.stop)
         return self
 
     def stop(self) -> None:

@@ -17,6 +17,7 @@ from kafkalab.cluster.spec import require_port
 from kafkalab.distribution import announce, ensure_jars
 from kafkalab.errors import MqttFailed, UnknownUser
 from kafkalab.lifeline import Owner, Run, reap
+from kafkalab.rebinding import end_nameless, note_started
 from kafkalab.security.authority import CertificateAuthority, Identity
 from kafkalab.security.config import Security
 from kafkalab.security.files import write_private
@@ -115,6 +116,7 @@ class MqttBroker:
         self._owner = Owner()
         self._held: Reservation | None = None
         self._process: JavaProcess | None = None
+        end_nameless()
 
     # -- life ---------------------------------------------------------------------------------------------------
 
@@ -149,6 +151,7 @@ class MqttBroker:
         except BaseException:
             self.stop()
             raise
+        note_started(self, "MQTT broker", lambda: self.running, self.stop)
         return self
 
     def stop(self) -> None:

@@ -16,6 +16,7 @@ from kafkalab.cluster.spec import require_port
 from kafkalab.environment import POSTGRESQL, forget
 from kafkalab.errors import BackendUnavailable, DatabaseFailed
 from kafkalab.lifeline import Owner, Run, reap
+from kafkalab.rebinding import end_nameless, note_started
 from kafkalab.settings import as_text
 from kafkalab.waiting import wait_until
 
@@ -92,6 +93,7 @@ class PostgreSQL:
         self._run: Run | None = None
         self._owner = Owner()
         self._server: _Server | None = None
+        end_nameless()
 
     # -- life ---------------------------------------------------------------------------------------------------
 
@@ -123,6 +125,7 @@ class PostgreSQL:
         except BaseException:
             self.stop()
             raise
+        note_started(self, "PostgreSQL server", lambda: self.running, self.stop)
         return self
 
     def stop(self) -> None:

@@ -16,6 +16,7 @@ import psutil
 
 from kafkalab.cluster.backends.failure import log_tail
 from kafkalab.cluster.ports import HOST, reserve_port
+from kafkalab.conditions import require, user_name
 from kafkalab.errors import DatabaseFailed
 from kafkalab.lifeline import Run
 from kafkalab.security.files import write_private
@@ -62,6 +63,7 @@ class ProcessServer:
     """
 
     def __init__(self, run: Run, settings: Mapping[str, str], password: str, port: int) -> None:
+        require(user_name)
         self._run, self._settings, self._password = run, {**_SETTINGS, **settings}, password
         self._held = reserve_port(port)
         self.port = self._held.port

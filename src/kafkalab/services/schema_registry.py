@@ -12,6 +12,7 @@ from kafkalab.cluster.spec import require_port
 from kafkalab.distribution import Report, announce
 from kafkalab.errors import RegistryFailed
 from kafkalab.lifeline import Owner
+from kafkalab.rebinding import end_nameless, note_started
 
 __all__ = ["SchemaRegistry"]
 
@@ -63,6 +64,7 @@ class SchemaRegistry:
         self._port = port
         self._server: _Server | None = None
         self._owner = Owner()
+        end_nameless()
 
     # -- life ---------------------------------------------------------------------------------------------------
 
@@ -95,6 +97,7 @@ class SchemaRegistry:
             raise
         self._server, self._owner = server, Owner()
         self._cluster.on_stop(self.stop)
+        note_started(self, "schema registry", lambda: self.running, self.stop)
         return self
 
     def stop(self) -> None:

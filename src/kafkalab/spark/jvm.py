@@ -25,6 +25,8 @@ __all__ = ["jvm_options", "start_jvm"]
 
 _START_TIMEOUT = 120.0
 _MAIN = "org.apache.spark.api.python.PythonGatewayServer"
+# Where a session runs that the learner begins in this JVM, with ``SparkSession.builder.getOrCreate()``.
+_DEFAULT_MASTER = "-Dspark.master=local[2]"
 
 # What Spark reaches into: ``org.apache.spark.launcher.JavaModuleOptions`` of Spark 4.0. Its further option
 # ``--add-modules=jdk.incubator.vector`` is for some linear algebra, and the course's Java lacks that module.
@@ -75,7 +77,7 @@ def start_jvm(run: Run, memory: str, *more_classpath: str) -> ClientServer:
     temporary.mkdir()
     address, log_file = run.directory / "gateway", run.directory / "spark.log"
     path = os.pathsep.join([classpath(), *more_classpath])
-    command = [str(java), *jvm_options(memory, temporary), *archive_options(), "-cp", path, _MAIN]
+    command = [str(java), *jvm_options(memory, temporary), *archive_options(), _DEFAULT_MASTER, "-cp", path, _MAIN]
     with open(log_file, "wb") as log:
         process = _launch(command, run, address, log)
     try:

@@ -83,6 +83,9 @@ def _on_this_machine() -> dict[str, str]:
     """Return settings of a session whose driver, tasks and checkpoints are all here."""
     return {
         **_driver_at(HOST),
+        # A learner's `queue.py` must not take the place of Python's own in a query's Python functions.
+        "spark.executorEnv.PYTHONSAFEPATH": "1",
+        "spark.python.daemon.module": "kafkalab.spark.daemon",
         # For each file of a checkpoint Spark's default starts some ten processes, as Hadoop does without its native library
         # (readlink, chmod): half a second for a micro-batch with state. This one starts two. It needs a rename that replaces.
         "spark.sql.streaming.checkpointFileManagerClass": (

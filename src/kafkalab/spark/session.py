@@ -12,10 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from kafkalab.cluster.backends.failure import exit_status
+from kafkalab.cluster.ports import HOST
 from kafkalab.cluster.resources import require_memory
+from kafkalab.conditions import localhost, require, runs_executable, user_name
 from kafkalab.distribution import announce
 from kafkalab.environment import SPARK, forget
 from kafkalab.errors import SparkFailed
@@ -55,8 +58,10 @@ _OWN = {
 _PY4J = logging.getLogger("py4j")
 
 _run: Run | None = None  # of the JVM, of which a Python process has one
+_gateway: Any = None  # to that JVM
 _killed: subprocess.Popen[bytes] | None = None
 _known_clusters: weakref.WeakSet[Cluster] = weakref.WeakSet()
+_reading_kafka: weakref.WeakSet[Any] = weakref.WeakSet()  # sessions that are known to
 
 
 def spark_session(
@@ -101,7 +106,8 @@ def spark_session(
     JavaError, SparkFailed, DownloadError, NotEnoughResources
         Why Spark could not start.
     SparkFailed
-        Also when no master answers at the address, or there is a session already that runs elsewhere, or without Delta Lake.
+        Also when no master answers at the address, or there is a session already that runs elsewhere, or without Delta Lake, or
+        one that was started without this function and can't read Kafka.
     """
     session = start_session(name, master, delta)
     if cluster is not None and cluster not in _known_clusters:
@@ -183,7 +189,26 @@ def start_session(name: str, master: SparkCluster | str | None = None, delta: bo
         raise SparkFailed("there is a session already, without Delta Lake: call its stop() first")
     elif master is not None and running.url != _url(master):
         raise SparkFailed("there is a session already, which runs elsewhere: call its stop() first")
-    return remote_session() or SparkSession.builder.getOrCreate()
+    session = remote_session() or SparkSession.builder.getOrCreate()
+    if running is not None:
+        _require_kafka(session, running)
+    _reading_kafka.add(session)
+    return session
+
+
+def _require_kafka(session: Any, running: Master) -> None:
+    """Ask a session that was begun without kafkalab whether it has the Kafka source. No broker is asked."""
+    if session in _reading_kafka or (session is not remote_session() and SparkContext._gateway is _gateway):
+        return
+    settings = kafka_source_options(f"{HOST}:9") | {"subscribe": "any"}
+    try:
+        session.read.format("kafka").options(**settings).load().schema  # noqa: B018 -- Spark looks for the source
+    except PySparkException as error:
+        name = running.settings.get("spark.app.name", "without a name")
+        raise SparkFailed(
+            f"there is a Spark session already ({name!r}, {running.url}) that can't read Kafka: something other than "
+            "spark_session() started it. Stop that one first (`SparkSession.active().stop()`), and call spark_session() again"
+        ) from error
 
 
 def _running() -> Master | None:
@@ -211,17 +236,19 @@ def _start_remote(name: str, master: Master, delta: bool) -> None:
 
 
 def _start(name: str, master: Master, delta: bool) -> None:
-    global _run
+    global _run, _gateway
     _hush_py4j(False)
+    _end_foreign_jvm()
     # They are set for another Spark, or a session of Spark Connect that was stopped has left them behind.
     forget(SPARK)
     # Python functions in a query run on this Python: another one has other packages, or none.
     os.environ["PYSPARK_PYTHON"] = sys.executable
     gateway = None
     if SparkContext._gateway is None:
+        require(user_name, localhost, runs_executable)
         require_memory(_NEEDED, "Spark")
         _run = Run.create("spark")
-        gateway = start_jvm(_run, _MEMORY, *master.classpath)
+        gateway = _gateway = start_jvm(_run, _MEMORY, *master.classpath)
     SparkContext(conf=_configuration(name, master, delta), gateway=gateway)
     _remove_artifacts_folder(SparkSession.builder.getOrCreate())
 
@@ -252,6 +279,18 @@ def _configuration(name: str, master: Master, delta: bool) -> SparkConf:
     return SparkConf(loadDefaults=False).setAll(list(settings.items()))
 
 
+def _end_foreign_jvm() -> None:
+    """End the JVM of a session that was begun without kafkalab, and stopped. It lacks Spark's connectors."""
+    gateway: Any = SparkContext._gateway
+    if gateway is None or gateway is _gateway:
+        return
+    process = getattr(gateway, "proc", None)
+    _forget(gateway)
+    if process is not None:
+        process.kill()
+        process.wait()
+
+
 def _forget_dead_jvm() -> None:
     # A JVM that ran out of memory, or was killed: PySpark would go on asking it.
     gateway = SparkContext._gateway
@@ -265,6 +304,10 @@ def _forget_dead_jvm() -> None:
     if process is not _killed:
         status = exit_status(process.returncode)
         announce(f"Spark's JVM is gone, and its session with it ({status}). Another one starts", 0, 1)
+    _forget(gateway)
+
+
+def _forget(gateway: Any) -> None:
     gateway.shutdown()
     SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
     SparkSession._instantiatedSession = None

@@ -19,10 +19,12 @@ from kafkalab.cluster import running
 from kafkalab.cluster.backends.failure import ended, log_tail
 from kafkalab.cluster.ports import HOST, reserve_port
 from kafkalab.cluster.resources import require_memory
+from kafkalab.conditions import localhost, require, runs_executable, user_name
 from kafkalab.distribution import spark_java_command
 from kafkalab.distribution.java import write_script
 from kafkalab.errors import SparkFailed
 from kafkalab.lifeline import Owner, Run, reap
+from kafkalab.rebinding import end_nameless, note_started
 from kafkalab.security.files import write_private
 from kafkalab.services.answers import direct
 from kafkalab.spark.archive import archive_options, classpath
@@ -105,6 +107,7 @@ class SparkCluster:
         self._silence = ""  # why the master's page didn't answer when it was asked last
         self._port = self._page = 0
         self._on_stop: list[Callable[[], None]] = []
+        end_nameless()
 
     # -- life ---------------------------------------------------------------------------------------------------
 
@@ -122,6 +125,7 @@ class SparkCluster:
         """
         if self._run is not None:
             return self
+        require(user_name, localhost, runs_executable)
         require_memory(_PROCESS + self._number * (_PROCESS + _EXECUTOR), f"a Spark cluster of {self._number} workers")
         self._run, self._owner = Run.create("spark-cluster"), Owner()
         self.faults.clear()
@@ -138,6 +142,7 @@ class SparkCluster:
             self.stop()
             raise
         running.spark_clusters.announce(self)
+        note_started(self, "Spark cluster", lambda: self._run is not None, self.stop)
         return self
 
     def stop(self) -> None:

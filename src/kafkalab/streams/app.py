@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from kafkalab.cluster.backends.failure import exit_status, log_tail, signal_of
 from kafkalab.cluster.resources import require_memory
+from kafkalab.conditions import require, runs_executable
 from kafkalab.errors import ClusterNotRunning, StreamsFailed
 from kafkalab.lifeline import Owner
 from kafkalab.settings import as_text, dotted
@@ -138,6 +139,7 @@ class StreamsApp:
         """Start it as `start` does, but return once its topology is built. It may not be RUNNING yet."""
         if not self.cluster.running:
             raise ClusterNotRunning("a Streams application needs a running cluster: this one was not started, or is stopped")
+        require(runs_executable)
         require_memory(_MEMORY, f"the Streams application {self.name}")
         namesake = _named.get((self.cluster.run.id, self.name))
         if namesake is not None and namesake is not self:
@@ -305,7 +307,7 @@ class _Life:
         self._owner = Owner()
         with self._output.open("ab") as stream:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "kafkalab.streams.app_process"],
+                [sys.executable, "-P", "-m", "kafkalab.streams.app_process"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=stream,

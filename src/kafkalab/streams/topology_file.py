@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
 from collections.abc import Callable
@@ -18,7 +19,7 @@ class TopologyRefused(Exception):
 
 
 def load(file: Path) -> Callable[[Any], object]:
-    """The function ``topology`` that a file defines. It may import modules that lie beside it.
+    """The function ``topology`` that a file defines. It may import modules that lie beside it, or in this process's folder.
 
     Raises
     ------
@@ -26,7 +27,7 @@ def load(file: Path) -> Callable[[Any], object]:
         When the file isn't Python, ends in an exception, or defines no such function.
     """
     defined: dict[str, Any] = {"__name__": file.stem, "__file__": str(file)}
-    sys.path.insert(0, str(file.parent))
+    sys.path += [str(file.parent), os.getcwd()]  # last, so that no file there hides a package
     try:
         code = compile(file.read_text(encoding="utf-8"), str(file), "exec")
     except OSError as error:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from kafkalab.cluster.backends.failure import exit_status, signal_of
 from kafkalab.errors import ClusterNotRunning, WaitTimeout, WorkerClosed, WorkerFailed
+from kafkalab.rebinding import end_nameless, note_started
 from kafkalab.waiting import wait_until
 from kafkalab.workers.settings import CLIENT, combine
 from kafkalab.workers.topics import require_topic
@@ -82,6 +83,8 @@ class Worker:
         self._write_lock = threading.Lock()
         if namesake := _named.get((cluster.run.id, self.name)):
             namesake.close()
+        if name is None:
+            end_nameless()
         self._log_file = cluster.run.directory / "workers" / f"{self.name.replace('/', '_')}.log"
         self._process = self._spawn()
         self._reader = threading.Thread(target=self._read, name=f"{self.name} events", daemon=True)
@@ -96,6 +99,8 @@ class Worker:
             raise
         _named[cluster.run.id, self.name] = self
         cluster.on_stop(self._cluster_stops)
+        if name is None:
+            note_started(self, self._kind, lambda: self.alive, self.close)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name} on {self.topic}: {self._state}>"

@@ -27,6 +27,7 @@ from kafkalab.cluster.resources import require_disk, require_memory
 from kafkalab.cluster.spec import CONTROLLER, INTERNAL, ClusterSpec, Node
 from kafkalab.cluster.tier_jars import tier_jars
 from kafkalab.cluster.view import BrokerState
+from kafkalab.conditions import cache_executable, clock, localhost, open_files, processes, require, runs_executable
 from kafkalab.distribution import (
     JVM_OPTIONS,
     KAFKA_VERSION,
@@ -100,6 +101,7 @@ class LocalBackend(Backend):
 
     def launch(self) -> None:
         nodes = self.spec.nodes()
+        require(localhost, runs_executable, cache_executable, open_files, processes, clock)
         require_memory(len(nodes) * _MEMORY_OF_A_NODE, f"a cluster of {len(nodes)} nodes")
         require_disk(self.run.directory, len(nodes) * _DISK_OF_A_NODE)
         self._start_relay()
