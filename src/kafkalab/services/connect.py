@@ -5,9 +5,14 @@ from __future__ import annotations
 import json
 import os
 import tarfile
-from collections.abc import Callable, Mapping
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
+from functools import partial
+from http import HTTPStatus
 from pathlib import Path
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, Self, TypeVar, get_args
 
 from kafkalab.cluster import Cluster
 from kafkalab.cluster.ports import HOST, reserve_port
@@ -18,16 +23,17 @@ from kafkalab.errors import ConnectFailed, PortInUse
 from kafkalab.lifeline import Owner, Run, reap
 from kafkalab.security.files import write_private
 from kafkalab.services.answers import direct
+from kafkalab.services.connect_failures import Failures
 from kafkalab.services.connect_view import ConnectView, WorkerView, connectors_in
 from kafkalab.services.java_process import JavaProcess
 from kafkalab.services.own_plugins import OWN_PLUGINS
-from kafkalab.services.traces import reason
 from kafkalab.settings import as_text, format_properties
 from kafkalab.tar import unpack
 from kafkalab.waiting import wait_until
 
 __all__ = ["ConnectCluster", "ConnectWorker"]
 
+T = TypeVar("T")
 Plugin = Literal["avro-converter", "debezium-postgres", "jdbc", "mqtt-source"]
 
 _TRANSFORMATION = "org.apache.kafka.connect.transforms.Transformation"
@@ -35,6 +41,9 @@ _MAIN = "org.apache.kafka.connect.cli.ConnectDistributed"
 _START_TIMEOUT = 180.0
 _ANSWER_SECONDS = 10.0
 _MEMORY = 220 << 20
+_REQUEST_SECONDS = 60.0
+_NOT_YET = (b"STOPPED state", b"tasks haven't stopped completely yet", b"rebalance is expected")
+"""Said by a worker that refuses a request for the moment."""
 
 _SETTINGS: Mapping[str, str] = {
     # As in Kafka's own connect-distributed.properties.
@@ -102,7 +111,7 @@ class ConnectWorker:
         return self._process.logs()
 
     def start(self) -> None:
-        """Start it again after it was stopped or killed; one that runs is left as it is. On return it answers.
+        """Start it after it was stopped or killed, unless it runs. On return it answers.
 
         Raises
         ------
@@ -124,7 +133,7 @@ class ConnectWorker:
         )
 
     def stop(self) -> None:
-        """End it in order: its tasks are given to the others. On return its process is gone."""
+        """Stop it cleanly: its tasks go to the other workers. On return its process is gone."""
         self._process.end()
 
     def kill(self) -> None:
@@ -280,7 +289,7 @@ class ConnectCluster:
         return worker
 
     def stop(self) -> None:
-        """End all workers in order. On return their processes and files are gone; what they kept in topics stays.
+        """Stop all workers cleanly. On return their processes and files are gone; what they kept in topics stays.
 
         In a process that was forked off after `start`, nothing is ended: the workers are its parent's.
         """
@@ -423,19 +432,66 @@ class ConnectCluster:
         Raises
         ------
         ConnectFailed
-            When one of them has failed; with the reason in its trace.
+            If one of them has failed, with the reason from its trace. A failure of before, which a worker reports until its
+            tasks have started with new settings, doesn't count. If there is no such connector.
         WaitTimeout
-            When time is up; the message tells the states.
+            If time runs out. The message has the states.
         """
 
         def running() -> bool:
             told = _get(f"{self.url}/connectors/{connector}/status")
-            for part in (told["connector"], *told["tasks"]):
-                if part["state"] == "FAILED":
-                    raise ConnectFailed(f"{connector} failed: {reason(part['trace'])}")
             return bool(told["tasks"]) and all(part["state"] == "RUNNING" for part in (told["connector"], *told["tasks"]))
 
-        wait_until(running, timeout, f"{connector} to run", last_seen=self.states, ignore=(OSError,))
+        self.wait_until(running, timeout, f"{connector} to run", by=connector, ignore=(OSError,))
+
+    def wait_until(
+        self,
+        condition: Callable[[], T],
+        timeout: float,
+        what: str,
+        *,
+        by: str | Collection[str],
+        ignore: tuple[type[Exception], ...] = (),
+    ) -> T:
+        """Wait as `kafkalab.wait_until` does, but not for connectors that have failed.
+
+        Parameters
+        ----------
+        condition, timeout, what, ignore
+            As for `kafkalab.wait_until`.
+        by
+            The connector that is to bring it about, or several.
+
+        Raises
+        ------
+        ConnectFailed
+            If one of these connectors has failed or doesn't exist, as for `wait_until_running`; if no worker runs.
+        WaitTimeout
+            If time runs out. The message has the states.
+        """
+        failures = Failures([by] if isinstance(by, str) else by)
+
+        def not_failed() -> None:
+            with suppress(OSError):  # workers share out their work
+                answer = _get(f"{self.url}/connectors?expand=status")
+                failures.look(_get(f"{self.url}/connectors"), {name: told["status"] for name, told in answer.items()})
+
+        return wait_until(condition, timeout, what, last_seen=self.states, ignore=ignore, unless=not_failed)
+
+    def forget(self, connector: str) -> None:
+        """Delete a connector and its offsets, so that one of the same name begins at the beginning. Nothing else is deleted.
+
+        By REST that takes three requests: stop it, delete its offsets, delete the connector.
+
+        Raises
+        ------
+        ConnectFailed
+            If a worker refuses, or no worker runs.
+        """
+        for method, path in (("PUT", "/stop"), ("DELETE", "/offsets"), ("DELETE", "")):
+            request = urllib.request.Request(f"{self.url}/connectors/{connector}{path}", method=method)
+            deleted = partial(_done, request)
+            wait_until(deleted, _REQUEST_SECONDS, f"{connector} to be deleted", last_seen=self.states)
 
     # -- parts --------------------------------------------------------------------------------------------------
 
@@ -475,6 +531,27 @@ class ConnectCluster:
             worker.discard()
         if run is not None:
             reap(run)
+
+
+def _done(request: urllib.request.Request) -> bool:
+    """Send a request about a connector. Return False if it must be sent again later.
+
+    Raises
+    ------
+    ConnectFailed
+        If the worker refuses.
+    """
+    try:
+        direct.open(request, timeout=_ANSWER_SECONDS).close()
+    except urllib.error.HTTPError as error:
+        said = error.read()
+        if error.code == HTTPStatus.CONFLICT or any(reason in said for reason in _NOT_YET):
+            return False
+        if error.code != HTTPStatus.NOT_FOUND:  # else there is no such connector, which is as good
+            raise ConnectFailed(
+                f"a worker refuses {request.method} {request.selector}: {said.decode(errors='replace')}"
+            ) from None
+    return True
 
 
 def _get(url: str) -> Any:

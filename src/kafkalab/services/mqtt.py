@@ -119,7 +119,7 @@ class MqttBroker:
     # -- life ---------------------------------------------------------------------------------------------------
 
     def start(self) -> Self:
-        """Start it; also again, with its data, after it was killed. One that runs is left as it is. On return it answers.
+        """Start it, unless it runs already. After a kill it starts with its data. On return it answers.
 
         Raises
         ------
@@ -197,7 +197,7 @@ class MqttBroker:
         self._process.kill()
 
     def restart(self) -> None:
-        """Start it again, at the same port and with its data; one that runs is shut down in order first.
+        """Start it again, at the same port and with its data; one that runs is stopped cleanly first.
 
         Raises
         ------

@@ -93,7 +93,7 @@ class PostgreSQL:
     # -- life ---------------------------------------------------------------------------------------------------
 
     def start(self) -> Self:
-        """Start it; also again, with its data, after it was killed. One that runs is left as it is. On return it answers.
+        """Start it, unless it runs already. After a kill it starts with its data. On return it answers.
 
         Raises
         ------
@@ -165,7 +165,7 @@ class PostgreSQL:
         self._server.kill()
 
     def restart(self) -> None:
-        """Start it again, at the same port and with its data; one that runs is shut down in order first.
+        """Start it again, at the same port and with its data; one that runs is stopped cleanly first.
 
         Raises
         ------

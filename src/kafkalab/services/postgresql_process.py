@@ -122,7 +122,7 @@ class ProcessServer:
         psutil.wait_procs(others, _STOP_SECONDS)
 
     def shut_down(self) -> None:
-        """End it in order, without waiting for its clients."""
+        """Stop it cleanly, without waiting for its clients."""
         if self._process is not None and self.running:
             self._process.send_signal(signal.SIGINT)
             with contextlib.suppress(subprocess.TimeoutExpired):

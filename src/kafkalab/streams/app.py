@@ -9,11 +9,10 @@ import subprocess
 import sys
 import textwrap
 import threading
-import weakref
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from kafkalab.cluster.backends.failure import log_tail
 from kafkalab.cluster.resources import require_memory
@@ -25,7 +24,9 @@ from kafkalab.waiting import wait_until
 if TYPE_CHECKING:
     from kafkalab.cluster import Cluster
 
-__all__ = ["StreamsApp"]
+__all__ = ["StreamsApp", "stop_all"]
+
+T = TypeVar("T")
 
 _START_TIMEOUT = 120.0
 _STOP_TIMEOUT = 30.0
@@ -43,7 +44,8 @@ _CLASSIC_SETTINGS = {
     "heartbeat.interval.ms": "500",
 }
 
-_named: weakref.WeakValueDictionary[tuple[str, str], StreamsApp] = weakref.WeakValueDictionary()
+# The newest life of each instance, by cluster and name. It may outlast its StreamsApp, if a notebook gives that name away.
+_lives: dict[tuple[str, str], _Life] = {}
 
 
 class StreamsApp:
@@ -107,7 +109,6 @@ class StreamsApp:
         }
         self.name = name or self.settings["application.id"]
         self.heap = heap
-        self._owner = Owner()
         self._life: _Life | None = None
         self._description = ""
 
@@ -117,7 +118,7 @@ class StreamsApp:
     # -- life ---------------------------------------------------------------------------------------------------
 
     def start(self) -> Self:
-        """Start it; one that runs is left as it is. On return it is RUNNING.
+        """Start it, unless it runs already. On return it is RUNNING.
 
         Raises
         ------
@@ -139,11 +140,9 @@ class StreamsApp:
         if not self.cluster.running:
             raise ClusterNotRunning("a Streams application needs a running cluster: this one was not started, or is stopped")
         require_memory(_MEMORY, f"the Streams application {self.name}")
-        namesake = _named.get((self.cluster.run.id, self.name))
-        if namesake is not None and namesake is not self:
-            namesake.stop()
-        _named[self.cluster.run.id, self.name] = self
-        self._life = life = _Life(self)
+        if (namesake := _lives.get((self.cluster.run.id, self.name))) is not None:
+            namesake.close()
+        self._life = _lives[self.cluster.run.id, self.name] = life = _Life(self)
         self.cluster.on_stop(life.discard)
         try:
             self._description = life.begin({"file": str(self._file()), "settings": self._all_settings(), "heap": self.heap})
@@ -166,9 +165,36 @@ class StreamsApp:
             self._required("wait for")
         return self
 
+    def wait_until(
+        self,
+        condition: Callable[[], T],
+        timeout: float,
+        what: str,
+        *,
+        last_seen: Callable[[], object] | None = None,
+        ignore: tuple[type[Exception], ...] = (),
+    ) -> T:
+        """Wait as `kafkalab.wait_until` does, but only as long as this application runs.
+
+        Raises
+        ------
+        StreamsFailed
+            If it doesn't run. The message says how it ended, and why.
+        WaitTimeout
+            If time runs out.
+        """
+        return wait_until(
+            condition,
+            timeout,
+            what,
+            last_seen=last_seen,
+            ignore=ignore,
+            unless=lambda: self._must_live(what),
+        )
+
     def stop(self) -> None:
-        """End it in order: it commits, leaves its group, and others get its tasks. On return its process is gone."""
-        if self._life is not None and self._owner.is_me:
+        """Stop it cleanly: it commits, leaves its group, and others get its tasks. On return its process is gone."""
+        if self._life is not None:
             self._life.close()
 
     def kill(self) -> None:
@@ -271,9 +297,25 @@ class StreamsApp:
     def _required(self, verb: str) -> _Life:
         """The life that it leads; if there is none, say why."""
         if self._life is None or self._life.over:
-            reason = f": {self._life.reason}" if self._life is not None and self._life.reason else ""
-            raise StreamsFailed(f"can't {verb} {self.name}: {self.state}{reason}")
+            raise StreamsFailed(f"can't {verb} {self.name}: {self._how_it_is()}")
         return self._life
+
+    def _must_live(self, what: str) -> None:
+        """Raise StreamsFailed unless it runs."""
+        if not self.alive:
+            raise StreamsFailed(f"waiting for {what} is no use, because {self.name} doesn't run: {self._how_it_is()}")
+
+    def _how_it_is(self) -> str:
+        """Its state, and the reason if it ended with one."""
+        reason = f": {self._life.reason}" if self._life is not None and self._life.reason else ""
+        return f"{self.state}{reason}"
+
+
+def stop_all(cluster: Cluster) -> None:
+    """Stop every instance that this process started on a cluster."""
+    for run, name in list(_lives):
+        if run == cluster.run.id:
+            _lives.pop((run, name)).close()
 
 
 def _source(function: Callable[[Any], object]) -> str:
@@ -344,7 +386,9 @@ class _Life:
         return self._answers.pop(number, {"error": f"it ended meanwhile: {self.state}"})
 
     def close(self) -> None:
-        """End it in order, and by force if that takes too long."""
+        """Stop it cleanly, and kill it if that takes too long. Does nothing in a forked process, which has only a copy."""
+        if not self._owner.is_me:
+            return
         if not self.over:
             self._send({"do": "close"})
             self._reader.join(_STOP_TIMEOUT)
@@ -374,7 +418,7 @@ class _Life:
         assert self.process.stdout is not None and self.process.stdin is not None
         with self.process.stdout as events:
             for line in events:
-                if line.endswith(b"\n"):  # else it was killed amid this one
+                if line.endswith(b"\n"):  # else it was killed while it wrote this line
                     self._take_in(json.loads(line))
         self.process.wait()
         if not self._explained:

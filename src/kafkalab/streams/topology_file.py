@@ -55,4 +55,16 @@ def run(file: Path, call: Callable[[], object]) -> None:
     except BaseException as error:
         lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]
         where = f", line {lines[-1]}" if lines else ""
-        raise TopologyRefused(f"{file.name}{where}: {type(error).__name__.rpartition('.')[2]}: {error}") from error
+        raise TopologyRefused(f"{file.name}{where}: {type(error).__name__.rpartition('.')[2]}: {_explained(error)}") from error
+
+
+def _explained(error: BaseException) -> str:
+    """What an exception says, and in words what JPype means by an ambiguous overload."""
+    first, _, methods = str(error).partition(" found for ")
+    if first != "Ambiguous overloads":
+        return str(error)
+    method = methods.partition("(")[0].rpartition(".")[2]
+    return (
+        f"Java has more than one method {method}, and can't tell from a built-in how many arguments it takes. "
+        f"Pass a lambda, such as {method}(lambda value: str(value))"
+    )
