@@ -10,9 +10,12 @@ from confluent_kafka import Message
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.topics import filled
 
-__all__ = ["BEGIN_AGAIN", "keeps_each_key_in_one_partition", "key_of", "partitions_of_keys"]
+__all__ = ["BEGIN_AGAIN", "FROM_SECTION_1", "keeps_each_key_in_one_partition", "key_of", "partitions_of_keys"]
 
 BEGIN_AGAIN = "You can't take records back: restart the kernel and start over with a new cluster."
+
+
+FROM_SECTION_1 = "Correct it, and run the lab's cells again from section 1 on: they make the topics anew."
 
 
 def key_of(message: Message) -> str:
