@@ -15,7 +15,7 @@ __all__ = ["BEGIN_AGAIN", "FROM_SECTION_1", "keeps_each_key_in_one_partition", "
 BEGIN_AGAIN = "You can't take records back: restart the kernel and start over with a new cluster."
 
 
-FROM_SECTION_1 = "Correct it, and run the lab's cells again from section 1 on: they make the topics anew."
+FROM_SECTION_1 = "Correct it, and run the lab's cells again from section 1 on: they create the topics again."
 
 
 def key_of(message: Message) -> str:

@@ -84,7 +84,7 @@ class ConnectWorker:
         self._connect = connect
         self._run = run
         self.number = number
-        # Held as long as the worker is: after a crash it listens there again.
+        # The worker keeps its port: after a crash it listens there again.
         self._held = reserve_port()
         self._process = JavaProcess(run, f"worker-{number}")
 
@@ -193,8 +193,8 @@ class ConnectWorker:
 class ConnectCluster:
     """Kafka Connect beside a cluster: workers that share connectors and tasks, each with a REST interface on loopback.
 
-    They run beside the brokers on this machine, also where those are containers. They end with this process, and with their
-    cluster. Connectors are made, changed and looked at through REST, as everywhere.
+    Workers run on this machine, even if the brokers are containers. They end with this process and with their cluster. You
+    create, change and inspect connectors by REST, as with any Connect cluster.
 
     Parameters
     ----------
@@ -204,14 +204,14 @@ class ConnectCluster:
     workers
         How many.
     settings
-        Settings of the workers, beside those that kafkalab adds. A setting of one's own always wins.
+        Worker settings. They override those that kafkalab adds.
     heap
         Java heap of a worker, as in ``-Xmx``.
 
     Raises
     ------
     ValueError
-        When the number of workers isn't one, or a setting has no value.
+        If `workers` isn't a whole number from 1 on, or a setting has no value.
 
     Examples
     --------
@@ -291,7 +291,7 @@ class ConnectCluster:
     def stop(self) -> None:
         """Stop all workers cleanly. On return their processes and files are gone; what they kept in topics stays.
 
-        In a process that was forked off after `start`, nothing is ended: the workers are its parent's.
+        Does nothing in a process that was forked after `start`: the workers belong to its parent.
         """
         if not self._owner.is_me:
             return
@@ -301,7 +301,7 @@ class ConnectCluster:
         self._discard()
 
     def on_stop(self, callback: Callable[[], None]) -> None:
-        """Have something called once, when the workers are stopped and before they end."""
+        """Register a function to call once, just before the workers stop."""
         self._on_stop.append(callback)
 
     def __enter__(self) -> Self:
@@ -314,9 +314,9 @@ class ConnectCluster:
         return f"<ConnectCluster: {sum(worker.alive for worker in self._workers)} of {self._count} workers running>"
 
     def add_plugin(self, name: Plugin) -> None:
-        """Put a plug-in into the plug-in folder. What others made for it is verified, and downloaded on first use.
+        """Put a plug-in into the plug-in folder. Workers know it from their next start on.
 
-        Workers that start after that know it.
+        Jars of other projects are downloaded on first use and verified.
 
         Parameters
         ----------
@@ -346,16 +346,16 @@ class ConnectCluster:
             unpack(packed, self.plugins)
 
     def compile_plugin(self, source: str, service: str = _TRANSFORMATION) -> Path:
-        """Compile a plug-in of your own, in Java, into the plug-in folder, and register it there; no JDK is needed.
+        """Compile a plug-in of your own into the plug-in folder, and register it there. You don't need a JDK.
 
-        Workers that start after that know it.
+        Workers know it from their next start on.
 
         Parameters
         ----------
         source
-            Of a public class, in Java 17.
+            Java 17 source of a public class.
         service
-            What it implements, by its full name: a transformation, or ``org.apache.kafka.connect.source.SourceConnector``.
+            Full name of what it implements: a transformation, or ``org.apache.kafka.connect.source.SourceConnector``.
 
         Returns
         -------
@@ -394,14 +394,14 @@ class ConnectCluster:
 
     @property
     def plugins(self) -> Path:
-        """The plug-in folder. What is put there (a jar, or a folder of jars) is seen by workers that start after that.
+        """The plug-in folder. Workers look into it when they start, for jars and folders of jars.
 
-        Each needs its registration in ``META-INF/services``. The file connectors of Kafka are there already.
+        Each plug-in needs its registration in ``META-INF/services``. Kafka's file connectors are there from the start.
         """
         return self._opened().directory / "plugins"
 
     def states(self) -> dict[str, str]:
-        """State of each connector and task, in Connect's words.
+        """Return the state of each connector and task, in Connect's words.
 
         Returns
         -------
@@ -496,8 +496,8 @@ class ConnectCluster:
     # -- parts --------------------------------------------------------------------------------------------------
 
     def worker_settings(self) -> dict[str, str]:
-        """What all workers are told."""
-        # Of all brokers, not of those that are up: a worker may start while some are down.
+        """Settings that all workers share."""
+        # All brokers count, not only those that are up: a worker may start while some are down.
         brokers = sum(bool(node.address) for node in self._cluster.describe(groups=False).brokers.values())
         copies = {f"{what}.storage.replication.factor": str(min(_WANTED_COPIES, brokers)) for what in _COPIES}
         where = {"bootstrap.servers": self._cluster.bootstrap_servers, "plugin.path": str(self.plugins)}
@@ -555,12 +555,12 @@ def _done(request: urllib.request.Request) -> bool:
 
 
 def _get(url: str) -> Any:
-    """What a worker answers.
+    """Return a worker's answer to a GET, as JSON.
 
     Raises
     ------
     OSError
-        When it doesn't answer, or answers with an error (409 while workers share their work anew).
+        If it doesn't answer, or answers with an error (409 during a rebalance).
     """
     with direct.open(url, timeout=_ANSWER_SECONDS) as answer:
         return json.load(answer)

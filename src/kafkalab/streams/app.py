@@ -35,11 +35,11 @@ _LOOK = 0.02  # seconds between two looks at a process that answers in milliseco
 _MEMORY = 180 << 20
 
 _SETTINGS = {
-    # What was counted is committed, and sent on from the stores' caches, almost at once (default 30 s).
+    # Commit, and send on what the stores' caches hold, every 100 ms (default 30 s).
     "commit.interval.ms": "100",
 }
 _CLASSIC_SETTINGS = {
-    # A killed instance is missed after 3 s (default 45 s). In the protocol of Streams' own, brokers set this.
+    # A killed instance is missed after 3 s (default 45 s). In the Streams rebalance protocol, brokers set this.
     "session.timeout.ms": "3000",
     "heartbeat.interval.ms": "500",
 }
@@ -51,13 +51,13 @@ _lives: dict[tuple[str, str], _Life] = {}
 class StreamsApp:
     """One instance of a Kafka Streams application, in a process of its own: Python and Java together.
 
-    A function is given a ``StreamsBuilder`` and says what is done. Since it is run in that other process, it knows no names of
-    the notebook. It imports what it needs, Kafka Streams' own classes too, as in
+    Its topology is a function that gets a ``StreamsBuilder``. The function runs in that other process, which doesn't know the
+    notebook's names. So it imports what it needs, Kafka Streams' own classes too, as in
     ``from org.apache.kafka.streams.kstream import TimeWindows``. Keys and values are texts unless it says otherwise. Stores are
     kept in memory: what survives the process is in their changelog topics. So nothing locks a ``state.dir``, and two instances
     may have the same one. A topology that asks for a store in files is refused: the course has no RocksDB.
 
-    It runs on this machine also where brokers are containers. It ends with this process, and with its cluster.
+    It runs on this machine, even if the brokers are containers. It ends with this process and with its cluster.
 
     Parameters
     ----------
@@ -66,20 +66,20 @@ class StreamsApp:
     topology
         The function; or a Python file with a function ``topology``, which is read again at each start.
     name
-        Of this instance, also its ``client.id``; the ``application.id`` if it isn't given. An instance takes the place of the
-        cluster's earlier one of that name, which is stopped when this one is started.
+        Name of this instance and its ``client.id``. By default the ``application.id``. When it starts, the cluster's earlier
+        instance of that name stops.
     heap
         Java heap, as in ``-Xmx``.
     **settings
         Of Kafka Streams, with underscores for dots: ``processing_guarantee="exactly_once_v2"``, ``num_standby_replicas=1``. The
         ``application.id`` is the name of the function, or the file's without ``.py``. kafkalab adds the addresses, and
-        makes it quick to commit and to be missed. A setting of one's own always wins. For a secured cluster give
+        shortens the commit interval and the session timeout. Your own settings override these. For a secured cluster give
         ``**cluster.java_config("user")``, too.
 
     Raises
     ------
     ValueError
-        When a setting has no value, or Python doesn't know the function's source.
+        If a setting has no value, or Python doesn't know the function's source.
 
     Examples
     --------
@@ -198,7 +198,9 @@ class StreamsApp:
             self._life.close()
 
     def kill(self) -> None:
-        """SIGKILL: nothing is committed. On return its process is gone; the others hear of it when its session has timed out.
+        """Kill it with SIGKILL, so that it commits nothing. On return its process is gone.
+
+        Other instances take over after the session timeout.
 
         Raises
         ------
@@ -240,7 +242,7 @@ class StreamsApp:
         return "".join(path.read_text(errors="replace") for path in self._log_files() if path.exists())
 
     def describe(self) -> str:
-        """What ``Topology.describe()`` says of the topology that it runs, or ran last."""
+        """Return what ``Topology.describe()`` says about the topology that it runs, or ran last."""
         return self._description
 
     @property
@@ -252,14 +254,14 @@ class StreamsApp:
         return {} if self._life is None else dict(self._life.restored)
 
     def store(self, name: str, *, stale: bool = False) -> dict[Any, Any]:
-        """What a store holds of this instance's share, by an interactive query.
+        """Return this instance's share of a store, by an interactive query.
 
         Parameters
         ----------
         name
             The store's name, as in ``Materialized.as_("counts")``.
         stale
-            Ask standbys, too, and a store that is just being restored: what they hold may be behind.
+            Also read standbys and a store that is being restored. Their rows may be outdated.
 
         Returns
         -------
@@ -295,7 +297,7 @@ class StreamsApp:
         return {**where, "state.dir": state, **self.settings}
 
     def _required(self, verb: str) -> _Life:
-        """The life that it leads; if there is none, say why."""
+        """Return its current life. If there is none, raise StreamsFailed with the reason."""
         if self._life is None or self._life.over:
             raise StreamsFailed(f"can't {verb} {self.name}: {self._how_it_is()}")
         return self._life
@@ -319,7 +321,7 @@ def stop_all(cluster: Cluster) -> None:
 
 
 def _source(function: Callable[[Any], object]) -> str:
-    """The text of a file with this function as its ``topology``."""
+    """Return the text of a file that defines this function as its ``topology``."""
     name = getattr(function, "__name__", "<lambda>")
     try:
         text = textwrap.dedent(inspect.getsource(function))
@@ -359,11 +361,11 @@ class _Life:
 
     @property
     def over(self) -> bool:
-        """Whether its process is gone, and all that it reported taken in."""
+        """Whether its process is gone and all of its reports are read."""
         return not self._reader.is_alive()
 
     def begin(self, start: dict[str, object]) -> str:
-        """Tell it what to run; on return its topology is built. The topology's description is the result."""
+        """Tell it what to run, and wait until its topology is built. Return the topology's description."""
         self._send({**start, "log": str(self._log)})
         wait_until(
             lambda: self._description is not None or self.over,
@@ -376,7 +378,7 @@ class _Life:
         return self._description
 
     def ask(self, store: str, stale: bool) -> dict[str, Any]:
-        """What it answers about a store."""
+        """Return its answer to a query of a store."""
         number = next(self._ids)
         self._send({"do": "query", "id": number, "store": store, "stale": stale})
         wait_until(
@@ -402,7 +404,7 @@ class _Life:
         self._reader.join()
 
     def discard(self) -> None:
-        """End it at once, as its cluster does; not what a forked process has a copy of."""
+        """Kill it because its cluster ends. Does nothing in a forked process, which has only a copy."""
         if self._owner.is_me and not self.over:
             self.end("ended with the cluster")
 
@@ -411,7 +413,7 @@ class _Life:
         try:
             self.process.stdin.write(json.dumps(command).encode() + b"\n")
             self.process.stdin.flush()
-        except (BrokenPipeError, ValueError):  # it is gone, which whoever waits for its answer sees
+        except (BrokenPipeError, ValueError):  # it's gone; the caller that waits for an answer notices
             self._reader.join()
 
     def _read(self) -> None:

@@ -14,16 +14,16 @@ _NAME = "topology"
 
 
 class TopologyRefused(Exception):
-    """The file can't be used; the message says why, and in which line."""
+    """Raised if a file can't be used. The message says why, and in which line."""
 
 
 def load(file: Path) -> Callable[[Any], object]:
-    """The function ``topology`` that a file defines. It may import modules that lie beside it.
+    """Return the function ``topology`` that a file defines. The file may import modules in its folder.
 
     Raises
     ------
     TopologyRefused
-        When the file isn't Python, ends in an exception, or defines no such function.
+        If the file isn't Python, raises an exception, or defines no such function.
     """
     defined: dict[str, Any] = {"__name__": file.stem, "__file__": str(file)}
     sys.path.insert(0, str(file.parent))
@@ -48,7 +48,7 @@ def run(file: Path, call: Callable[[], object]) -> None:
     Raises
     ------
     TopologyRefused
-        When that ends in an exception, of Python or of Java.
+        If that raises an exception, of Python or of Java.
     """
     try:
         call()

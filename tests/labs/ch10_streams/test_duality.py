@@ -44,7 +44,7 @@ def topics(clean: Cluster) -> Cluster:
 
 def test_nothing_was_done(clean: Cluster, verdict: Verdict) -> None:
     _, said = verdict(LAB, clean, latest=None)
-    assert "There is no topic 'position_stream' yet" in said and "0 of 4" in said
+    assert "There is no topic 'position_stream' yet" in said and "0 of 5" in said
     create(clean, TABLE, 1, 1)
     verdict.says("The cleanup.policy of position_table is delete", LAB, clean)
 
