@@ -24,6 +24,7 @@ def wait_until(
     *,
     last_seen: Callable[[], object] | None = None,
     ignore: tuple[type[Exception], ...] = (),
+    unless: Callable[[], object] | None = None,
     interval: float = 0.05,
 ) -> T:
     """Wait until `condition` returns a true value, and return that.
@@ -42,6 +43,9 @@ def wait_until(
         ignored exception).
     ignore
         Exceptions of `condition` that mean "not yet".
+    unless
+        Called whenever `condition` isn't true yet. It raises if that can't come any more, and so ends the wait. `ignore`
+        doesn't apply to it.
     interval
         Seconds between two checks.
 
@@ -59,6 +63,8 @@ def wait_until(
                 return seen  # type: ignore[return-value]
         except ignore as error:
             seen = ignored = f"{type(error).__name__}: {error}"
+        if unless is not None:
+            unless()
         if time.monotonic() >= deadline:
             if last_seen is not None:
                 try:

@@ -259,9 +259,41 @@ def test_a_line_too_large_fails_a_strict_source_and_is_skipped_by_a_tolerant_one
 @DOCKER_AT_LENGTH
 def test_a_connector_that_fails_says_why(connect: ConnectCluster, tmp_path: Path) -> None:
     put(connect, "nowhere", connector_class=SINK, file=str(tmp_path / "none/file.txt"), topics="lines")
-    with pytest.raises(ConnectFailed, match="nowhere failed: .*ConnectException: Couldn't find or create file"):
+    with pytest.raises(ConnectFailed, match="nowhere task 0 failed: ConnectException: Couldn't find or create file"):
         connect.wait_until_running("nowhere")
-    ask(connect, "DELETE", "/connectors/nowhere")
+    # The worker reports that failure for a moment longer, when it has taken the right settings.
+    put(connect, "nowhere", connector_class=SINK, file=str(tmp_path / "file.txt"), topics="lines")
+    connect.wait_until_running("nowhere")
+    put(connect, "nowhere", connector_class=SINK, file=str(tmp_path / "none/file.txt"), topics="lines")
+    with pytest.raises(ConnectFailed, match=r"nowhere task 0 failed: .*Couldn't find or create file"):
+        connect.wait_until(lambda: False, 60, "a line", by=["nowhere"])
+    connect.forget("nowhere")
+    connect.forget("nowhere")  # there is none any more
+    with pytest.raises(ConnectFailed, match="there is no connector 'nowhere'"):
+        connect.wait_until_running("nowhere")
+
+
+@DOCKER_AT_LENGTH
+def test_a_connector_that_was_forgotten_begins_at_the_beginning(
+    cluster: Cluster, connect: ConnectCluster, tmp_path: Path
+) -> None:
+    lines, copy = tmp_path / "again.txt", tmp_path / "copy.txt"
+    lines.write_text("first\nlast\n")
+
+    def sent() -> bool:
+        return "again" in cluster.describe(groups=False).topics and CheckContext(cluster).values("again").count("last") > rounds
+
+    def written() -> bool:
+        return copy.exists() and copy.read_text().count("last") > rounds
+
+    for rounds in range(2):
+        put(connect, "again-in", connector_class=SOURCE, file=str(lines), topic="again")
+        connect.wait_until(sent, 60, "the last line", by="again-in")
+        put(connect, "again-out", connector_class=SINK, file=str(copy), topics="again")
+        connect.wait_until(written, 60, "the last line in the file", by="again-out")
+        for name in ("again-in", "again-out"):
+            connect.forget(name)
+    assert not {"again-in", "again-out"} & connect.states().keys()
 
 
 @DOCKER_AT_LENGTH
@@ -302,10 +334,11 @@ def test_settings_of_the_mqtt_source_are_checked_field_by_field(connect: Connect
     found = {field["value"]["name"]: field["value"]["errors"] for field in told["configs"] if field["value"]["errors"]}
     assert found.keys() == {*wrong, "mqtt.client.id"}
     assert "expected tcp://HOST:PORT or ssl://HOST:PORT" in found["mqtt.url"][0]
-    config["mqtt.topics"] = "truck/+position"  # a slash is missing
-    told = ask(connect, "PUT", "/connector-plugins/MqttSourceConnector/config/validate", config)
-    [topics] = [field["value"] for field in told["configs"] if field["value"]["name"] == "mqtt.topics"]
-    assert "truck/+position" in topics["errors"][0] and "+ stands for one level" in topics["errors"][0]
+    for filter_ in ("truck/+position", "truck/10/position,truck/11/position"):  # a slash is missing; it's two filters
+        config["mqtt.topics"] = filter_
+        told = ask(connect, "PUT", "/connector-plugins/MqttSourceConnector/config/validate", config)
+        [topics] = [field["value"] for field in told["configs"] if field["value"]["name"] == "mqtt.topics"]
+        assert filter_ in topics["errors"][0] and "one MQTT topic without a comma" in topics["errors"][0]
 
 
 @DOCKER_AT_LENGTH

@@ -13,12 +13,14 @@ from typing import Any
 import psutil
 import pytest
 from confluent_kafka import Producer
+from confluent_kafka.admin import NewTopic
 
 from contract_support import ONLY_LOCAL
 from kafkalab import Cluster, StreamsApp, wait_until
 from kafkalab.checks import CheckContext
 from kafkalab.cluster import resources
 from kafkalab.errors import ClusterNotRunning, NotEnoughResources, StreamsFailed
+from kafkalab.streams import fresh_topics
 from support import create
 
 COUNTS = """
@@ -106,7 +108,10 @@ def test_exactly_once_in_the_protocol_of_streams_own_until_a_function_raises(clu
         app.restart()
         wait_for(app, {"a": 3, "b": 1, "c": 1})
         send(cluster, "words", " ")
-        wait_until(lambda: not app.alive, 60, "the application to end", last_seen=lambda: app.state)
+        with pytest.raises(
+            StreamsFailed, match="waiting for a store is no use, because words doesn't run: failed: ZeroDivision"
+        ):
+            app.wait_until(lambda: app.store("no such store"), 60, "a store", ignore=(StreamsFailed,))
         assert app.state == "failed" and "RUNNING" in app.logs()
         with pytest.raises(StreamsFailed, match=r"ZeroDivisionError: division by zero \(.*topic=words.*offset=\d"):
             app.store("counts")
@@ -247,6 +252,20 @@ def test_a_function_of_a_notebook_is_run_by_its_source(cluster: Cluster) -> None
         assert made == {"letters-letters-changelog", "letters-letters-repartition"}
         with pytest.raises(StreamsFailed, match="no-such-store"):
             app.store("no-such-store")
+
+
+def test_with_fresh_topics_an_application_begins_at_the_beginning(cluster: Cluster) -> None:
+    for _ in range(2):
+        fresh_topics(cluster, [NewTopic("texts", 2, 1)])
+        assert CheckContext(cluster).given("texts") == 0
+        send(cluster, "texts", "aab")
+        StreamsApp(cluster, letters).start()  # its name is given away, as in a cell that is run again
+        app = StreamsApp(cluster, letters).start()
+        app.wait_until(lambda: app.store("letters") == {"a": 2, "b": 1}, 60, "letters", ignore=(StreamsFailed,))
+    process = psutil.Process(app.pid)
+    fresh_topics(cluster, [NewTopic("texts", 1, 1)])
+    assert app.state == "stopped" and not process.is_running()
+    assert [topic for topic in cluster.describe(groups=False).topics if not topic.startswith("__")] == ["texts"]
 
 
 def test_a_killed_application_has_its_state_back_and_ends_with_its_cluster(cluster: Cluster, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkalab.streams.topology_file import TopologyRefused, load
+from kafkalab.streams.topology_file import TopologyRefused, load, run
 
 
 @pytest.mark.parametrize(
@@ -25,6 +25,17 @@ def test_it_is_refused(tmp_path: Path, text: str | None, reason: str) -> None:
         file.write_text(text)
     with pytest.raises(TopologyRefused, match=reason):
         load(file)
+
+
+def test_a_built_in_that_java_cannot_place_is_explained() -> None:
+    def call() -> None:
+        raise TypeError(
+            "Ambiguous overloads found for org.apache.kafka.streams.KStreamImpl.mapValues(type) between:\n\tpublic …"
+        )
+
+    with pytest.raises(TopologyRefused, match=r"TypeError: Java has more than one method mapValues.* Pass a lambda") as refused:
+        run(Path("topology.py"), call)
+    assert "public" not in str(refused.value)
 
 
 def test_it_may_import_what_lies_beside_it(tmp_path: Path) -> None:

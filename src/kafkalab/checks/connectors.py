@@ -17,7 +17,12 @@ from kafkalab.services import ConnectCluster
 from kafkalab.services.answers import direct
 from kafkalab.waiting import wait_until
 
-__all__ = ["answer_of", "config_of", "errors_of", "runs", "target_lines"]
+__all__ = ["RUN_AGAIN", "SENT", "answer_of", "config_of", "errors_of", "runs", "target_lines"]
+
+SENT = "Does the connector that writes it run with its task, and what does it read?"
+"""Asked when a topic is empty."""
+
+RUN_AGAIN = "Correct the settings, and run the connector's cell again: it takes away what the first attempt left."
 
 _SECONDS = 20
 _UNDER_WAY = {"UNASSIGNED", "RESTARTING"}  # for a moment, when its settings have changed

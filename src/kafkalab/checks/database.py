@@ -7,6 +7,7 @@ import re
 import psycopg
 from psycopg import sql
 
+from kafkalab.checks.connectors import SENT
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.records import key_of
 from kafkalab.checks.topics import filled
@@ -37,7 +38,7 @@ def drivers_in(ctx: CheckContext, table: str) -> dict[int, tuple[object, ...]]:
 
 def keyed_by_ids(ctx: CheckContext, topic: str) -> None:
     """Records whose keys must be a driver's id, and nothing else."""
-    for record in filled(ctx, topic):
+    for record in filled(ctx, topic, SENT):
         if not re.fullmatch(r"\d+", key_of(record)):
             raise Unmet(
                 f"A record of {topic} has the key {key_of(record)}. It should be the id alone: which transform takes a "

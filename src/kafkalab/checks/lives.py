@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from confluent_kafka import Message
+
 from kafkalab.checks.context import CheckContext, Unmet
-from kafkalab.checks.topics import existing
+from kafkalab.checks.topics import existing, filled
 from kafkalab.checks.transactions import log_of
 from kafkalab.cluster.record_batches import RecordBatch
 
-__all__ = ["batches_written", "in_transactions", "lived_twice", "writers"]
+__all__ = ["batches_written", "in_transactions", "lived_twice", "passed_on", "writers"]
+
+
+def passed_on(ctx: CheckContext, topic: str) -> list[Message]:
+    """Return the records that an application wrote to a topic. Raise `Unmet` if there are none."""
+    return filled(ctx, topic, "Does the application that writes it run? If it ended, its `state` and `logs()` say how.")
 
 
 def batches_written(ctx: CheckContext, topic: str) -> list[RecordBatch]:

@@ -10,10 +10,18 @@ from confluent_kafka import Message
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.topics import filled
 
-__all__ = ["BEGIN_AGAIN", "SEND_AGAIN", "keeps_each_key_in_one_partition", "key_of", "partitions_of_keys"]
+__all__ = [
+    "BEGIN_AGAIN",
+    "FROM_SECTION_1",
+    "SEND_AGAIN",
+    "keeps_each_key_in_one_partition",
+    "key_of",
+    "partitions_of_keys",
+]
 
 BEGIN_AGAIN = "You can't take records back: restart the kernel and start over with a new cluster."
 SEND_AGAIN = "To send again, run the cell that sends: it begins with an empty topic."
+FROM_SECTION_1 = "Correct it, and run the lab's cells again from section 1 on: they create the topics again."
 
 
 def key_of(message: Message) -> str:

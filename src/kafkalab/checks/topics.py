@@ -36,12 +36,12 @@ def existing(ctx: CheckContext, topic: str) -> tuple[PartitionView, ...]:
     return view.topics[topic]
 
 
-def filled(ctx: CheckContext, topic: str) -> list[Message]:
-    """Return the records of a topic. Raise `Unmet` if it holds none."""
+def filled(ctx: CheckContext, topic: str, question: str = "Did the producer wait until everything was sent?") -> list[Message]:
+    """Return the records of a topic. Raise `Unmet`, with the question, if it holds none."""
     existing(ctx, topic)
     records = ctx.records(topic)
     if not records:
-        raise Unmet(f"The topic {topic} is empty. Did the producer wait until everything was sent?")
+        raise Unmet(f"The topic {topic} is empty. {question}")
     return records
 
 

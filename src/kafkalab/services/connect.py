@@ -5,9 +5,14 @@ from __future__ import annotations
 import json
 import os
 import tarfile
-from collections.abc import Callable, Mapping
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
+from functools import partial
+from http import HTTPStatus
 from pathlib import Path
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, Self, TypeVar, get_args
 
 from kafkalab.cluster import Cluster
 from kafkalab.cluster.ports import HOST, reserve_port
@@ -19,16 +24,17 @@ from kafkalab.lifeline import Owner, Run, reap
 from kafkalab.rebinding import end_nameless, note_started
 from kafkalab.security.files import write_private
 from kafkalab.services.answers import direct
+from kafkalab.services.connect_failures import Failures
 from kafkalab.services.connect_view import ConnectView, WorkerView, connectors_in
 from kafkalab.services.java_process import JavaProcess
 from kafkalab.services.own_plugins import OWN_PLUGINS
-from kafkalab.services.traces import reason
 from kafkalab.settings import as_text, format_properties
 from kafkalab.tar import unpack
 from kafkalab.waiting import wait_until
 
 __all__ = ["ConnectCluster", "ConnectWorker"]
 
+T = TypeVar("T")
 Plugin = Literal["avro-converter", "debezium-postgres", "jdbc", "mqtt-source"]
 
 _TRANSFORMATION = "org.apache.kafka.connect.transforms.Transformation"
@@ -36,6 +42,9 @@ _MAIN = "org.apache.kafka.connect.cli.ConnectDistributed"
 _START_TIMEOUT = 180.0
 _ANSWER_SECONDS = 10.0
 _MEMORY = 220 << 20
+_REQUEST_SECONDS = 60.0
+_NOT_YET = (b"STOPPED state", b"tasks haven't stopped completely yet", b"rebalance is expected")
+"""Said by a worker that refuses a request for the moment."""
 
 _SETTINGS: Mapping[str, str] = {
     # As in Kafka's own connect-distributed.properties.
@@ -76,7 +85,7 @@ class ConnectWorker:
         self._connect = connect
         self._run = run
         self.number = number
-        # Held as long as the worker is: after a crash it listens there again.
+        # The worker keeps its port: after a crash it listens there again.
         self._held = reserve_port()
         self._process = JavaProcess(run, f"worker-{number}")
         self._silence: object = "it wasn't asked yet"  # why it didn't answer when it was asked last
@@ -104,7 +113,7 @@ class ConnectWorker:
         return self._process.logs()
 
     def start(self) -> None:
-        """Start it again after it was stopped or killed; one that runs is left as it is. On return it answers.
+        """Start it after it was stopped or killed, unless it runs. On return it answers.
 
         Raises
         ------
@@ -129,7 +138,7 @@ class ConnectWorker:
         )
 
     def stop(self) -> None:
-        """End it in order: its tasks are given to the others. On return its process is gone."""
+        """Stop it cleanly: its tasks go to the other workers. On return its process is gone."""
         self._process.end()
 
     def kill(self) -> None:
@@ -190,8 +199,8 @@ class ConnectWorker:
 class ConnectCluster:
     """Kafka Connect beside a cluster: workers that share connectors and tasks, each with a REST interface on loopback.
 
-    They run beside the brokers on this machine, also where those are containers. They end with this process, and with their
-    cluster. Connectors are made, changed and looked at through REST, as everywhere.
+    Workers run on this machine, even if the brokers are containers. They end with this process and with their cluster. You
+    create, change and inspect connectors by REST, as with any Connect cluster.
 
     Parameters
     ----------
@@ -201,14 +210,14 @@ class ConnectCluster:
     workers
         How many.
     settings
-        Settings of the workers, beside those that kafkalab adds. A setting of one's own always wins.
+        Worker settings. They override those that kafkalab adds.
     heap
         Java heap of a worker, as in ``-Xmx``.
 
     Raises
     ------
     ValueError
-        When the number of workers isn't one, or a setting has no value.
+        If `workers` isn't a whole number from 1 on, or a setting has no value.
 
     Examples
     --------
@@ -288,9 +297,9 @@ class ConnectCluster:
         return worker
 
     def stop(self) -> None:
-        """End all workers in order. On return their processes and files are gone; what they kept in topics stays.
+        """Stop all workers cleanly. On return their processes and files are gone; what they kept in topics stays.
 
-        In a process that was forked off after `start`, nothing is ended: the workers are its parent's.
+        Does nothing in a process that was forked after `start`: the workers belong to its parent.
         """
         if not self._owner.is_me:
             return
@@ -300,7 +309,7 @@ class ConnectCluster:
         self._discard()
 
     def on_stop(self, callback: Callable[[], None]) -> None:
-        """Have something called once, when the workers are stopped and before they end."""
+        """Register a function to call once, just before the workers stop."""
         self._on_stop.append(callback)
 
     def __enter__(self) -> Self:
@@ -313,9 +322,9 @@ class ConnectCluster:
         return f"<ConnectCluster: {sum(worker.alive for worker in self._workers)} of {self._count} workers running>"
 
     def add_plugin(self, name: Plugin) -> None:
-        """Put a plug-in into the plug-in folder. What others made for it is verified, and downloaded on first use.
+        """Put a plug-in into the plug-in folder. Workers know it from their next start on.
 
-        Workers that start after that know it.
+        Jars of other projects are downloaded on first use and verified.
 
         Parameters
         ----------
@@ -345,16 +354,16 @@ class ConnectCluster:
             unpack(packed, self.plugins)
 
     def compile_plugin(self, source: str, service: str = _TRANSFORMATION) -> Path:
-        """Compile a plug-in of your own, in Java, into the plug-in folder, and register it there; no JDK is needed.
+        """Compile a plug-in of your own into the plug-in folder, and register it there. You don't need a JDK.
 
-        Workers that start after that know it.
+        Workers know it from their next start on.
 
         Parameters
         ----------
         source
-            Of a public class, in Java 17.
+            Java 17 source of a public class.
         service
-            What it implements, by its full name: a transformation, or ``org.apache.kafka.connect.source.SourceConnector``.
+            Full name of what it implements: a transformation, or ``org.apache.kafka.connect.source.SourceConnector``.
 
         Returns
         -------
@@ -393,14 +402,14 @@ class ConnectCluster:
 
     @property
     def plugins(self) -> Path:
-        """The plug-in folder. What is put there (a jar, or a folder of jars) is seen by workers that start after that.
+        """The plug-in folder. Workers look into it when they start, for jars and folders of jars.
 
-        Each needs its registration in ``META-INF/services``. The file connectors of Kafka are there already.
+        Each plug-in needs its registration in ``META-INF/services``. Kafka's file connectors are there from the start.
         """
         return self._opened().directory / "plugins"
 
     def states(self) -> dict[str, str]:
-        """State of each connector and task, in Connect's words.
+        """Return the state of each connector and task, in Connect's words.
 
         Returns
         -------
@@ -431,25 +440,72 @@ class ConnectCluster:
         Raises
         ------
         ConnectFailed
-            When one of them has failed; with the reason in its trace.
+            If one of them has failed, with the reason from its trace. A failure of before, which a worker reports until its
+            tasks have started with new settings, doesn't count. If there is no such connector.
         WaitTimeout
-            When time is up; the message tells the states.
+            If time runs out. The message has the states.
         """
 
         def running() -> bool:
             told = _get(f"{self.url}/connectors/{connector}/status")
-            for part in (told["connector"], *told["tasks"]):
-                if part["state"] == "FAILED":
-                    raise ConnectFailed(f"{connector} failed: {reason(part['trace'])}")
             return bool(told["tasks"]) and all(part["state"] == "RUNNING" for part in (told["connector"], *told["tasks"]))
 
-        wait_until(running, timeout, f"{connector} to run", last_seen=self.states, ignore=(OSError,))
+        self.wait_until(running, timeout, f"{connector} to run", by=connector, ignore=(OSError,))
+
+    def wait_until(
+        self,
+        condition: Callable[[], T],
+        timeout: float,
+        what: str,
+        *,
+        by: str | Collection[str],
+        ignore: tuple[type[Exception], ...] = (),
+    ) -> T:
+        """Wait as `kafkalab.wait_until` does, but not for connectors that have failed.
+
+        Parameters
+        ----------
+        condition, timeout, what, ignore
+            As for `kafkalab.wait_until`.
+        by
+            The connector that is to bring it about, or several.
+
+        Raises
+        ------
+        ConnectFailed
+            If one of these connectors has failed or doesn't exist, as for `wait_until_running`; if no worker runs.
+        WaitTimeout
+            If time runs out. The message has the states.
+        """
+        failures = Failures([by] if isinstance(by, str) else by)
+
+        def not_failed() -> None:
+            with suppress(OSError):  # workers share out their work
+                answer = _get(f"{self.url}/connectors?expand=status")
+                failures.look(_get(f"{self.url}/connectors"), {name: told["status"] for name, told in answer.items()})
+
+        return wait_until(condition, timeout, what, last_seen=self.states, ignore=ignore, unless=not_failed)
+
+    def forget(self, connector: str) -> None:
+        """Delete a connector and its offsets, so that one of the same name begins at the beginning. Nothing else is deleted.
+
+        By REST that takes three requests: stop it, delete its offsets, delete the connector.
+
+        Raises
+        ------
+        ConnectFailed
+            If a worker refuses, or no worker runs.
+        """
+        for method, path in (("PUT", "/stop"), ("DELETE", "/offsets"), ("DELETE", "")):
+            request = urllib.request.Request(f"{self.url}/connectors/{connector}{path}", method=method)
+            deleted = partial(_done, request)
+            wait_until(deleted, _REQUEST_SECONDS, f"{connector} to be deleted", last_seen=self.states)
 
     # -- parts --------------------------------------------------------------------------------------------------
 
     def worker_settings(self) -> dict[str, str]:
-        """What all workers are told."""
-        # Of all brokers, not of those that are up: a worker may start while some are down.
+        """Settings that all workers share."""
+        # All brokers count, not only those that are up: a worker may start while some are down.
         brokers = sum(bool(node.address) for node in self._cluster.describe(groups=False).brokers.values())
         copies = {f"{what}.storage.replication.factor": str(min(_WANTED_COPIES, brokers)) for what in _COPIES}
         where = {"bootstrap.servers": self._cluster.bootstrap_servers, "plugin.path": str(self.plugins)}
@@ -485,13 +541,34 @@ class ConnectCluster:
             reap(run)
 
 
+def _done(request: urllib.request.Request) -> bool:
+    """Send a request about a connector. Return False if it must be sent again later.
+
+    Raises
+    ------
+    ConnectFailed
+        If the worker refuses.
+    """
+    try:
+        direct.open(request, timeout=_ANSWER_SECONDS).close()
+    except urllib.error.HTTPError as error:
+        said = error.read()
+        if error.code == HTTPStatus.CONFLICT or any(reason in said for reason in _NOT_YET):
+            return False
+        if error.code != HTTPStatus.NOT_FOUND:  # else there is no such connector, which is as good
+            raise ConnectFailed(
+                f"a worker refuses {request.method} {request.selector}: {said.decode(errors='replace')}"
+            ) from None
+    return True
+
+
 def _get(url: str) -> Any:
-    """What a worker answers.
+    """Return a worker's answer to a GET, as JSON.
 
     Raises
     ------
     OSError
-        When it doesn't answer, or answers with an error (409 while workers share their work anew).
+        If it doesn't answer, or answers with an error (409 during a rebalance).
     """
     with direct.open(url, timeout=_ANSWER_SECONDS) as answer:
         return json.load(answer)

@@ -1,4 +1,4 @@
-"""What workers say of themselves, their connectors and tasks, in one piece."""
+"""A snapshot of workers, connectors and tasks, as the workers report them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class WorkerView:
 
 @dataclass(frozen=True)
 class PartView:
-    """A connector proper, or one of its tasks.
+    """A connector without its tasks, or one of its tasks.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class ConnectorView:
 
     @property
     def errors(self) -> list[str]:
-        """Why it or tasks of it failed."""
+        """Why the connector or its tasks failed."""
         return [part.error for part in (self.itself, *self.tasks.values()) if part.error]
 
 
@@ -94,16 +94,16 @@ class ConnectView:
 def connectors_in(
     answer: Mapping[str, Any], workers: Iterable[WorkerView], lag: Mapping[str, int]
 ) -> tuple[ConnectorView, ...]:
-    """The connectors in a worker's answer to ``GET /connectors?expand=status``.
+    """Return the connectors in a worker's answer to ``GET /connectors?expand=status``.
 
     Parameters
     ----------
     answer
-        What it answers.
+        The answer, parsed.
     workers
-        Those that a state may speak of.
+        The workers that a state may name.
     lag
-        Of consumer groups, by id.
+        The lag of consumer groups, by id.
     """
     numbers = {worker.url.rpartition("/")[2]: worker.number for worker in workers}
 

@@ -35,7 +35,7 @@ _ANSWER_SECONDS = 10.0
 
 _SETTINGS: Mapping[str, object] = {
     "name": "mqtt",
-    # What is acknowledged is in a file before. A killed process loses nothing of it, also without waiting for the disk.
+    # A message is in a file before it's acknowledged. That survives a kill, even if the disk hasn't written it yet.
     "journalType": "NIO",
     "journalDatasync": False,
     "journalFileSize": 1 << 20,
@@ -74,23 +74,23 @@ _ANSWER, _REST = b"\x20\x02", 2
 class MqttBroker:
     """An MQTT broker on loopback: Apache ActiveMQ Artemis, a process of yours, also where Kafka's brokers are containers.
 
-    It speaks MQTT 3.1.1 and 5. What it has acknowledged with QoS 1 or 2 to a publisher, and not yet delivered to a subscriber
-    with a persistent session, is kept in files and survives a kill. With QoS 0 it's kept in memory alone. The broker ends with
-    this process, and its data with it.
+    It speaks MQTT 3.1.1 and 5. Messages of QoS 1 or 2 that it has acknowledged, and not yet delivered to a subscriber with a
+    persistent session, are in files and survive a kill. Messages of QoS 0 are in memory only. The broker ends with this
+    process, and its data with it.
 
     Parameters
     ----------
     users
         Password by name. Without users it asks nobody for a password.
     tls
-        Whether it encrypts: it shows a certificate of an authority of its own, and takes no other connections.
+        Whether it accepts TLS connections only. Its certificate comes from an authority of its own.
     port
         Its port; with 0 any free one.
 
     Raises
     ------
     ValueError
-        When that can't be a port, or users can't have such names or passwords.
+        If the port, or a user's name or password, isn't a possible one.
 
     Attributes
     ----------
@@ -121,7 +121,7 @@ class MqttBroker:
     # -- life ---------------------------------------------------------------------------------------------------
 
     def start(self) -> Self:
-        """Start it; also again, with its data, after it was killed. One that runs is left as it is. On return it answers.
+        """Start it, unless it runs already. After a kill it starts with its data. On return it answers.
 
         Raises
         ------
@@ -157,7 +157,7 @@ class MqttBroker:
     def stop(self) -> None:
         """End it. On return its process, its port and its data are gone.
 
-        In a process that was forked off after `start`, nothing is ended: the broker is its parent's.
+        Does nothing in a process that was forked after `start`: the broker belongs to its parent.
         """
         if not self._owner.is_me:
             return
@@ -188,7 +188,7 @@ class MqttBroker:
     # -- faults -------------------------------------------------------------------------------------------------
 
     def kill(self) -> None:
-        """Kill it with SIGKILL: a crash. On return its process is gone; what was in files is there at the next start.
+        """Kill it with SIGKILL: a crash. On return its process is gone. At the next start it has what was in its files.
 
         Raises
         ------
@@ -200,7 +200,7 @@ class MqttBroker:
         self._process.kill()
 
     def restart(self) -> None:
-        """Start it again, at the same port and with its data; one that runs is shut down in order first.
+        """Start it again, at the same port and with its data; one that runs is stopped cleanly first.
 
         Raises
         ------
@@ -240,7 +240,7 @@ class MqttBroker:
         return self._identity.authority
 
     def connector_config(self, user: str | None = None) -> dict[str, str]:
-        """Settings with which the course's MQTT source finds it, trusts it, and logs in as a user. They may hold secrets.
+        """Return settings for the course's MQTT source: address, trust store and login. They may hold passwords.
 
         Raises
         ------
@@ -303,7 +303,7 @@ class MqttBroker:
         return trusting.wrap_socket(client, server_hostname=self.host)
 
     def _security(self, folder: Path) -> dict[str, object]:
-        """What it is told about TLS and passwords."""
+        """Its settings for TLS and passwords."""
         settings: dict[str, object] = {"securityEnabled": bool(self._users)}
         if self._identity is not None:
             settings |= {
@@ -329,7 +329,7 @@ class MqttBroker:
 
 
 def _hashed(password: str) -> str:
-    """A password as Artemis compares it; the password itself is in no file."""
+    """Return a password's salted hash in Artemis' format. No file holds the password itself."""
     salt = secrets.token_bytes(32)
     digest = hashlib.pbkdf2_hmac("sha1", password.encode(), salt, _ROUNDS, _BYTES)
     return f"ENC({_ROUNDS}:{salt.hex().upper()}:{digest.hex().upper()})"

@@ -25,13 +25,13 @@ class OwnPlugin:
     Attributes
     ----------
     name
-        Of its folder among a worker's plug-ins.
+        Name of its folder in a worker's plug-in folder.
     group
-        Locked jars that it works with.
+        Group of locked jars that it needs.
     services
-        What each class that Connect looks for implements: a connector or a converter.
+        For each class that Connect loads: what it implements, a connector or a converter.
     helpers
-        Classes that they use.
+        Classes that those use.
     """
 
     name: str
@@ -44,7 +44,7 @@ class OwnPlugin:
         return {name: (_FOLDER / f"{name}.java").read_text(encoding="utf-8") for name in (*self.helpers, *self.services)}
 
     def jars(self, report: Report | None = None) -> list[Path]:
-        """All that it consists of. It's compiled once for these sources, and then in the cache.
+        """Return its jars. It's compiled once for these sources, and then comes from the cache.
 
         Raises
         ------

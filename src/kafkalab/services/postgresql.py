@@ -26,10 +26,10 @@ _MEMORY = 60 << 20
 _START_SECONDS = 120.0
 
 _SETTINGS: Mapping[str, str] = {
-    # Change data capture reads rows from the write-ahead log, which holds them at this level alone.
+    # Change data capture reads rows from the write-ahead log. Only at this level it holds them.
     "wal_level": "logical",
     "shared_buffers": "16MB",
-    # A killed process loses nothing by it. The machine itself would, if its power failed.
+    # Safe when a process is killed, but not when the machine loses power.
     "fsync": "off",
 }
 
@@ -52,13 +52,13 @@ class _Server(Protocol):
 class PostgreSQL:
     """A PostgreSQL server on loopback, for change data capture, too (``wal_level=logical``).
 
-    It's a process of yours, from a Python package that brings the programs (root's runs as the user ``nobody``), or a container
-    of the official image. It ends with this process, and its data with it.
+    It's a process from a Python package with PostgreSQL's programs (as root it runs as the user ``nobody``), or a container of
+    the official image. It ends with this process, and its data with it.
 
     Parameters
     ----------
     settings
-        Settings of the server, beside those that kafkalab adds. A setting of one's own always wins.
+        Server settings. They override those that kafkalab adds.
     port
         Its port; with 0 any free one.
     backend
@@ -68,12 +68,12 @@ class PostgreSQL:
     Raises
     ------
     ValueError
-        When that can't be a port, a setting has no value, or there's no such back end.
+        If the port isn't a possible one, a setting has no value, or there's no such back end.
 
     Attributes
     ----------
     host, user, password, database
-        What clients need beside `port`. The user may do everything; the password is a new one each time.
+        What clients need besides `port`. The user is the superuser. Each object has a new password.
 
     Examples
     --------
@@ -98,7 +98,7 @@ class PostgreSQL:
     # -- life ---------------------------------------------------------------------------------------------------
 
     def start(self) -> Self:
-        """Start it; also again, with its data, after it was killed. One that runs is left as it is. On return it answers.
+        """Start it, unless it runs already. After a kill it starts with its data. On return it answers.
 
         Raises
         ------
@@ -131,7 +131,7 @@ class PostgreSQL:
     def stop(self) -> None:
         """End it. On return its processes, its port and its data are gone.
 
-        In a process that was forked off after `start`, nothing is ended: the server is its parent's.
+        Does nothing in a process that was forked after `start`: the server belongs to its parent.
         """
         if not self._owner.is_me:
             return
@@ -159,7 +159,7 @@ class PostgreSQL:
     # -- faults -------------------------------------------------------------------------------------------------
 
     def kill(self) -> None:
-        """Kill all its processes with SIGKILL: a crash. On return they are gone; what was committed is in its data.
+        """Kill all its processes with SIGKILL: a crash. On return they are gone. Committed data is there at the next start.
 
         Raises
         ------
@@ -171,7 +171,7 @@ class PostgreSQL:
         self._server.kill()
 
     def restart(self) -> None:
-        """Start it again, at the same port and with its data; one that runs is shut down in order first.
+        """Start it again, at the same port and with its data; one that runs is stopped cleanly first.
 
         Raises
         ------
@@ -206,7 +206,7 @@ class PostgreSQL:
         return self._server
 
     def _begin(self, server: _Server, begin: Callable[[], None]) -> None:
-        """Start it by one of its two ways, and wait until it answers."""
+        """Start the server with `begin`, and wait until it answers."""
         # What is set for another server's clients would turn this server's clients away, in cells too: libpq reads it.
         forget(POSTGRESQL)
         before = len(server.logs())

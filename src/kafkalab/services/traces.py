@@ -1,4 +1,4 @@
-"""What went wrong, out of a Java stack trace."""
+"""Reasons in a Java stack trace."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ _WRAPPERS = ("Exiting WorkerSinkTask due to unrecoverable exception", "Tolerance
 
 
 def causes(trace: str) -> list[str]:
-    """Each exception in a trace, from the outermost on, without its package."""
+    """Return the exceptions in a trace without their packages, the outermost first."""
     return _CAUSE.findall(trace)
 
 
 def innermost_cause(trace: str) -> str:
-    """What everything began with."""
+    """Return the exception that everything began with."""
     found = causes(trace)
     return found[-1] if found else trace.strip() or _NO_REASON
 
 
 def reason(trace: str) -> str:
-    """Why a connector or a task failed: its exceptions, without those that Connect wraps around every one."""
+    """Return why a connector or a task failed: its exceptions, without those that Connect wraps around each."""
     found = [cause for cause in causes(trace) if not any(wrapper in cause for wrapper in _WRAPPERS)]
     return "; caused by ".join(found) or innermost_cause(trace)

@@ -14,6 +14,7 @@ from kafkalab.lazy import on_first_use
 
 _EXPORTS = {
     "StreamsApp": "kafkalab.streams.app",
+    "fresh_topics": "kafkalab.streams.fresh",
     "topology_test_driver": "kafkalab.streams.driver",
     "use_java": "kafkalab.streams.java",
 }

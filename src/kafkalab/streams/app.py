@@ -9,11 +9,10 @@ import subprocess
 import sys
 import textwrap
 import threading
-import weakref
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from kafkalab.cluster.backends.failure import exit_status, log_tail, signal_of
 from kafkalab.cluster.resources import require_memory
@@ -26,7 +25,9 @@ from kafkalab.waiting import wait_until
 if TYPE_CHECKING:
     from kafkalab.cluster import Cluster
 
-__all__ = ["StreamsApp"]
+__all__ = ["StreamsApp", "stop_all"]
+
+T = TypeVar("T")
 
 _START_TIMEOUT = 120.0
 _STOP_TIMEOUT = 30.0
@@ -35,28 +36,29 @@ _LOOK = 0.02  # seconds between two looks at a process that answers in milliseco
 _MEMORY = 180 << 20
 
 _SETTINGS = {
-    # What was counted is committed, and sent on from the stores' caches, almost at once (default 30 s).
+    # Commit, and send on what the stores' caches hold, every 100 ms (default 30 s).
     "commit.interval.ms": "100",
 }
 _CLASSIC_SETTINGS = {
-    # A killed instance is missed after 3 s (default 45 s). In the protocol of Streams' own, brokers set this.
+    # A killed instance is missed after 3 s (default 45 s). In the Streams rebalance protocol, brokers set this.
     "session.timeout.ms": "3000",
     "heartbeat.interval.ms": "500",
 }
 
-_named: weakref.WeakValueDictionary[tuple[str, str], StreamsApp] = weakref.WeakValueDictionary()
+# The newest life of each instance, by cluster and name. It may outlast its StreamsApp, if a notebook gives that name away.
+_lives: dict[tuple[str, str], _Life] = {}
 
 
 class StreamsApp:
     """One instance of a Kafka Streams application, in a process of its own: Python and Java together.
 
-    A function is given a ``StreamsBuilder`` and says what is done. Since it is run in that other process, it knows no names of
-    the notebook. It imports what it needs, Kafka Streams' own classes too, as in
+    Its topology is a function that gets a ``StreamsBuilder``. The function runs in that other process, which doesn't know the
+    notebook's names. So it imports what it needs, Kafka Streams' own classes too, as in
     ``from org.apache.kafka.streams.kstream import TimeWindows``. Keys and values are texts unless it says otherwise. Stores are
     kept in memory: what survives the process is in their changelog topics. So nothing locks a ``state.dir``, and two instances
     may have the same one. A topology that asks for a store in files is refused: the course has no RocksDB.
 
-    It runs on this machine also where brokers are containers. It ends with this process, and with its cluster.
+    It runs on this machine, even if the brokers are containers. It ends with this process and with its cluster.
 
     Parameters
     ----------
@@ -65,20 +67,20 @@ class StreamsApp:
     topology
         The function; or a Python file with a function ``topology``, which is read again at each start.
     name
-        Of this instance, also its ``client.id``; the ``application.id`` if it isn't given. An instance takes the place of the
-        cluster's earlier one of that name, which is stopped when this one is started.
+        Name of this instance and its ``client.id``. By default the ``application.id``. When it starts, the cluster's earlier
+        instance of that name stops.
     heap
         Java heap, as in ``-Xmx``.
     **settings
         Of Kafka Streams, with underscores for dots: ``processing_guarantee="exactly_once_v2"``, ``num_standby_replicas=1``. The
         ``application.id`` is the name of the function, or the file's without ``.py``. kafkalab adds the addresses, and
-        makes it quick to commit and to be missed. A setting of one's own always wins. For a secured cluster give
+        shortens the commit interval and the session timeout. Your own settings override these. For a secured cluster give
         ``**cluster.java_config("user")``, too.
 
     Raises
     ------
     ValueError
-        When a setting has no value, or Python doesn't know the function's source.
+        If a setting has no value, or Python doesn't know the function's source.
 
     Examples
     --------
@@ -108,7 +110,6 @@ class StreamsApp:
         }
         self.name = name or self.settings["application.id"]
         self.heap = heap
-        self._owner = Owner()
         self._life: _Life | None = None
         self._description = ""
 
@@ -118,7 +119,7 @@ class StreamsApp:
     # -- life ---------------------------------------------------------------------------------------------------
 
     def start(self) -> Self:
-        """Start it; one that runs is left as it is. On return it is RUNNING.
+        """Start it, unless it runs already. On return it is RUNNING.
 
         Raises
         ------
@@ -141,11 +142,9 @@ class StreamsApp:
             raise ClusterNotRunning("a Streams application needs a running cluster: this one was not started, or is stopped")
         require(runs_executable)
         require_memory(_MEMORY, f"the Streams application {self.name}")
-        namesake = _named.get((self.cluster.run.id, self.name))
-        if namesake is not None and namesake is not self:
-            namesake.stop()
-        _named[self.cluster.run.id, self.name] = self
-        self._life = life = _Life(self)
+        if (namesake := _lives.get((self.cluster.run.id, self.name))) is not None:
+            namesake.close()
+        self._life = _lives[self.cluster.run.id, self.name] = life = _Life(self)
         self.cluster.on_stop(life.discard)
         try:
             self._description = life.begin({"file": str(self._file()), "settings": self._all_settings(), "heap": self.heap})
@@ -168,13 +167,42 @@ class StreamsApp:
             self._required("wait for")
         return self
 
+    def wait_until(
+        self,
+        condition: Callable[[], T],
+        timeout: float,
+        what: str,
+        *,
+        last_seen: Callable[[], object] | None = None,
+        ignore: tuple[type[Exception], ...] = (),
+    ) -> T:
+        """Wait as `kafkalab.wait_until` does, but only as long as this application runs.
+
+        Raises
+        ------
+        StreamsFailed
+            If it doesn't run. The message says how it ended, and why.
+        WaitTimeout
+            If time runs out.
+        """
+        return wait_until(
+            condition,
+            timeout,
+            what,
+            last_seen=last_seen,
+            ignore=ignore,
+            unless=lambda: self._must_live(what),
+        )
+
     def stop(self) -> None:
-        """End it in order: it commits, leaves its group, and others get its tasks. On return its process is gone."""
-        if self._life is not None and self._owner.is_me:
+        """Stop it cleanly: it commits, leaves its group, and others get its tasks. On return its process is gone."""
+        if self._life is not None:
             self._life.close()
 
     def kill(self) -> None:
-        """SIGKILL: nothing is committed. On return its process is gone; the others hear of it when its session has timed out.
+        """Kill it with SIGKILL, so that it commits nothing. On return its process is gone.
+
+        Other instances take over after the session timeout.
 
         Raises
         ------
@@ -216,7 +244,7 @@ class StreamsApp:
         return "".join(path.read_text(errors="replace") for path in self._log_files() if path.exists())
 
     def describe(self) -> str:
-        """What ``Topology.describe()`` says of the topology that it runs, or ran last."""
+        """Return what ``Topology.describe()`` says about the topology that it runs, or ran last."""
         return self._description
 
     @property
@@ -228,14 +256,14 @@ class StreamsApp:
         return {} if self._life is None else dict(self._life.restored)
 
     def store(self, name: str, *, stale: bool = False) -> dict[Any, Any]:
-        """What a store holds of this instance's share, by an interactive query.
+        """Return this instance's share of a store, by an interactive query.
 
         Parameters
         ----------
         name
             The store's name, as in ``Materialized.as_("counts")``.
         stale
-            Ask standbys, too, and a store that is just being restored: what they hold may be behind.
+            Also read standbys and a store that is being restored. Their rows may be outdated.
 
         Returns
         -------
@@ -271,15 +299,31 @@ class StreamsApp:
         return {**where, "state.dir": state, **self.settings}
 
     def _required(self, verb: str) -> _Life:
-        """The life that it leads; if there is none, say why."""
+        """Return its current life. If there is none, raise StreamsFailed with the reason."""
         if self._life is None or self._life.over:
-            reason = f": {self._life.reason}" if self._life is not None and self._life.reason else ""
-            raise StreamsFailed(f"can't {verb} {self.name}: {self.state}{reason}")
+            raise StreamsFailed(f"can't {verb} {self.name}: {self._how_it_is()}")
         return self._life
+
+    def _must_live(self, what: str) -> None:
+        """Raise StreamsFailed unless it runs."""
+        if not self.alive:
+            raise StreamsFailed(f"waiting for {what} is no use, because {self.name} doesn't run: {self._how_it_is()}")
+
+    def _how_it_is(self) -> str:
+        """Its state, and the reason if it ended with one."""
+        reason = f": {self._life.reason}" if self._life is not None and self._life.reason else ""
+        return f"{self.state}{reason}"
+
+
+def stop_all(cluster: Cluster) -> None:
+    """Stop every instance that this process started on a cluster."""
+    for run, name in list(_lives):
+        if run == cluster.run.id:
+            _lives.pop((run, name)).close()
 
 
 def _source(function: Callable[[Any], object]) -> str:
-    """The text of a file with this function as its ``topology``."""
+    """Return the text of a file that defines this function as its ``topology``."""
     name = getattr(function, "__name__", "<lambda>")
     try:
         text = textwrap.dedent(inspect.getsource(function))
@@ -319,11 +363,11 @@ class _Life:
 
     @property
     def over(self) -> bool:
-        """Whether its process is gone, and all that it reported taken in."""
+        """Whether its process is gone and all of its reports are read."""
         return not self._reader.is_alive()
 
     def begin(self, start: dict[str, object]) -> str:
-        """Tell it what to run; on return its topology is built. The topology's description is the result."""
+        """Tell it what to run, and wait until its topology is built. Return the topology's description."""
         self._send({**start, "log": str(self._log)})
         wait_until(
             lambda: self._description is not None or self.over,
@@ -336,7 +380,7 @@ class _Life:
         return self._description
 
     def ask(self, store: str, stale: bool) -> dict[str, Any]:
-        """What it answers about a store."""
+        """Return its answer to a query of a store."""
         number = next(self._ids)
         self._send({"do": "query", "id": number, "store": store, "stale": stale})
         wait_until(
@@ -346,7 +390,9 @@ class _Life:
         return self._answers.pop(number, {"error": f"it ended meanwhile: {self.state}"})
 
     def close(self) -> None:
-        """End it in order, and by force if that takes too long."""
+        """Stop it cleanly, and kill it if that takes too long. Does nothing in a forked process, which has only a copy."""
+        if not self._owner.is_me:
+            return
         if not self.over:
             self._send({"do": "close"})
             self._reader.join(_STOP_TIMEOUT)
@@ -360,7 +406,7 @@ class _Life:
         self._reader.join()
 
     def discard(self) -> None:
-        """End it at once, as its cluster does; not what a forked process has a copy of."""
+        """Kill it because its cluster ends. Does nothing in a forked process, which has only a copy."""
         if self._owner.is_me and not self.over:
             self.end("ended with the cluster")
 
@@ -369,14 +415,14 @@ class _Life:
         try:
             self.process.stdin.write(json.dumps(command).encode() + b"\n")
             self.process.stdin.flush()
-        except (BrokenPipeError, ValueError):  # it is gone, which whoever waits for its answer sees
+        except (BrokenPipeError, ValueError):  # it's gone; the caller that waits for an answer notices
             self._reader.join()
 
     def _read(self) -> None:
         assert self.process.stdout is not None and self.process.stdin is not None
         with self.process.stdout as events:
             for line in events:
-                if line.endswith(b"\n"):  # else it was killed amid this one
+                if line.endswith(b"\n"):  # else it was killed while it wrote this line
                     self._take_in(json.loads(line))
         self.process.wait()
         if not self._explained:

@@ -62,7 +62,7 @@ def _built(channel: Channel, kafka: Any) -> Any:
 
 
 class _Handler:
-    """What becomes of an exception in a thread of the application: it is told, and the application ends."""
+    """Reports an exception of one of the application's threads, and ends the application."""
 
     def __init__(self, channel: Channel, kafka: Any) -> None:
         self._channel = channel
@@ -77,7 +77,7 @@ class _Handler:
 
 
 class _Restoring:
-    """Tells how many records it took to restore a store."""
+    """Reports how many records were read to restore a store."""
 
     def __init__(self, channel: Channel, kafka: Any) -> None:
         self._channel = channel
@@ -95,7 +95,7 @@ class _Restoring:
 
 
 def _in_words(error: Any) -> str:
-    """What a Java exception says, its deepest cause first, then where it came about."""
+    """Return what a Java exception says: its deepest cause first, then where it happened."""
     said = [_own_words(error)]
     while (error := error.getCause()) is not None:
         said.insert(0, _own_words(error))
@@ -113,7 +113,7 @@ def _own_words(error: Any) -> str:
 
 
 def _of_python(error: Any) -> BaseException:
-    """The Python exception that a Java exception stands for; JPype gives it where Java throws that."""
+    """Return the Python exception that a Java exception stands for. JPype raises it where Java throws that one."""
     try:
         jpype.JClass("java.util.Optional").empty().orElseThrow(lambda: error)
     except BaseException as own:
@@ -122,7 +122,7 @@ def _of_python(error: Any) -> BaseException:
 
 
 def _look_into(kafka: Any, streams: Any, asked: dict[str, Any]) -> dict[str, object]:
-    """All that a store holds in this process: ``rows`` of key and value; or the ``error``."""
+    """Return all ``rows`` of a store in this process, as key and value, or the ``error``."""
     types = kafka.state.QueryableStoreTypes
     error = ""
     for kind in (types.keyValueStore(), types.windowStore()):
@@ -137,7 +137,7 @@ def _look_into(kafka: Any, streams: Any, asked: dict[str, Any]) -> dict[str, obj
 
 
 def _plain(value: Any) -> object:
-    """A key or value of Java as JSON can hold it; a windowed key becomes key, start and end."""
+    """Return a key or value of Java in a form that JSON can hold. A windowed key becomes key, start and end."""
     if value is None or isinstance(value, str):
         return value
     for kind in (bool, int, float):

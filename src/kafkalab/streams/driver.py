@@ -19,15 +19,15 @@ def topology_test_driver(topology: Callable[[Any], object], **settings: object) 
     Parameters
     ----------
     topology
-        Given a ``StreamsBuilder``, it says what is done.
+        A function that gets a ``StreamsBuilder`` and builds the topology.
     **settings
-        Of Kafka Streams, with underscores for dots. As with `StreamsApp`, keys and values are texts unless the topology says
-        otherwise.
+        Settings of Kafka Streams, with underscores for dots. Keys and values are texts unless the topology says
+        otherwise, as with `StreamsApp`.
 
     Returns
     -------
     org.apache.kafka.streams.TopologyTestDriver
-        The real one; `close` it when it isn't needed any more.
+        Kafka Streams' own. Close it when you don't need it any more.
     """
     use_java()
     streams = jpype.JPackage("org").apache.kafka.streams

@@ -77,7 +77,7 @@ def start_java(log: Path, heap: str = _HEAP, temporary: Path | None = None) -> N
 
 
 def use_java() -> None:
-    """Let this process import Java's classes, ``from org.apache.kafka.streams import StreamsBuilder``; twice does no harm.
+    """Let this process import Java's classes, as in ``from org.apache.kafka.streams import StreamsBuilder``.
 
     Raises
     ------
@@ -97,7 +97,7 @@ def use_java() -> None:
 
 
 def properties(settings: Mapping[str, str]) -> Any:
-    """Settings as ``java.util.Properties``: texts for keys and values, stores in memory; a setting that is given wins."""
+    """Return settings as ``java.util.Properties``. By default keys and values are texts, and stores are in memory."""
     made = jpype.JClass("java.util.Properties")()
     for key, value in {**_DEFAULTS, **settings}.items():
         made.setProperty(key, value)

@@ -15,16 +15,16 @@ _NAME = "topology"
 
 
 class TopologyRefused(Exception):
-    """The file can't be used; the message says why, and in which line."""
+    """Raised if a file can't be used. The message says why, and in which line."""
 
 
 def load(file: Path) -> Callable[[Any], object]:
-    """The function ``topology`` that a file defines. It may import modules that lie beside it, or in this process's folder.
+    """Return the function ``topology`` that a file defines. It may import modules in its folder, or in this process's.
 
     Raises
     ------
     TopologyRefused
-        When the file isn't Python, ends in an exception, or defines no such function.
+        If the file isn't Python, raises an exception, or defines no such function.
     """
     defined: dict[str, Any] = {"__name__": file.stem, "__file__": str(file)}
     sys.path += [str(file.parent), os.getcwd()]  # last, so that no file there hides a package
@@ -49,11 +49,23 @@ def run(file: Path, call: Callable[[], object]) -> None:
     Raises
     ------
     TopologyRefused
-        When that ends in an exception, of Python or of Java.
+        If that raises an exception, of Python or of Java.
     """
     try:
         call()
     except BaseException as error:
         lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]
         where = f", line {lines[-1]}" if lines else ""
-        raise TopologyRefused(f"{file.name}{where}: {type(error).__name__.rpartition('.')[2]}: {error}") from error
+        raise TopologyRefused(f"{file.name}{where}: {type(error).__name__.rpartition('.')[2]}: {_explained(error)}") from error
+
+
+def _explained(error: BaseException) -> str:
+    """What an exception says, and in words what JPype means by an ambiguous overload."""
+    first, _, methods = str(error).partition(" found for ")
+    if first != "Ambiguous overloads":
+        return str(error)
+    method = methods.partition("(")[0].rpartition(".")[2]
+    return (
+        f"Java has more than one method {method}, and can't tell from a built-in how many arguments it takes. "
+        f"Pass a lambda, such as {method}(lambda value: str(value))"
+    )

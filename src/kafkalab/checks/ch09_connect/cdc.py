@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from kafkalab.checks.connectors import runs
+from kafkalab.checks.connectors import SENT, runs
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.database import drivers_in, keyed_by_ids
 from kafkalab.checks.lab import Notebook
@@ -25,9 +25,10 @@ cdc = notebook.check(
         "Without transforms, look at a record of trucking.public.driver: where in its value is the row, and what's its key?",
         "Three transforms: Debezium's ExtractNewRecordState, ExtractField$Key with its `field`, and RegexRouter. A dot in a "
         "regex stands for any character.",
-        "Look at the value of the last record of key 11, as bytes. Debezium's page on ExtractNewRecordState lists what "
+        "Look at the value of the last record of key 11, as bytes. The cell above yours lists what "
         "`delete.tombstone.handling.mode` may be.",
-        "To begin afresh: stop the connector, DELETE its offsets, delete the topic, PUT the new settings, resume.",
+        "To begin afresh: stop the connector, DELETE its offsets, delete the topic, PUT the new settings, resume. "
+        "`begin_afresh` in your cell does that, so correct the settings and run the cell again.",
     ),
 )
 
@@ -45,7 +46,7 @@ def keys_are_ids(ctx: CheckContext) -> None:
 def last_values(ctx: CheckContext, topic: str) -> dict[int, bytes | None]:
     """The value of each key's last record in a topic of one partition."""
     values: dict[int, bytes | None] = {}
-    for record in filled(ctx, topic):
+    for record in filled(ctx, topic, SENT):
         if key_of(record).isdigit():
             values[int(key_of(record))] = record.value()
     return values
@@ -62,7 +63,7 @@ def row_of(value: bytes) -> dict[str, Any] | None:
 
 @cdc.requires("The value of each record is the driver's row", after=keys_are_ids)
 def values_are_rows(ctx: CheckContext) -> None:
-    for record in filled(ctx, CAPTURED):
+    for record in filled(ctx, CAPTURED, SENT):
         value = record.value()
         if value not in (None, b"null") and row_of(value) is None:
             raise Unmet(

@@ -19,7 +19,7 @@ GOOD = ("order-0", "order-1", "order-3", "order-4", "order-6", "order-7")
 CARD = "4000-12"
 BAD = {"oops": (2, "VALUE_CONVERTER"), "42": (5, "TRANSFORMATION")}
 _QUEUE, _SAYS = "errors.deadletterqueue.topic.name", "__connect.errors."
-_SET_BACK = "(Stop the sink, delete its offsets, resume it: it then meets them again.)"
+_SET_BACK = "Run its cell again after `connect.forget('orders-out')`: the sink then meets them again."
 
 notebook = Notebook("09_dead_letters", difficulty="medium", minutes=30, needs="chapter 09, sections 3 and 6")
 
@@ -82,10 +82,16 @@ def headers_tell(ctx: CheckContext) -> None:
         raise Unmet(f"No dead letter of {quoted(missing[0])} says where it came from. Which setting adds that? {_SET_BACK}")
 
 
+def _plain(value: int | str | bytes) -> str:
+    """Return an offset or a stage as text. In a header both are bytes."""
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+
+
 @dead.requires("You know where each of them was, and at which stage it failed", after=headers_tell)
 def causes_are_known(ctx: CheckContext) -> None:
-    causes = ctx.answer("causes", dict[int, str], "offset in orders → stage")
-    right = dict(BAD.values())
+    given = ctx.answer("causes", dict[int | str | bytes, str | bytes], "offset in orders → stage")
+    causes = {_plain(offset): _plain(stage) for offset, stage in given.items()}
+    right = {str(offset): stage for offset, stage in BAD.values()}
     if wrong := sorted(causes.keys() - right.keys()):
         raise Unmet(f"`causes` has the offset {wrong[0]}. That isn't where a letter was in orders: which header says that?")
     for offset, stage in right.items():

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from kafkalab.checks.connectors import config_of, runs, target_lines
+from kafkalab.checks.connectors import RUN_AGAIN, SENT, config_of, runs, target_lines
 from kafkalab.checks.context import CheckContext, Unmet, text_of
 from kafkalab.checks.lab import Notebook
-from kafkalab.checks.records import BEGIN_AGAIN
 from kafkalab.checks.topics import filled
 from kafkalab.checks.wording import counted
 
@@ -23,7 +22,7 @@ notebook = Notebook("09_file_smt", difficulty="easy", minutes=40, needs="chapter
 def numbers(ctx: CheckContext) -> Counter[int]:
     """Count how many times the topic holds each line of the file, by its number."""
     times: Counter[int] = Counter()
-    for value in map(text_of, filled(ctx, TOPIC)):
+    for value in map(text_of, filled(ctx, TOPIC, SENT)):
         times.update(number for number in range(1, ALL + 1) if f'"line": {number},' in value or f'"line":{number},' in value)
     return times
 
@@ -37,6 +36,8 @@ smt = notebook.check(
         "Each name in `transforms` has its own `transforms.NAME.type` and settings.",
         "RegexRouter has `regex` and `replacement`; `$1` is what the first bracket of the regex matched.",
         "The sink's transforms need fields, which JsonConverter gives them; `value.converter.schemas.enable` is false.",
+        "To write the file again: stop the sink, DELETE its offsets, delete its file, PUT the settings, resume. "
+        "`begin_afresh` in its cell does that, so correct the settings and run the cell again.",
         "MaskField$Value has `fields` and `replacement`. InsertField$Value has `static.field` and `static.value`.",
     ),
 )
@@ -58,7 +59,7 @@ def topic_holds_the_lines(ctx: CheckContext) -> None:
     if again := [number for number in range(1, FIRST) if times[number] > 1]:
         raise Unmet(
             f"{TOPIC} holds line {again[0]} {times[again[0]]} times. Does a connector under another name know where "
-            f"this one was? {BEGIN_AGAIN}"
+            f"this one was? {RUN_AGAIN}"
         )
     if missing := [number for number in range(1, FIRST + 1) if not times[number]]:
         raise Unmet(f"{TOPIC} lacks line {missing[0]} of the file. Which topic got it? kafka-topics.sh lists them.")
@@ -77,7 +78,7 @@ def drivers_are_masked(ctx: CheckContext) -> None:
         if named := [driver for driver in DRIVERS if driver in line]:
             raise Unmet(
                 f"A line of the file names {named[0]}. Which field holds that name? Lines that were written before a change of "
-                "the chain stay as they are: delete the connector, give it a new file, and create it under the same name."
+                f"the chain stay as they are. {RUN_AGAIN}"
             )
         if "truck" not in line or "event" not in line:
             raise Unmet(f"A line of the file is {line!r}. It should keep its truck and its event: which fields are masked?")
@@ -108,11 +109,11 @@ def early_lines_once(ctx: CheckContext) -> None:
     times = numbers(ctx)
     early = range(1, ALL - AGAIN + 1)
     if missing := [number for number in early if not times[number]]:
-        raise Unmet(f"{TOPIC} lacks line {missing[0]}. {BEGIN_AGAIN}")
+        raise Unmet(f"{TOPIC} lacks line {missing[0]}. {RUN_AGAIN}")
     if again := [number for number in early if times[number] > 1]:
         raise Unmet(
             f"{TOPIC} holds line {again[0]} {times[again[0]]} times. The source began too early: at which byte does line "
-            f"{ALL - AGAIN + 1} begin, and does a connector under another name know where this one was? {BEGIN_AGAIN}"
+            f"{ALL - AGAIN + 1} begin, and does a connector under another name know where this one was? {RUN_AGAIN}"
         )
 
 

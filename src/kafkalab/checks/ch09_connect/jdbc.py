@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from kafkalab.checks.connectors import answer_of, config_of, runs
+from kafkalab.checks.connectors import SENT, answer_of, config_of, runs
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.database import drivers_in, keyed_by_ids
 from kafkalab.checks.lab import Notebook
@@ -24,9 +24,10 @@ jdbc = notebook.check(
     hints=(
         "The connector lists its settings in the cell above. Its topic's name is made of the prefix and the table's name.",
         "`transforms` names two links. ValueToKey takes a list of `fields`, and ExtractField$Key takes one `field`.",
-        "A sink's `topics` may be several, parted by commas. Which mode takes a record whose row is there already? And does "
+        "A sink's `topics` may be several, separated by commas. Which mode takes a record whose row is there already? And does "
         "the sink's key converter understand what the sources' key converters wrote?",
-        "To begin the polling afresh: stop driver-poll, DELETE its offsets, delete the topic, PUT the new settings, resume.",
+        "To begin afresh: stop the connector, DELETE its offsets, delete what it wrote, PUT the new settings, resume. "
+        "`begin_afresh` in both cells does that, so correct the settings and run the cell again.",
     ),
 )
 
@@ -34,7 +35,7 @@ jdbc = notebook.check(
 @jdbc.requires("driver-poll runs, and each record of polled_driver has the driver's id as its key")
 def rows_have_keys(ctx: CheckContext) -> None:
     runs(ctx, SOURCE)
-    if any(record.key() is None for record in filled(ctx, POLLED)):
+    if any(record.key() is None for record in filled(ctx, POLLED, SENT)):
         raise Unmet(f"A record of {POLLED} has no key. Which transform makes one of a field of the value?")
     keyed_by_ids(ctx, POLLED)
 
@@ -83,7 +84,7 @@ def deletes_arrive(ctx: CheckContext) -> None:
 
 @jdbc.requires("The worker died before it stored its offsets", after=deletes_arrive)
 def worker_died(ctx: CheckContext) -> None:
-    copies = Counter((key_of(record), record.value()) for record in filled(ctx, POLLED))
+    copies = Counter((key_of(record), record.value()) for record in filled(ctx, POLLED, SENT))
     if max(copies.values()) == 1:
         raise Unmet(f"The topic {POLLED} has no row twice. Was the worker killed already? Call outage(), and look again.")
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from collections import Counter
 
-from kafkalab.checks.connectors import config_of, runs
+from kafkalab.checks.connectors import RUN_AGAIN, SENT, config_of, runs
 from kafkalab.checks.context import CheckContext, Unmet, text_of
 from kafkalab.checks.lab import Notebook
-from kafkalab.checks.records import BEGIN_AGAIN
 from kafkalab.checks.topics import filled
 from kafkalab.checks.wording import counted
 
@@ -59,16 +58,14 @@ def is_position(value: str) -> bool:
 @mqtt.requires("Both topics hold positions alone, as the trucks sent them", after=connectors_run)
 def positions_alone(ctx: CheckContext) -> None:
     for topic in TOPICS.values():
-        for record in filled(ctx, topic):
+        for record in filled(ctx, topic, SENT):
             value = text_of(record)
             if value == "21":
-                raise Unmet(
-                    f"{topic} has a temperature, too. Which of the MQTT topics does its connector ask for? {BEGIN_AGAIN}"
-                )
+                raise Unmet(f"{topic} has a temperature, too. Which of the MQTT topics does its connector ask for? {RUN_AGAIN}")
             if not is_position(value):
                 raise Unmet(
                     f"A value in {topic} begins with {value[:12]!r}. A truck sent JSON with its position. Which converter "
-                    f"leaves bytes as they are? {BEGIN_AGAIN}"
+                    f"leaves bytes as they are? {RUN_AGAIN}"
                 )
 
 

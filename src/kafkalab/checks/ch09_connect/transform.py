@@ -19,7 +19,7 @@ KEPT = {OFFICE: 4, BOARD: 0}
 SETTING, FIELD = "keep", "phone"
 _KAFKAS = "org.apache.kafka."
 _NAMED = re.compile(r"(?:^|, )(\w+)=")
-_ANEW = "Lines that were written before stay as they are: `write_drivers` writes the file anew."
+_ANEW = "Lines that were written before stay as they are: `write_drivers` writes the file again."
 
 Row = dict[str, str]
 

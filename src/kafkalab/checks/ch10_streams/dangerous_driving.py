@@ -6,9 +6,9 @@ from collections import Counter
 
 from kafkalab.checks.context import CheckContext, Unmet, text_of
 from kafkalab.checks.lab import Notebook
-from kafkalab.checks.lives import in_transactions, lived_twice
-from kafkalab.checks.records import key_of
-from kafkalab.checks.topics import existing, filled
+from kafkalab.checks.lives import in_transactions, lived_twice, passed_on
+from kafkalab.checks.records import FROM_SECTION_1, key_of
+from kafkalab.checks.topics import existing
 from kafkalab.checks.wording import counted, quoted
 from kafkalab.datasets import truck_events
 
@@ -49,7 +49,7 @@ def trucks_drove(ctx: CheckContext) -> None:
 @lab.requires(f"{SINK} holds events of the trucks as they sent them, and no Normal one")
 def only_dangerous(ctx: CheckContext) -> None:
     sent = set(ctx.values(SOURCE))
-    for record in filled(ctx, SINK):
+    for record in passed_on(ctx, SINK):
         value = text_of(record)
         if value not in sent:
             raise Unmet(f"{SINK} holds {quoted(value)}, which no truck sent. What did your topology do with the value?")
@@ -59,7 +59,7 @@ def only_dangerous(ctx: CheckContext) -> None:
 
 @lab.requires("Each event has its driver as the key", after=only_dangerous)
 def keys_are_kept(ctx: CheckContext) -> None:
-    for record in filled(ctx, SINK):
+    for record in passed_on(ctx, SINK):
         driver = _field(text_of(record), _DRIVER)
         if key_of(record) != driver:
             raise Unmet(f"An event of driver {driver} has the key {key_of(record)} in {SINK}. Which step changed the key?")
@@ -84,8 +84,7 @@ def each_as_often(ctx: CheckContext) -> None:
         value = next(iter(more))
         raise Unmet(
             f"{quoted(value)} is in {SINK} {counted(found[value], 'time')}, and was sent {counted(wanted[value], 'time')}. "
-            "What does an application do again after a kill, and which guarantee did you give it? To begin again, restart the "
-            "kernel."
+            f"What does an application do again after a kill, and which guarantee did you give it? {FROM_SECTION_1}"
         )
 
 

@@ -6,10 +6,13 @@ from collections import defaultdict
 
 from kafkalab.checks.context import CheckContext, Unmet, text_of
 from kafkalab.checks.lab import Notebook
-from kafkalab.checks.records import BEGIN_AGAIN, key_of
-from kafkalab.checks.topics import existing, filled
+from kafkalab.checks.lives import passed_on
+from kafkalab.checks.records import FROM_SECTION_1, key_of
+from kafkalab.checks.topics import existing
 from kafkalab.checks.wording import counted, quoted
 from kafkalab.datasets import first_positions
+from kafkalab.streams import StreamsApp
+from kafkalab.streams.description import Node, parse
 
 __all__ = ["notebook"]
 
@@ -23,7 +26,8 @@ lab = notebook.check(
     "10_duality",
     "Read a topic as a stream and as a table",
     hints=(
-        "A topic can be a source only once. Make the stream first, and the table from it.",
+        "builder.stream and builder.table of the same topic don't go together: Kafka Streams refuses the second one. Read the "
+        "topic as a stream, and make the table from that.",
         "A KStream has toTable: with Materialized.as_('latest') it keeps the last value of each key in a store of that name.",
         "A KTable can't be written as it is. Its method toStream gives the stream of its changes.",
         "A compacted topic keeps the last record of each key, which is all that a table needs. Which setting makes it one?",
@@ -33,7 +37,7 @@ lab = notebook.check(
 
 def _of_each_driver(ctx: CheckContext, topic: str) -> dict[str, list[str]]:
     found = defaultdict(list)
-    for record in filled(ctx, topic):
+    for record in passed_on(ctx, topic):
         key, value = key_of(record), text_of(record)
         if key not in HISTORY:
             raise Unmet(f"{topic} has a record with the key {key}. The keys of the positions are {' and '.join(HISTORY)}.")
@@ -54,9 +58,9 @@ def stream_has_all(ctx: CheckContext) -> None:
                 "of the two passes on every record, a KStream or a KTable?"
             )
         if sorted(there) != sorted(values):
-            raise Unmet(f"{STREAM} holds {len(there)} records of driver {driver}, who sent {len(values)}. {BEGIN_AGAIN}")
+            raise Unmet(f"{STREAM} holds {len(there)} records of driver {driver}, who sent {len(values)}. {FROM_SECTION_1}")
         if there != values:
-            raise Unmet(f"The positions of driver {driver} aren't in the order in which they were sent. {BEGIN_AGAIN}")
+            raise Unmet(f"The positions of driver {driver} aren't in the order in which they were sent. {FROM_SECTION_1}")
 
 
 @lab.requires(f"{TABLE} is a topic that keeps the last record of each key")
@@ -79,6 +83,27 @@ def table_ends_right(ctx: CheckContext) -> None:
             )
 
 
+def _before(nodes: tuple[Node, ...], node: Node) -> set[Node]:
+    """Return the nodes from which records come to a node."""
+    direct = {other for other in nodes if node.name in other.followers}
+    return direct.union(*(_before(nodes, other) for other in direct))
+
+
+@lab.requires(f"What {TABLE} gets are the changes of a table", after=table_ends_right)
+def table_is_written(ctx: CheckContext) -> None:
+    app = ctx.answer("app", StreamsApp, "your application", may_be_empty=True)
+    sinks = [(part.nodes, node) for part in parse(app.describe()) for node in part.nodes]
+    writing = [(nodes, node) for nodes, node in sinks if node.kind == "Sink" and TABLE in node.topics]
+    if not writing:
+        raise Unmet(f"`app.describe()` has no sink for {TABLE}. Is `app` the application that you started last?")
+    for nodes, sink in writing:
+        if not any(node.stores for node in _before(nodes, sink)):
+            raise Unmet(
+                f"On their way to {TABLE}, records pass no state store: the topic gets every position, as {STREAM} does. "
+                f"`app.describe()` shows it. Whose changes should it get? {FROM_SECTION_1}"
+            )
+
+
 @lab.requires("You know what the table holds: one row for each driver")
 def answer_is_the_table(ctx: CheckContext) -> None:
     latest = ctx.answer("latest", dict[str, str], "driver → the driver's latest position, as the store holds it")
@@ -86,6 +111,9 @@ def answer_is_the_table(ctx: CheckContext) -> None:
         if driver not in latest:
             raise Unmet(f"`latest` has no row for driver {driver}. It has rows for {', '.join(latest)}.")
         if latest[driver] != value:
-            raise Unmet(f"`latest` has {quoted(latest[driver])} for driver {driver}. What does the store hold?")
+            raise Unmet(
+                f"`latest` has {quoted(latest[driver])} for driver {driver}, who has sent another position since. What "
+                "does the store hold when it has all of them?"
+            )
     if others := [driver for driver in latest if driver not in LATEST]:
         raise Unmet(f"`latest` also has a row for {others[0]}, and no truck of that driver sent a position.")

@@ -6,6 +6,7 @@ from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.lab import Notebook
 from kafkalab.checks.ledgers import is_complete, ledger_of, require_no, verdict_of
 from kafkalab.checks.lives import in_transactions, lived_twice
+from kafkalab.checks.records import FROM_SECTION_1
 from kafkalab.history.verdict import Verdict
 
 __all__ = ["notebook"]
@@ -45,14 +46,14 @@ def _verdict(ctx: CheckContext, topic: str) -> Verdict:
 def some_came_again(ctx: CheckContext) -> None:
     if not _verdict(ctx, REPEATED)["duplicate"]:
         raise Unmet(
-            f"{REPEATED} has no duplicate. Was its application killed, or did it stop in order? And how often does it "
-            "commit? To begin again, restart the kernel."
+            f"{REPEATED} has no duplicate. Was its application killed, or did it stop cleanly? And how often does it "
+            f"commit? {FROM_SECTION_1}"
         )
 
 
 @lab.requires(f"{EXACT} has no lost write and no duplicate, and was written in transactions", after=both_lived_twice)
 def each_came_once(ctx: CheckContext) -> None:
-    question = "Which guarantee did its application have, in both lives? To begin again, restart the kernel."
+    question = "Which guarantee did its application have, in both lives? " + FROM_SECTION_1
     require_no(_verdict(ctx, EXACT), "duplicate", EXACT, question)
     in_transactions(ctx, EXACT)
 

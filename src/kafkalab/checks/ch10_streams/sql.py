@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from kafkalab.checks.context import CheckContext, Unmet, text_of
 from kafkalab.checks.lab import Notebook
-from kafkalab.checks.records import BEGIN_AGAIN, key_of
+from kafkalab.checks.records import FROM_SECTION_1, key_of
 from kafkalab.checks.topics import existing, filled
 from kafkalab.checks.wording import counted, quoted
 from kafkalab.datasets import TruckEvent, truck_events
@@ -19,6 +19,7 @@ __all__ = ["notebook"]
 SOURCE, TABLE = "truck_position", "driver"
 DANGEROUS_IN_SQL, DANGEROUS_IN_STREAMS = "dangerous_in_sql", "dangerous_in_streams"
 NAMED_IN_SQL, NAMED_IN_STREAMS = "named_in_sql", "named_in_streams"
+_WRITTEN = "Has the query or the application that writes it run, and what did it read?"
 
 
 class Driver(NamedTuple):
@@ -81,13 +82,13 @@ def all_were_sent(ctx: CheckContext) -> None:
     for topic, wanted in ((SOURCE, len(_EVENTS)), (TABLE, len(DRIVERS))):
         existing(ctx, topic)
         if (found := ctx.end_offsets(topic)[0]) != wanted:
-            raise Unmet(f"{topic} was given {counted(found, 'record')}, not {wanted}. Run its cell once. {BEGIN_AGAIN}")
+            raise Unmet(f"{topic} was given {counted(found, 'record')}, not {wanted}. Run its cell once. {FROM_SECTION_1}")
 
 
 def _rows(ctx: CheckContext, topic: str) -> list[Mapping[str, Any]]:
     """The rows of a topic: each is a dangerous event, with the right fields, under its driver's key."""
     rows: list[Mapping[str, Any]] = []
-    for record in filled(ctx, topic):
+    for record in filled(ctx, topic, _WRITTEN):
         try:
             row = json.loads(text_of(record))
         except ValueError:
@@ -124,7 +125,7 @@ def _each_once(topic: str, rows: list[Mapping[str, Any]], twice: str, missing: s
     for time, number in times.items():
         if number > 1:
             event = _DANGEROUS[time]
-            raise Unmet(f"An event of driver {event.driver} is in {topic} {number} times. {twice} {BEGIN_AGAIN}")
+            raise Unmet(f"An event of driver {event.driver} is in {topic} {number} times. {twice} {FROM_SECTION_1}")
     if lost := [event for time, event in _DANGEROUS.items() if time not in times]:
         drivers = ", ".join(map(str, sorted({event.driver for event in lost})))
         raise Unmet(f"{topic} lacks {len(lost)} of {len(_DANGEROUS)} dangerous events, all of drivers {drivers}. {missing}")

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from kafkalab.checks.ch10_streams.windows import ALARMS, RIGHT, SIZE, counts_for
 from kafkalab.checks.context import CheckContext, Unmet, text_of
 from kafkalab.checks.lab import Notebook
-from kafkalab.checks.records import BEGIN_AGAIN, key_of
+from kafkalab.checks.records import FROM_SECTION_1, key_of
 from kafkalab.checks.topics import existing, filled
 from kafkalab.checks.wording import counted, quoted
 
@@ -19,6 +19,7 @@ AT_ONCE, COUNTS_IN_SQL, COUNTS_IN_STREAMS = "counts_at_once", "counts_in_sql", "
 ANSWERED_IN_SQL, ANSWERED_IN_STREAMS = "answered_in_sql", "answered_in_streams"
 CALLS = ((6, "11"), (15, "21"), (22, "11"), (40, "28"))
 WITHIN = 10
+_WRITTEN = "Has the query or the application that writes it run, and what did it read?"
 
 notebook = Notebook(
     "10_sql_windows", difficulty="hard", minutes=60, needs="the lab 10_windows, and chapter 10, sections 4 and 6"
@@ -52,12 +53,12 @@ def all_were_sent(ctx: CheckContext) -> None:
     for topic, wanted in ((SOURCE, len(ALARMS)), (CALLS_TOPIC, len(CALLS))):
         existing(ctx, topic)
         if (found := ctx.end_offsets(topic)[0]) != wanted:
-            raise Unmet(f"{topic} was given {counted(found, 'record')}, not {wanted}. Run its cell once. {BEGIN_AGAIN}")
+            raise Unmet(f"{topic} was given {counted(found, 'record')}, not {wanted}. Run its cell once. {FROM_SECTION_1}")
 
 
 def _counts(ctx: CheckContext, topic: str) -> dict[str, str]:
     """The last count of each window, where all windows are there."""
-    found = {key_of(record): text_of(record) for record in filled(ctx, topic)}
+    found = {key_of(record): text_of(record) for record in filled(ctx, topic, _WRITTEN)}
     if others := [key for key in found if key not in EVERYTHING]:
         raise Unmet(
             f"{topic} has a record with the key {quoted(others[0])}. A key is driver@start, with the start in seconds, and "
@@ -99,7 +100,7 @@ lab.requires(f"{COUNTS_IN_STREAMS} has the same counts", after=all_were_sent)(
 
 def _has_answers(topic: str) -> Callable[[CheckContext], None]:
     def probe(ctx: CheckContext) -> None:
-        found = Counter((key_of(record), text_of(record)) for record in filled(ctx, topic))
+        found = Counter((key_of(record), text_of(record)) for record in filled(ctx, topic, _WRITTEN))
         for driver, pair in found:
             if (driver, pair) not in ANSWERED:
                 raise Unmet(
@@ -107,7 +108,7 @@ def _has_answers(topic: str) -> Callable[[CheckContext], None]:
                     f"alarm-call in seconds. The call is of the same driver, and comes 0 to {WITHIN} s after the alarm."
                 )
         if twice := [pair for pair, times in found.items() if times > 1]:
-            raise Unmet(f"{topic} has {quoted(twice[0][1])} of driver {twice[0][0]} more than once. {BEGIN_AGAIN}")
+            raise Unmet(f"{topic} has {quoted(twice[0][1])} of driver {twice[0][0]} more than once. {FROM_SECTION_1}")
         if missing := sorted(ANSWERED - set(found)):
             raise Unmet(
                 f"{topic} lacks {len(missing)} of {len(ANSWERED)} pairs, for example an alarm of driver {missing[0][0]}. "

@@ -6,6 +6,7 @@ from collections import Counter
 
 from kafkalab.checks.context import CheckContext, Unmet, text_of
 from kafkalab.checks.lab import Notebook
+from kafkalab.checks.lives import passed_on
 from kafkalab.checks.records import key_of
 from kafkalab.checks.topics import existing, filled
 from kafkalab.checks.wording import counted, quoted
@@ -51,7 +52,7 @@ def recomputed(ctx: CheckContext) -> Counter[str]:
 
 def _found(ctx: CheckContext) -> dict[str, str]:
     """The last count of each key, as a table has it."""
-    return {key_of(record): text_of(record) for record in filled(ctx, SINK)}
+    return {key_of(record): text_of(record) for record in passed_on(ctx, SINK)}
 
 
 @lab.requires(f"{SINK} has a count for each depot, and its keys are depots", after=topics_are_filled)

@@ -6,8 +6,9 @@ from collections import Counter
 
 from kafkalab.checks.context import CheckContext, Unmet, text_of
 from kafkalab.checks.lab import Notebook
-from kafkalab.checks.records import BEGIN_AGAIN, key_of
-from kafkalab.checks.topics import existing, filled
+from kafkalab.checks.lives import passed_on
+from kafkalab.checks.records import FROM_SECTION_1, key_of
+from kafkalab.checks.topics import existing
 from kafkalab.checks.wording import counted, quoted
 
 __all__ = ["notebook"]
@@ -55,12 +56,12 @@ def alarms_were_sent(ctx: CheckContext) -> None:
     existing(ctx, SOURCE)
     found = ctx.end_offsets(SOURCE)[0]
     if found != len(ALARMS):
-        raise Unmet(f"{SOURCE} was given {counted(found, 'record')}, not {len(ALARMS)}. Run its cell once. {BEGIN_AGAIN}")
+        raise Unmet(f"{SOURCE} was given {counted(found, 'record')}, not {len(ALARMS)}. Run its cell once. {FROM_SECTION_1}")
 
 
 def _found(ctx: CheckContext) -> dict[str, str]:
     """The last count of each window, as a table has it."""
-    return {key_of(record): text_of(record) for record in filled(ctx, SINK)}
+    return {key_of(record): text_of(record) for record in passed_on(ctx, SINK)}
 
 
 @lab.requires(f"{SINK} has each window of each driver, and no other", after=alarms_were_sent)

@@ -1,0 +1,64 @@
+"""Which failures of connectors a wait must believe."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from kafkalab.errors import ConnectFailed
+from kafkalab.services.traces import reason
+
+__all__ = ["Failures"]
+
+_OLD_SECONDS = 10.0
+"""How long a worker may still report what was true before a request: it starts tasks again a moment after its answer."""
+
+
+class Failures:
+    """Looks at the states of connectors again and again, and ends a wait if one of them has failed for good.
+
+    After a request with corrected settings, a worker reports the old failure for another second or so. So a failure that was
+    there at the first look counts only if it stays for ten seconds. Any other counts at once. A connector that doesn't exist
+    gets ten seconds, too: another worker may not know it yet.
+
+    Parameters
+    ----------
+    connectors
+        The connectors that count.
+    """
+
+    def __init__(self, connectors: Collection[str]) -> None:
+        self._connectors = sorted(connectors)
+        self._old: set[str] | None = None
+        self._began = time.monotonic()
+
+    def look(self, existing: Collection[str], statuses: Mapping[str, Any]) -> None:
+        """Take in what a worker reports.
+
+        Parameters
+        ----------
+        existing
+            The names of all connectors.
+        statuses
+            The status of each, as in ``GET /connectors/NAME/status``. A connector that has just been created has none.
+
+        Raises
+        ------
+        ConnectFailed
+            If a connector or a task has failed, or a connector doesn't exist.
+        """
+        failed = {key: trace for name in self._connectors if name in statuses for key, trace in _failed(name, statuses[name])}
+        self._old = set(failed) if self._old is None else self._old & set(failed)
+        in_vain = time.monotonic() - self._began > _OLD_SECONDS
+        for key, trace in failed.items():
+            if in_vain or key not in self._old:
+                raise ConnectFailed(f"{key} failed: {reason(trace)}")
+        if in_vain and (missing := [name for name in self._connectors if name not in existing]):
+            raise ConnectFailed(f"there is no connector {missing[0]!r}. What did the worker answer when you asked for it?")
+
+
+def _failed(name: str, status: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the failed parts of a connector, each with its trace."""
+    parts = [(name, status["connector"]), *((f"{name} task {task['id']}", task) for task in status["tasks"])]
+    return [(key, part.get("trace", "")) for key, part in parts if part["state"] == "FAILED"]
