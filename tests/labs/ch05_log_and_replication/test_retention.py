@@ -52,7 +52,7 @@ def test_segments_right(cleaning: Cluster, verdict: Verdict) -> None:
     rounds(cleaning, 5, 3, 2)
     right = {"names": names(0, 5, 8), "position": position(cleaning, 7)}
     verdict.passes(SEGMENTS, cleaning, **right)
-    verdict.passes(SEGMENTS, cleaning, names=tuple(names(0, 5, 8)), position=position(cleaning, 7))
+    verdict.passes(SEGMENTS, cleaning, names=tuple(names(0, 5, 8)), position=str(position(cleaning, 7)))
     for wrong, sentence in (
         ({"names": []}, "`names` is empty"),
         ({"names": names(0, 5)}, "also has a file 00000000000000000008.log"),
@@ -61,7 +61,8 @@ def test_segments_right(cleaning: Cluster, verdict: Verdict) -> None:
         ({"position": None}, "`position` is still None"),
         ({"position": position(cleaning, 6)}, "offset 6 begins"),
         ({"position": 1}, "no batch of that segment begins"),
-        ({"position": "7"}, "`position` should be a whole number, not text"),
+        ({"position": "7"}, "no batch of that segment begins"),
+        ({"position": "offset: 7"}, "`position` should be a whole number, not text"),
     ):
         verdict.says(sentence, SEGMENTS, cleaning, **{**right, **wrong})
 
