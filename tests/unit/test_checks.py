@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from concurrent.futures import Future
+from decimal import Decimal
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -78,6 +80,22 @@ def test_a_requirement_comes_after_registered_ones_only(lab: Lab) -> None:
         (np.int64(3), int, 3),
         (3, float, 3.0),
         (np.float64(0.5), float, 0.5),
+        ("0", int, 0),
+        (" -1\n", int, -1),
+        ("1,024", int, 1024),
+        ("1_024", int, 1024),
+        (3.0, int, 3),
+        (Decimal("3"), int, 3),
+        ("3.0", int, 3),
+        ("200000.0", float, 200_000.0),
+        ("4e5", float, 400_000.0),
+        ("1,234.5", float, 1234.5),
+        (Decimal("0.5"), float, 0.5),
+        ({"0": "1"}, dict[int, int], {0: 1}),
+        (["0", "1", "1"], list[int], [0, 1, 1]),
+        ("0,1", set[int], {0, 1}),
+        ("[2, 0, 1]", list[int], [2, 0, 1]),
+        ({"by-java": "0 1 1"}, dict[str, list[int]], {"by-java": [0, 1, 1]}),
         (np.True_, bool, True),
         (bytearray(b"a"), bytes, b"a"),
         ((1, 2), list[int], [1, 2]),
@@ -99,23 +117,45 @@ def test_an_answer_is_right_in_any_shape_that_means_the_same(value: object, kind
 @pytest.mark.parametrize(
     ("value", "kind", "sentence"),
     [
-        (True, int, "a whole number, not True or False"),
-        (1.5, int, "a whole number, not a number"),
-        ("3", int, "a whole number, not text"),
-        ("abc", list[str], "a list, not text"),
-        ([1], dict[int, int], "a dictionary, not a list"),
-        ({0: "x"}, dict[int, int], r"a whole number, not text \(the value of 0 is 'x'\)"),
-        ((1, 2, 3), tuple[int, int], "a tuple of 2, not of 3"),
-        (1, bool, "True or False, not a whole number"),
-        (["here"], Path, "a path, not a list"),
-        ({0: "x"}, dict[int, int | None], r"a whole number or None, not text \(the value of 0 is 'x'\)"),
-        ({0: None}, dict[int, int], r"a whole number, not None"),
-        (["x"], list[Callable[..., object]], r"a function, not text \(item 0 is 'x'\)"),
+        (True, int, "`given` should be a whole number, not True or False."),
+        (1.5, int, "`given` should be a whole number, not a number."),
+        (math.nan, int, "`given` should be a whole number, not a number."),
+        ("three", int, "`given` should be a whole number, not text."),
+        ("1,02", int, "`given` should be a whole number, not text."),
+        ("3.5", int, "`given` should be a whole number, not text."),
+        ("nan", float, "`given` should be a number, not text."),
+        (True, float, "`given` should be a number, not True or False."),
+        (b"3", int, "`given` should be a whole number, not bytes."),
+        ("abc", list[str], "`given` should be a list, not text."),
+        ("0,1", list[str], "`given` should be a list, not text."),
+        ("no row", set[int], "`given` should be a set, not text."),
+        ([1], dict[int, int], "`given` should be a dictionary, not a list."),
+        ({0: "x"}, dict[int, int], "`given[0]` should be a whole number, not text."),
+        ({"x": 0}, dict[int, int], "Each key of `given` should be a whole number, not text (one is 'x')."),
+        ({0, "x"}, set[int], "Each item of `given` should be a whole number, not text (one is 'x')."),
+        ({"a": [0, "x"]}, dict[str, list[int]], "Each item of `given['a']` should be a whole number, not text (one is 'x')."),
+        ([{0: 1}, {"x": 1}], list[dict[int, int]], "Each key of `given[1]` should be a whole number, not text (one is 'x')."),
+        ([{0: "x"}], list[dict[int, int]], "`given[0][0]` should be a whole number, not text."),
+        ([(1, "x")], list[tuple[int, int]], "`given[0][1]` should be a whole number, not text."),
+        (("a", "b"), tuple[str, int], "`given[1]` should be a whole number, not text."),
+        ((1, 2, 3), tuple[int, int], "`given` should be a tuple of 2, not of 3."),
+        (1, bool, "`given` should be True or False, not a whole number."),
+        (["here"], Path, "`given` should be a path, not a list."),
+        ({0: "x"}, dict[int, int | None], "`given[0]` should be a whole number or None, not text."),
+        ({0: None}, dict[int, int], "`given[0]` should be a whole number, not None."),
+        (["x"], list[Callable[..., object]], "Each item of `given` should be a function, not text (one is 'x')."),
     ],
 )
 def test_an_answer_of_another_type_is_named(value: object, kind: type, sentence: str) -> None:
-    with pytest.raises(WrongType, match=sentence):
+    with pytest.raises(WrongType) as told:
         convert(value, kind)
+    assert told.value.about("given") == sentence
+
+
+def test_the_sentence_about_a_part_says_what_the_whole_answer_holds() -> None:
+    ctx = CheckContext(None, {"causes": {"first": "VALUE_CONVERTER"}})  # type: ignore[arg-type]
+    with pytest.raises(Unmet, match=r"^Each key of `causes` should be .*\. `causes` holds offset → stage\.$"):
+        ctx.answer("causes", dict[int, str], "offset → stage")
 
 
 def test_an_answer_that_is_missing_none_or_empty() -> None:

@@ -172,6 +172,14 @@ def test_what_the_cleaner_makes_and_what_goes(folder: Path, log: LogFolder) -> N
     assert [s.state for s in files.live] == ["closed", "active"]
 
 
+def test_an_empty_segment_that_another_of_its_name_replaced_is_left_out(folder: Path, log: LogFolder) -> None:
+    """As a broker does with a log's first segment, if its index has room for one entry only."""
+    write_segment(folder, 0, [batch(0, pairs(0, 1))])
+    write_segment(folder, 0, [], suffix=".deleted")
+    write_segment(folder, 1, [])
+    assert [(s.base_offset, s.state) for s in log.read().segments] == [(0, "closed"), (1, "active")]
+
+
 def test_gaps_are_offsets_between_records_that_no_record_has(folder: Path, log: LogFolder) -> None:
     write_segment(folder, 0, [batch(0, [(1, b"a", b"1"), (3, b"b", b"1")], last=4), batch(5, pairs(5, 1))])
     write_segment(folder, 9, [batch(9, [], last=10), batch(11, pairs(11, 1))])
@@ -201,7 +209,9 @@ def test_a_log_that_is_cut_off_and_written_on(folder: Path, log: LogFolder) -> N
 
 def test_a_folder_that_is_gone(folder: Path, log: LogFolder) -> None:
     folder.rmdir()
-    with pytest.raises(NoReplica, match="no folder t-0 in the broker's data folder: the topic was deleted"):
+    with pytest.raises(
+        NoReplica, match="no folder t-0 in the broker's data folder: the broker hasn't made it yet, the topic was"
+    ):
         log.read()
 
 

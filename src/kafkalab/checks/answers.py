@@ -1,7 +1,8 @@
 """Convert what a learner passes to `check` into the type that a probe needs.
 
 A right answer is right in any form with the same meaning: a NumPy integer for an ``int``, a tuple for a list, or text
-for a ``Path``. A string doesn't count as bytes or as a list.
+for a ``Path``. A number is also right as text, in the form that a tool shows: ``"0"``, ``"1,024"``. So are whole numbers
+in a row, ``"0,1"``. Any other text doesn't count as a list, and no text counts as bytes.
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ from __future__ import annotations
 import numbers
 import operator
 import os
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping
+from decimal import Decimal
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, TypeVar, cast, get_args, get_origin
@@ -17,6 +20,11 @@ from typing import Any, TypeVar, cast, get_args, get_origin
 __all__ = ["WrongType", "convert", "describe"]
 
 T = TypeVar("T")
+
+_THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:[,_ \u00a0\u202f]\d{3})+(?:\.\d+)?")
+_SEPARATOR = re.compile(r"[,_ \u00a0\u202f]")
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_ROW = re.compile(r"[\[({]?\s*([+-]?\d+(?:(?:\s*,\s*|\s+)[+-]?\d+)*)\s*[\])}]?")
 
 _NAMES = {
     int: "a whole number",
@@ -35,7 +43,25 @@ _NAMES = {
 
 
 class WrongType(Exception):
-    """Raised if a value doesn't have the requested meaning. The message completes "it should be …"."""
+    """Raised if a value, or a part of it, doesn't have the requested meaning. The message completes "it should be …".
+
+    Attributes
+    ----------
+    part
+        The wrong part as a subscript of the value (``['by-java']``), or empty for the value itself.
+    each
+        "key" or "item" if a key or an item of that part is wrong, or empty.
+    """
+
+    def __init__(self, message: str, part: str = "", each: str = "") -> None:
+        super().__init__(message)
+        self.part = part
+        self.each = each
+
+    def about(self, name: str) -> str:
+        """Return a sentence about the answer of that name: "Each key of `causes` should be a whole number, not …"."""
+        subject = f"`{name}{self.part}`"
+        return f"{f'Each {self.each} of {subject}' if self.each else subject} should be {self}."
 
 
 def describe(kind: Any) -> str:
@@ -74,15 +100,29 @@ def _wrong(value: object, kind: Any) -> WrongType:
 
 
 def _integer(value: object, kind: Any, _: Any) -> int:
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
+    if isinstance(value, bool):
         raise _wrong(value, kind)
-    return operator.index(cast(Any, value))
+    if hasattr(value, "__index__"):
+        return operator.index(cast(Any, value))
+    number = _number(value, kind, ())
+    if not number.is_integer():
+        raise _wrong(value, kind)
+    return int(number)
 
 
 def _number(value: object, kind: Any, _: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+    number = _as_shown(value) if isinstance(value, str) else value
+    if isinstance(number, bool) or not isinstance(number, numbers.Real | Decimal):
         raise _wrong(value, kind)
-    return float(value)
+    return float(number)
+
+
+def _as_shown(text: str) -> Decimal | None:
+    """Return the number that a text shows, or None."""
+    text = text.strip()
+    if _THOUSANDS.fullmatch(text):
+        text = _SEPARATOR.sub("", text)
+    return Decimal(text) if _NUMBER.fullmatch(text) else None
 
 
 def _path(value: object, kind: Any, _: Any) -> Path:
@@ -110,7 +150,7 @@ def _mapping(value: object, kind: Any, arguments: tuple[Any, ...]) -> dict[Any, 
     if not arguments:
         return dict(value)
     key_type, value_type = arguments
-    return {_part("a key", k, key_type): _part(f"the value of {k!r}", v, value_type) for k, v in value.items()}
+    return {_one("key", k, key_type): _part(f"[{k!r}]", v, value_type) for k, v in value.items()}
 
 
 def _either(value: object, kind: Any, arguments: tuple[Any, ...]) -> Any:
@@ -124,6 +164,8 @@ def _either(value: object, kind: Any, arguments: tuple[Any, ...]) -> Any:
 
 def _collection(make: Callable[[Iterable[Any]], Collection[Any]]) -> Callable[[object, Any, tuple[Any, ...]], Collection[Any]]:
     def converter(value: object, kind: Any, arguments: tuple[Any, ...]) -> Collection[Any]:
+        if isinstance(value, str) and arguments[:1] == (int,) and (row := _ROW.fullmatch(value.strip())):
+            value = re.findall(r"[+-]?\d+", row[1])
         if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
             raise _wrong(value, kind)
         items = list(value)
@@ -132,17 +174,29 @@ def _collection(make: Callable[[Iterable[Any]], Collection[Any]]) -> Callable[[o
         if make is tuple and arguments[-1] is not Ellipsis:
             if len(items) != len(arguments):
                 raise WrongType(f"a tuple of {len(arguments)}, not of {len(items)}")
-            return tuple(_part(f"item {n}", item, part) for n, (item, part) in enumerate(zip(items, arguments, strict=True)))
-        return make(_part(f"item {n}", item, arguments[0]) for n, item in enumerate(items))
+            return tuple(_part(f"[{n}]", item, part) for n, (item, part) in enumerate(zip(items, arguments, strict=True)))
+        return make(_one("item", item, arguments[0], f"[{n}]") for n, item in enumerate(items))
 
     return converter
 
 
-def _part(where: str, value: object, kind: Any) -> Any:
+def _part(subscript: str, value: object, kind: Any) -> Any:
+    """Convert the part of a value with this subscript."""
     try:
         return convert(value, kind)
     except WrongType as error:
-        raise WrongType(f"{error} ({where} is {value!r})" if "(" not in str(error) else str(error)) from None
+        raise WrongType(str(error), subscript + error.part, error.each) from None
+
+
+def _one(what: str, value: object, kind: Any, subscript: str = "") -> Any:
+    """Convert a key or an item. The subscript names it if only a part of it is wrong."""
+    try:
+        return convert(value, kind)
+    except WrongType as error:
+        if error.part or error.each:
+            raise WrongType(str(error), subscript + error.part, error.each) from None
+        shown = "" if value is None else f" (one is {value!r})"
+        raise WrongType(f"{error}{shown}", each=what) from None
 
 
 _CONVERTERS: Mapping[Any, Callable[[object, Any, tuple[Any, ...]], Any]] = {

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.logs import view_of
-from kafkalab.checks.records import BEGIN_AGAIN
 from kafkalab.checks.topics import existing
 from kafkalab.checks.wording import quoted
 from kafkalab.cluster.record_batches import Record, RecordBatch
@@ -101,5 +100,8 @@ def transaction_with(ctx: CheckContext, topic: str, value: str) -> Transaction:
             raise Unmet(f"{quoted(value)} is in {topic}, but no transaction wrote it. Which call comes before produce()?")
         raise Unmet(f"No transaction wrote {quoted(value)} to {topic} yet.")
     if len(holding) > 1:
-        raise Unmet(f"{len(holding)} transactions wrote {quoted(value)} to {topic}. Did you run a cell twice? {BEGIN_AGAIN}")
+        raise Unmet(
+            f"{len(holding)} transactions wrote {quoted(value)} to {topic}. Did you run a cell twice? Run the cells again from "
+            f"the one that creates {topic} on: it begins with a new topic."
+        )
     return holding[0]

@@ -221,8 +221,8 @@ class LogFolder(_Folder):
             except FileNotFoundError as error:
                 if not folder.is_dir() or attempt == _ATTEMPTS:
                     raise NoReplica(
-                        f"there is no folder {name} in the broker's data folder: the topic was deleted, or the replica "
-                        "moved to another broker or another of its log.dirs"
+                        f"there is no folder {name} in the broker's data folder: the broker hasn't made it yet, the topic was "
+                        "deleted, or the replica moved to another broker or another of its log.dirs"
                     ) from error
         epochs = tuple((int(epoch), int(start)) for epoch, start in _lines(folder / "leader-epoch-checkpoint", 2))
         return LogFiles(segments, epochs, *(_checkpoint(data / file, name) for file in CHECKPOINTS))
@@ -232,6 +232,9 @@ class LogFolder(_Folder):
         for path in folder.iterdir():
             if match := _SEGMENT.fullmatch(path.name):
                 found.append((int(match[1]), match[2] or "", self._open(path)))
+        # A broker that begins a segment while the active one is empty deletes that: nothing ever was in it. It happens to
+        # the first segment if its index has room for one entry only.
+        found = [(base, suffix, file) for base, suffix, file in found if file.size or suffix != "deleted"]
         found.sort(key=lambda entry: (entry[0], entry[1]))
         last = max((base for base, suffix, _ in found if not suffix), default=-1)
         newest = found[::-1]

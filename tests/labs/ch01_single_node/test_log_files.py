@@ -37,7 +37,7 @@ def test_right_and_right_but_for_one_answer(single: Cluster, verdict: Verdict) -
         verdict.says(sentence, LAB, single, **{**RIGHT, **wrong})
 
     refused("`files` is empty", files=[])
-    refused("text or a path, not a whole number", files=[0, 3, 6, 9])
+    refused("Each item of `files` should be text or a path, not a whole number (one is 0)", files=[0, 3, 6, 9])
     refused("doesn't hold records", files=[*FILES, "00000000000000000000.index"])
     refused("padded with zeros to 20 digits", files=[f"{offset:017}.log" for offset in (0, 3, 6, 9)])
     refused("You name 1 file, but the folder has 4", files=FILES[:1])

@@ -118,13 +118,15 @@ def test_batching_half_done_then_right_then_spoiled(clean: Cluster, verdict: Ver
         (lambda producer, topic, values: 1 / 0, "send_fast raised ZeroDivisionError"),
     ):
         verdict.says(sentence, LAB, clean, batches=found, send_fast=wrong)
+    as_text = {topic: [(str(c), str(s), k) for c, s, k in rows] for topic, rows in found.items()}
+    verdict.passes(LAB, clean, batches=as_text, send_fast=send_fast)
     for answer, sentence in (
         (None, "`batches` is still None"),
         ([1, 2], "`batches` should be a dictionary"),
         ({topic: rows for topic, rows in found.items() if topic != "flood-2"}, "`batches` has no 'flood-2'"),
-        (found | {"flood-2": None}, "`batches` should be a list"),
+        (found | {"flood-2": None}, "`batches['flood-2']` should be a list"),
         (found | {"flood-2": found["flood-2"][1:]}, "Did you read before you sent again?"),
-        (found | {"flood-2": [(str(c), s, k) for c, s, k in found["flood-2"]]}, "should be a whole number, not text"),
+        (found | {"flood-2": [(f"{c}?", s, k) for c, s, k in found["flood-2"]]}, "[0][0]` should be a whole number, not text"),
         (found | {"flood-2": [(s, c, k) for c, s, k in found["flood-2"]]}, "Batch 1 of flood-2"),
     ):
         verdict.says(sentence, LAB, clean, batches=answer, send_fast=send_fast)

@@ -134,7 +134,7 @@ def test_metrics_right(hurt: Cluster, verdict: Verdict) -> None:
         ({"in_sync": lambda *_: {}["isr"]}, "raised KeyError: 'isr'"),
         ({"lags": [1000, 3000, 40]}, "Were all ISRs complete, and had the senders stopped?"),
         ({"lags": [1000, 3000]}, "`lags` has 2 numbers"),
-        ({"lags": [None, None, None]}, "`lags` should be a whole number"),
+        ({"lags": [None, None, None]}, "Each item of `lags` should be a whole number, not None"),
         ({"reporter": None}, "`reporter` is still None"),
         ({"reporter": 5}, "should be the MetricsReporter of your producer"),
         ({"reporter": reporter(1, 2)}, "Which two settings does a producer need"),

@@ -51,7 +51,7 @@ def test_ledger_right_and_with_other_faults(clean: Cluster, verdict: Verdict) ->
         verdict.says(says, LAB, Told(clean, *faults), ledgers=ledgers, table=RIGHT)
     for says, wrong in (
         ("`table` has no 'plain-acks-1'", {"plain-acks-0": (0, 0)}),
-        ("`table` should be a tuple, not a whole number", {**RIGHT, "plain-acks-0": 0}),
+        ("`table['plain-acks-0']` should be a tuple, not a whole number", {**RIGHT, "plain-acks-0": 0}),
         ("`table` says that worst-acks-1 lost 0", {**RIGHT, "worst-acks-1": (0, 0)}),
         ("Which values come more than once in it?", {**RIGHT, "worst-acks-all": (0, 60)}),
     ):

@@ -50,12 +50,13 @@ def test_idempotence(breakable: Cluster, verdict: Verdict) -> None:
     orders(cluster, "plain", "order 1", "order 2", "order 2", "order 3")  # what a retry leaves in the log
 
     orders(cluster, "numbered", *ORDERS)
-    verdict.says("numbered has records without a producer id", RETRY, cluster)
+    verdict.says("gives a producer one? Correct the cell that sends them, and run it again", RETRY, cluster)
     again(cluster, "numbered")
     orders(cluster, "numbered", *ORDERS, enable_idempotence=True)
     verdict.says("numbered holds order 3 1 time. Has the restarted application", RETRY, cluster, **RIGHT)
     orders(cluster, "numbered", "order 3", enable_idempotence=True)
     verdict.passes(RETRY, cluster, **RIGHT)
+    verdict.passes(RETRY, cluster, expected="3", unknown="-1")  # as the dump shows them
     verdict.says("`expected` is still None", RETRY, cluster, expected=None)
     verdict.says("doesn't expect sequence 2 next", RETRY, cluster, **(RIGHT | {"expected": 2}))
     verdict.says("`unknown` is 0", RETRY, cluster, **(RIGHT | {"unknown": 0}))
@@ -101,6 +102,8 @@ def test_epochs(clean: Cluster, verdict: Verdict) -> None:
     [epoch] = {transaction.epoch for transaction in transactions(ctx, "by-librdkafka")}
     verdict.passes(EPOCHS, cluster, epochs={"by-java": batches, "by-librdkafka": [epoch] * 3})
     verdict.passes(EPOCHS, cluster, epochs={"by-java": tuple(rising), "by-librdkafka": [epoch] * 3})
+    as_shown = {"by-java": [str(epoch) for epoch in batches], "by-librdkafka": f"{epoch},{epoch},{epoch}"}
+    verdict.passes(EPOCHS, cluster, epochs=as_shown)
     verdict.says("`epochs` has no 'by-librdkafka'", EPOCHS, cluster, epochs={"by-java": batches})
     markers = [batch.producer_epoch for batch in log_of(ctx, "by-java")]
     verdict.says("Did you leave the markers out", EPOCHS, cluster, epochs={"by-java": markers, "by-librdkafka": [epoch] * 3})

@@ -18,7 +18,8 @@ from support import BACKEND, Verdict, create, delete, delete_topics, put
 
 pytestmark = pytest.mark.cluster
 
-BOOKING, ZOMBIE, TIMEOUT, HANGING = "05_transactions", "05_zombie", "05_timeout", "05_hanging"
+BOOKING, ISOLATION = "05_transactions", "05_isolation"
+ZOMBIE, TIMEOUT, HANGING = "05_zombie", "05_timeout", "05_hanging"
 COUNTS = {"read_committed": {"debits": 1, "credits": 1}, "read_uncommitted": {"debits": 2, "credits": 2}}
 STATE = "__transaction_state"
 
@@ -100,13 +101,31 @@ def test_transactions(clean: Cluster, reader: Consumer, verdict: Verdict) -> Non
     books(cluster)
     write(bank, both("500"), "abort", reader=reader)  # the other order is right, too
     write(bank, both("100"), reader=reader)
-    verdict.passes(BOOKING, cluster, counts=COUNTS)
-    verdict.says("Give check() your answer as counts=", BOOKING, cluster)
-    verdict.says("`counts` has no 'read_uncommitted'", BOOKING, cluster, counts={"read_committed": {"debits": 1, "credits": 1}})
+    verdict.passes(BOOKING, cluster)
+    verdict.passes(ISOLATION, cluster, counts=COUNTS)
+    verdict.says("Give check() your answer as counts=", ISOLATION, cluster)
+    one = {"read_committed": {"debits": 1, "credits": 1}}
+    verdict.says("`counts` has no 'read_uncommitted'", ISOLATION, cluster, counts=one)
     markers = COUNTS | {"read_uncommitted": {"debits": 4, "credits": 4}}
-    verdict.says("does a marker count as a record?", BOOKING, cluster, counts=markers)
+    verdict.says("does a marker count as a record?", ISOLATION, cluster, counts=markers)
     write(bank, both("100"))
-    verdict.says("2 transactions wrote '100' to debits", BOOKING, cluster, counts=COUNTS)
+    verdict.says("2 transactions wrote '100' to debits", BOOKING, cluster)
+    verdict.says("2 transactions wrote '100' to debits", ISOLATION, cluster, counts=COUNTS)
+
+
+def test_an_offset_of_an_earlier_attempt_does_not_count(clean: Cluster, reader: Consumer, verdict: Verdict) -> None:
+    """It was committed by a transaction of the same transactional id, and therefore of the same producer id."""
+    create(clean, "payments", 1)
+    put(clean, "payments", [(None, "anna bert 100", 0), (None, "bert carl 500", 0)])
+    books(clean)
+    write(instance(clean, "bank"), both("100"), reader=reader)
+    for topic in ("debits", "credits"):
+        delete(clean, topic)
+    books(clean)
+    bank = instance(clean, "bank")
+    write(bank, both("100"))
+    write(bank, both("500"), "abort")
+    verdict.says("not by the producer's transaction", BOOKING, clean)
 
 
 def test_zombie(clean: Cluster, verdict: Verdict) -> None:
@@ -172,41 +191,41 @@ def eager() -> Iterator[Cluster]:
 def test_timeout(eager: Cluster, verdict: Verdict) -> None:
     def leave(timeout: float, **more: object) -> None:
         """A new topic, and fee 3 in a transaction that may be open for so many seconds."""
-        create(eager, "fees", 1, 1)
-        write(instance(eager, "slow", transaction_timeout_ms=int(1000 * timeout), **more), [("fees", "3")], "")
+        create(eager, "late-fees", 1, 1)
+        write(instance(eager, "slow", transaction_timeout_ms=int(1000 * timeout), **more), [("late-fees", "3")], "")
 
     def wait_for_abort() -> None:
-        with closing(eager.log_reader("fees")) as reader:
+        with closing(eager.log_reader("late-fees")) as reader:
             wait_until(lambda: [b for s in reader.read().segments for b in s.batches if b.control], 60, "a marker")
 
-    verdict.says("There is no topic 'fees' yet", TIMEOUT, eager)
+    verdict.says("There is no topic 'late-fees' yet", TIMEOUT, eager)
     leave(60)
     verdict.says("The transaction with fee 3 is still open", TIMEOUT, eager)
-    delete(eager, "fees")
+    delete(eager, "late-fees")
 
     leave(60)
     instance(eager, "slow")
     verdict.says("before its time was over. Did a successor start", TIMEOUT, eager)
-    delete(eager, "fees")
+    delete(eager, "late-fees")
 
     for end, told in (("commit", "Fee 3 is committed"), ("abort", "Its producer aborted the transaction with fee 3")):
-        create(eager, "fees", 1, 1)
-        write(instance(eager, "slow"), [("fees", "3")], end)
+        create(eager, "late-fees", 1, 1)
+        write(instance(eager, "slow"), [("late-fees", "3")], end)
         verdict.says(told, TIMEOUT, eager)
-        delete(eager, "fees")
+        delete(eager, "late-fees")
 
     leave(1)
     wait_for_abort()
     verdict.passes(TIMEOUT, eager)
-    delete(eager, "fees")
+    delete(eager, "late-fees")
 
-    create(eager, "fees", 1, 1)
+    create(eager, "late-fees", 1, 1)
     other = kafka.KafkaProducer(
         bootstrap_servers=eager.bootstrap_servers, transactional_id="other", transaction_timeout_ms=1000
     )
     other.init_transactions()
     other.begin_transaction()
-    other.send("fees", b"3").get(30)
+    other.send("late-fees", b"3").get(30)
     wait_for_abort()
     verdict.passes(TIMEOUT, eager)
     other.close()
@@ -218,30 +237,30 @@ def test_hanging(clean: Cluster, verdict: Verdict) -> None:
 
     def hang() -> None:
         """Leave fee 4 in a transaction that its coordinator doesn't know."""
-        create(cluster, "fees", 1)
-        write(instance(cluster, "lost"), [("fees", "4")], "")
+        create(cluster, "stuck-fees", 1)
+        write(instance(cluster, "lost"), [("stuck-fees", "4")], "")
         delete_topics(cluster, [STATE])
         wait_until(lambda: STATE not in cluster.describe(groups=False, internal=True).topics, 60, "the state to be gone")
-        put(cluster, "fees", [(None, "5", 0)])
+        put(cluster, "stuck-fees", [(None, "5", 0)])
 
     hang()
     verdict.says("The transaction with fee 4 is still open", HANGING, cluster)
-    write(instance(cluster, "lost"), [("fees", "6")])  # a successor gets another producer id, and can't end it
+    write(instance(cluster, "lost"), [("stuck-fees", "6")])  # a successor gets another producer id, and can't end it
     verdict.says("The transaction with fee 4 is still open", HANGING, cluster)
     tool = ["kafka-transactions.sh", "--bootstrap-server", cluster.bootstrap_servers]
-    subprocess.run([*tool, "abort", "--topic", "fees", "--partition", "0", "--start-offset", "0"], check=True)
+    subprocess.run([*tool, "abort", "--topic", "stuck-fees", "--partition", "0", "--start-offset", "0"], check=True)
     verdict.passes(HANGING, cluster)
-    delete(cluster, "fees")
+    delete(cluster, "stuck-fees")
 
     hang()
-    partition = kafka.TopicPartition("fees", 0)
+    partition = kafka.TopicPartition("stuck-fees", 0)
     client = KafkaAdminClient(bootstrap_servers=cluster.bootstrap_servers)
     [lost] = client.describe_producers([partition])[partition].active_producers
     client.abort_transaction(AbortTransactionSpec(partition, lost.producer_id, lost.producer_epoch, -1))
     client.close()
     verdict.passes(HANGING, cluster)
-    write(instance(cluster, "another"), [("fees", "7")], "")
+    write(instance(cluster, "another"), [("stuck-fees", "7")], "")
     verdict.says("The transaction with fee 7 is open", HANGING, cluster)
-    end = TopicPartition("fees", 0, 1)
+    end = TopicPartition("stuck-fees", 0, 1)
     admin.delete_records([end])[end].result()
     verdict.says("begins at offset 1 now: you deleted records", HANGING, cluster)

@@ -55,7 +55,9 @@ def test_protobuf(registered: Registered, verdict: Verdict) -> None:
     commit(cluster, "generic-protobuf-consumer-group", TOPIC)
     verdict.passes(GENERIC, cluster, **given, seen=SEEN)
     verdict.says("Do the names come from the registry's schema", GENERIC, cluster, **given, seen={"1": "Hello world"})
-    verdict.says("`seen` should be text, not a whole number", GENERIC, cluster, **given, seen={1: "Hello world"})
+    verdict.says(
+        "Each key of `seen` should be text, not a whole number (one is 1)", GENERIC, cluster, **given, seen={1: "Hello world"}
+    )
     verdict.says("Give check() your answer as seen=", GENERIC, cluster, **given)
 
 

@@ -66,6 +66,7 @@ def test_elr(governed: Cluster, verdict: Verdict) -> None:
     verdict.says("safe has no replica on broker 2", WITH, cluster, eligible=[0, 1, 2])
     for shown in ("0,1", ["0", "1"], "Elr: 1,0"):
         verdict.passes(WITH, cluster, eligible=shown)
+    verdict.passes(WITH, cluster, eligible={"0", "1"})
     verdict.says("`eligible` should be text or a set, not a whole number", WITH, cluster, eligible=1)
     other = Doctored(cluster, "safe", lambda p: replace(p, leader=0))
     verdict.says("Broker 0 leads safe", WITH, other)

@@ -36,7 +36,7 @@ creation = notebook.check(
     "05_compact_create",
     "Create a compacted topic",
     hints=(
-        "NewTopic takes config=, a dictionary of the topic's settings.",
+        "`config` is a dictionary: a setting's name → its value, both as text.",
         "`cleanup.policy` is the setting. Chapter 05, section 5 says which values it can have.",
     ),
 )
@@ -76,8 +76,8 @@ def history_is_written(ctx: CheckContext) -> None:
         at = _offset(record)
         if at < len(HISTORY) and (found := (key_of(record), text_of(record))) != HISTORY[at]:
             raise Unmet(
-                f"Offset {at} holds {' → '.join(found)}, but the history has another change in that place. Delete the topic, "
-                "create it again, and send the changes one by one."
+                f"Offset {at} holds {' → '.join(found)}, but the history has another change in that place. In which order did "
+                "you send the changes? Run the cell that sends them again: it begins with an empty topic."
             )
 
 
@@ -87,7 +87,7 @@ def last_values_are_left(ctx: CheckContext) -> None:
     if lost := [offset for offset in sorted(LAST.values()) if offset not in left]:
         raise Unmet(
             f"Offset {lost[0]} is gone, too, and with it the history's last value of {HISTORY[lost[0]][0]}. Which later record "
-            "of yours has the same key?"
+            "of yours has the same key? Run the cell that sends the history again: it begins with an empty topic."
         )
     if outdated := [offset for offset, (key, _) in enumerate(HISTORY) if offset in left and offset != LAST[key]]:
         raise Unmet(
@@ -135,7 +135,10 @@ def others_are_untouched(ctx: CheckContext) -> None:
     left = {_offset(record): (key_of(record), text_of(record)) for record in ctx.records(TOPIC)}
     for key, offset in LAST.items():
         if key != DELETED and left.get(offset) != HISTORY[offset]:
-            raise Unmet(f"The history's last value of {key} isn't at offset {offset} any more. The lab deletes {DELETED} only.")
+            raise Unmet(
+                f"The history's last value of {key} isn't at offset {offset} any more. The lab deletes {DELETED} only. "
+                "Run the cells again from the one that sends the history on: it begins with an empty topic."
+            )
 
 
 def _offset(record: Message) -> int:

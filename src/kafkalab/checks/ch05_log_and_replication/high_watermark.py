@@ -76,7 +76,7 @@ def records_are_hidden(ctx: CheckContext) -> None:
     if (mark, end) != (COMMITTED, ALL):
         raise Unmet(
             f"The high watermark is {mark} and the leader's log ends at {end}. The lab asks for {COMMITTED} records before the "
-            f"broker stops, and {ALL - COMMITTED} after. Start over with a new topic."
+            f"broker stops, and {ALL - COMMITTED} after. Run the cells again from section 1 on: they begin with a new topic."
         )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from kafkalab.checks.brokers import faulted
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.lab import Notebook
-from kafkalab.checks.records import BEGIN_AGAIN
 from kafkalab.checks.topics import filled
 from kafkalab.checks.transactions import log_of, text, transactions
 from kafkalab.checks.wording import counted
@@ -16,6 +15,7 @@ __all__ = ["notebook"]
 PLAIN, NUMBERED = "plain", "numbered"
 JAVA, LIBRDKAFKA = "by-java", "by-librdkafka"
 RETRIED, RESENT = "order 2", "order 3"
+AGAIN = "Correct the cell that sends them, and run it again: it begins with new topics."
 FEWEST = {JAVA: 2, LIBRDKAFKA: 3}  # depends on timing: the number of transactions that the tool needs for six records
 
 notebook = Notebook("05_idempotence", difficulty="medium", minutes=40, needs="chapter 05, sections 1 and 14")
@@ -45,10 +45,10 @@ def writers_of(batches: list[RecordBatch], value: str) -> list[int]:
 
 
 @retry.requires(f"{PLAIN} holds {RETRIED} more than once, from a producer without an id")
-def plain_is_doubled(ctx: CheckContext) -> None:
+def plain_has_copies(ctx: CheckContext) -> None:
     batches = written(ctx, PLAIN)
     if ids := {batch.producer_id for batch in batches} - {-1}:
-        raise Unmet(f"{PLAIN} has records of producer id {min(ids)}. Its producer should have no idempotence. {BEGIN_AGAIN}")
+        raise Unmet(f"{PLAIN} has records of producer id {min(ids)}. Its producer should have no idempotence. {AGAIN}")
     if (copies := len(writers_of(batches, RETRIED))) < 2:
         held = "once" if copies else "not at all"
         frozen = "A follower" if faulted(ctx, "pause") else "No follower"
@@ -59,9 +59,9 @@ def plain_is_doubled(ctx: CheckContext) -> None:
 def numbered_is_not(ctx: CheckContext) -> None:
     batches = written(ctx, NUMBERED)
     if any(batch.producer_id < 0 for batch in batches):
-        raise Unmet(f"{NUMBERED} has records without a producer id. Which setting gives a producer one? {BEGIN_AGAIN}")
+        raise Unmet(f"{NUMBERED} has records without a producer id. Which setting gives a producer one? {AGAIN}")
     if (copies := len(writers_of(batches, RETRIED))) != 1:
-        raise Unmet(f"{NUMBERED} holds {RETRIED} {copies} times. How many producers sent it? {BEGIN_AGAIN}")
+        raise Unmet(f"{NUMBERED} holds {RETRIED} {copies} times. How many producers sent it? {AGAIN}")
 
 
 @retry.requires("You know the sequence that comes next, and what stands in place of a producer id", after=numbered_is_not)
@@ -76,7 +76,7 @@ def answers_are_right(ctx: CheckContext) -> None:
 
 
 @retry.requires(f"{NUMBERED} holds {RESENT} twice, from two idempotent producers", after=numbered_is_not)
-def resent_is_doubled(ctx: CheckContext) -> None:
+def resent_is_there_twice(ctx: CheckContext) -> None:
     ids = writers_of(written(ctx, NUMBERED), RESENT)
     if len(ids) < 2:
         raise Unmet(f"{NUMBERED} holds {RESENT} {counted(len(ids), 'time')}. Has the restarted application sent it again?")
@@ -101,7 +101,10 @@ def both_are_committed(ctx: CheckContext) -> None:
     for topic, fewest in FEWEST.items():
         ends = [transaction.end for transaction in transactions(ctx, topic)]
         if len(ends) < fewest:
-            raise Unmet(f"{topic} has {counted(len(ends), 'transaction')} so far, and should have {fewest} or more.")
+            raise Unmet(
+                f"{topic} has {counted(len(ends), 'transaction')} so far, and should have {fewest} or more. Its cell may run "
+                "again: it begins with a new topic."
+            )
         if any(end != "commit" for end in ends):
             raise Unmet(f"A transaction in {topic} is {'open' if '' in ends else 'aborted'}. Commit each of them.")
 
@@ -110,11 +113,11 @@ def both_are_committed(ctx: CheckContext) -> None:
 def each_has_one_producer(ctx: CheckContext) -> None:
     for topic in FEWEST:
         if len(ids := {batch.producer_id for batch in written(ctx, topic)}) > 1:
-            raise Unmet(f"{topic} has records of {len(ids)} producer ids. Use one transactional id. {BEGIN_AGAIN}")
+            raise Unmet(f"{topic} has records of {len(ids)} producer ids. Use one transactional id. {AGAIN}")
     if len(epochs := {batch.producer_epoch for batch in written(ctx, LIBRDKAFKA)}) > 1:
         raise Unmet(
             f"{LIBRDKAFKA} has records of {len(epochs)} epochs. init_transactions() raises the epoch, too: how often did you "
-            f"call it? {BEGIN_AGAIN}"
+            f"call it? {AGAIN}"
         )
 
 

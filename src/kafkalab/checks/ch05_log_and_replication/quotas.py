@@ -7,7 +7,6 @@ from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.lab import Notebook
 from kafkalab.checks.quotas import CLIENT_ID, USER, require_quota
-from kafkalab.checks.records import BEGIN_AGAIN
 from kafkalab.checks.topics import filled
 from kafkalab.checks.wording import counted
 
@@ -17,6 +16,7 @@ TOPIC, OF_USERS = "limited", "by-user"
 LIMIT = 200_000.0  # bytes per second
 TOLERANCE = 1.3
 FEWEST = 800_000  # bytes; a burst of one second is free, and shouldn't decide the result
+AGAIN = "Run the cell that loads it again: it begins with an empty topic."
 PERCENTAGE = 5.0
 OF_USER = 400_000.0
 OF_BOTH = 2_000_000.0
@@ -40,10 +40,10 @@ def written_at(ctx: CheckContext, topic: str) -> float:
     """Return how fast a topic was written, in bytes per second by the broker's timestamps. Raise `Unmet` if they can't tell."""
     records = filled(ctx, topic)
     if records[0].timestamp()[0] != TIMESTAMP_LOG_APPEND_TIME:
-        raise Unmet(f"The records of {topic} have their producer's timestamps, not the broker's. {BEGIN_AGAIN}")
+        raise Unmet(f"The records of {topic} have their producer's timestamps, not the broker's. {AGAIN}")
     size = sum(len(record.value() or b"") for record in records)
     if size < FEWEST:
-        raise Unmet(f"{topic} holds {counted(size, 'byte')}. Load a megabyte, so that the first second doesn't decide.")
+        raise Unmet(f"{topic} holds {counted(size, 'byte')}. Load a megabyte, so that the first second doesn't decide. {AGAIN}")
     times = [record.timestamp()[1] for record in records]
     return size / max(0.001, (max(times) - min(times)) / 1000)
 
@@ -52,7 +52,7 @@ def require_slow(ctx: CheckContext, topic: str, limit: float, question: str) -> 
     """Raise `Unmet`, with a question about the reason, if a topic was written faster than a quota allows."""
     rate = written_at(ctx, topic)
     if rate > limit * TOLERANCE:
-        raise Unmet(f"By the broker's timestamps, {topic} was written at {rate / 1000:.0f} kB/s. {question} {BEGIN_AGAIN}")
+        raise Unmet(f"By the broker's timestamps, {topic} was written at {rate / 1000:.0f} kB/s. {question} {AGAIN}")
 
 
 def require_throttled(ctx: CheckContext, *clients: str) -> None:

@@ -14,7 +14,8 @@ __all__ = ["notebook"]
 
 TOPIC, PARTITION, SOUGHT = "readings", 1, 7
 EVENTS = "events"
-A_MINUTE = 60_000
+OLDEST, ROLLED = 3000, 1000  # milliseconds
+AGAIN = "Run the cell that sends the records again: it begins with a new topic."
 
 notebook = Notebook("05_retention", difficulty="medium", minutes=40, needs="chapter 05, sections 1 to 4")
 
@@ -49,7 +50,7 @@ def segments_are_rolled(ctx: CheckContext) -> None:
         if (number := len(segments_of(ctx, p.partition))) < 3:
             raise Unmet(
                 f"Partition {p.partition} has {counted(number, 'segment')}; the lab asks for three. Which two timestamps does "
-                "the broker compare when a batch comes?"
+                f"the broker compare when a batch comes? {AGAIN}"
             )
 
 
@@ -70,11 +71,11 @@ def position_is_known(ctx: CheckContext) -> None:
     given = ctx.answer("position", int, f"the position of the batch with offset {SOUGHT}, in bytes")
     there = segments_of(ctx, PARTITION)
     if there[-1].next_offset <= SOUGHT:
-        raise Unmet(f"Partition {PARTITION} doesn't reach offset {SOUGHT} yet.")
+        raise Unmet(f"Partition {PARTITION} doesn't reach offset {SOUGHT}. How many records does each get? {AGAIN}")
     segment = [segment for segment in there if segment.base_offset <= SOUGHT][-1]
     places = {batch.base_offset: batch.position for batch in segment.batches}
     if SOUGHT not in places:
-        raise Unmet(f"Offset {SOUGHT} is inside a batch, so no index entry names it. Did you flush after each record?")
+        raise Unmet(f"Offset {SOUGHT} is inside a batch, so no index names it. Did you flush after each record? {AGAIN}")
     if given != places[SOUGHT]:
         others = [offset for offset, place in places.items() if place == given]
         what = f"offset {others[0]} begins" if others else "no batch of that segment begins"
@@ -94,14 +95,16 @@ retention = notebook.check(
 )
 
 
-@retention.requires("events deletes records that are older than some seconds")
+@retention.requires("events deletes records that are older than 3 s, and closes a segment after 1 s")
 def age_is_limited(ctx: CheckContext) -> None:
     existing(ctx, EVENTS)
     config = ctx.topic_config(EVENTS)
     if "delete" not in config["cleanup.policy"]:
         raise Unmet(f"The cleanup.policy of {EVENTS} is {config['cleanup.policy']}. Does that policy look at a record's age?")
-    if not 0 <= (age := int(config["retention.ms"])) <= A_MINUTE:
+    if (age := int(config["retention.ms"])) != OLDEST:
         raise Unmet(f"The retention.ms of {EVENTS} is {age}. How many milliseconds old does the lab let records get?")
+    if (rolled := int(config["segment.ms"])) != ROLLED:
+        raise Unmet(f"The segment.ms of {EVENTS} is {rolled}. After how many milliseconds does the lab close a segment?")
 
 
 @retention.requires("It held records, and every one of them has expired", after=age_is_limited)

@@ -12,12 +12,14 @@ from kafkalab.cluster.offsets import watermarks
 __all__ = ["notebook"]
 
 BOOKS = ("debits", "credits")
-FEES = "fees"
+FEES, LATE, STUCK = "fees", "late-fees", "stuck-fees"
 GROUP, PAYMENTS = "bank", "payments"
 COMMITTED, ABORTED = "100", "500"
 OFFSETS = "__consumer_offsets"
 TIMEOUT = 1.0  # seconds
 SOON = 30.0  # half of the default: a coordinator on a busy machine is late
+AGAIN = "Correct `book`, and run the cell that books again: it begins with new topics."
+AGAIN_ZOMBIE = "Run the cells again from the one that writes fee 1 on: it begins with a new topic."
 FENCED = ("_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH")
 
 notebook = Notebook("05_transactions", difficulty="hard", minutes=60, needs="chapter 05, sections 1 and 13")
@@ -30,7 +32,8 @@ booking = notebook.check(
     hints=(
         "begin_transaction() comes first, then produce() for both topics, then the offset, then commit or abort.",
         "send_offsets_to_transaction(positions, group) takes a list of TopicPartition and consumer.consumer_group_metadata().",
-        "The offset to commit is that of the next record to read: one more than the payment's.",
+        "The offset to commit is that of the next record to read. payment.topic(), payment.partition() and payment.offset() "
+        "say where this one was.",
     ),
 )
 
@@ -41,7 +44,7 @@ def both_halves(ctx: CheckContext, amount: str) -> tuple[Transaction, Transactio
     if debit.producer_id != credit.producer_id:
         raise Unmet(
             f"The debit and the credit of {amount} have different producer ids, so no transaction spans both. How many "
-            "producers did you make?"
+            f"producers did you make? {AGAIN}"
         )
     return debit, credit
 
@@ -50,9 +53,11 @@ def ended(ctx: CheckContext, amount: str, wanted: str) -> None:
     """Raise `Unmet` unless both halves of an amount ended in the same way."""
     for topic, half in zip(BOOKS, both_halves(ctx, amount), strict=True):
         if not half.end:
-            raise Unmet(f"The transaction with {amount} in {topic} is still open: no marker follows it. Which call ends one?")
+            raise Unmet(
+                f"The transaction with {amount} in {topic} is still open: no marker follows it. Which call ends one? {AGAIN}"
+            )
         if half.end != wanted:
-            raise Unmet(f"In {topic}, the marker after {amount} says {half.end}. What does the text ask for?")
+            raise Unmet(f"In {topic}, the marker after {amount} says {half.end}. What does the text ask for? {AGAIN}")
 
 
 @booking.requires("The payment of 100 is committed in both topics")
@@ -70,23 +75,44 @@ def offset_is_committed(ctx: CheckContext) -> None:
     debit, _ = both_halves(ctx, COMMITTED)
     lag = existing_group(ctx, GROUP).lag.get((PAYMENTS, 0))
     if lag is None:
-        raise Unmet(f"The group {GROUP} has committed no offset of {PAYMENTS}. The transaction should have done that, too.")
+        raise Unmet(
+            f"The group {GROUP} has committed no offset of {PAYMENTS}. The transaction should have done that, too. {AGAIN}"
+        )
     found = ctx.end_offsets(PAYMENTS)[0] - lag
     if found != 1:
         raise Unmet(
-            f"The group {GROUP} has committed offset {found} of {PAYMENTS}. Which payment is the first that isn't booked yet?"
+            f"The group {GROUP} has committed offset {found} of {PAYMENTS}. Which payment is the first that isn't booked yet? "
+            f"{AGAIN}"
         )
     partitions = (p.partition for p in ctx.cluster.describe(groups=False, internal=True).topics[OFFSETS])
-    if not any(b.control and b.producer_id == debit.producer_id for p in partitions for b in log_of(ctx, OFFSETS, p)):
+    ended_so = (debit.producer_id, debit.marker_epoch)
+    markers = (batch for p in partitions for batch in log_of(ctx, OFFSETS, p) if batch.control)
+    if ended_so not in ((batch.producer_id, batch.producer_epoch) for batch in markers):
         raise Unmet(
             "The offset is committed, but not by the producer's transaction: a crash between the two would book the payment "
-            "twice. Which call of the *producer* takes offsets?"
+            "twice. Which call of the *producer* takes offsets? " + AGAIN
         )
 
 
-@booking.requires(
-    "You counted what each isolation level shows, as the logs have it", after=(first_is_committed, second_is_aborted)
+# -- what a reader gets -----------------------------------------------------------------------------------------------
+
+isolation = notebook.check(
+    "05_isolation",
+    "Count what each isolation level shows",
+    hints=(
+        "read() takes settings of a consumer, with underscores for dots: isolation_level=….",
+        "The two levels are read_committed and read_uncommitted. len() counts what read() returns.",
+    ),
 )
+
+
+@isolation.requires("Both payments were booked: one committed, one aborted")
+def both_are_booked(ctx: CheckContext) -> None:
+    ended(ctx, COMMITTED, "commit")
+    ended(ctx, ABORTED, "abort")
+
+
+@isolation.requires("You counted what each isolation level shows, as the logs have it", after=both_are_booked)
 def counts_are_right(ctx: CheckContext) -> None:
     counts = ctx.answer("counts", dict[str, dict[str, int]], "{isolation level: {topic: records}}")
     for level in ("read_committed", "read_uncommitted"):
@@ -118,7 +144,7 @@ def successor_commits(ctx: CheckContext) -> None:
     if not (end := transaction_with(ctx, FEES, "2").end):
         raise Unmet("The transaction with fee 2 is still open. The successor should commit it.")
     if end != "commit":
-        raise Unmet("The transaction with fee 2 was aborted. The successor should commit it.")
+        raise Unmet(f"The transaction with fee 2 was aborted. The successor should commit it. {AGAIN_ZOMBIE}")
 
 
 @zombie.requires("The zombie's fee is aborted, by its successor's start", after=successor_commits)
@@ -127,14 +153,16 @@ def zombie_is_fenced(ctx: CheckContext) -> None:
     if new.producer_id != old.producer_id:
         raise Unmet(
             f"Fee 1 is from producer id {old.producer_id}, and fee 2 from {new.producer_id}: the coordinator takes them for "
-            "different applications. What tells it that one replaces the other?"
+            f"different applications. What tells it that one replaces the other? {AGAIN_ZOMBIE}"
         )
     if not old.end:
         raise Unmet("The transaction with fee 1 is still open. What does the successor have to call first?")
     if old.end == "commit":
-        raise Unmet("Fee 1 is committed: its producer came first. It should try only when its successor has started.")
+        raise Unmet(
+            f"Fee 1 is committed: its producer came first. It should try only when its successor has started. {AGAIN_ZOMBIE}"
+        )
     if old.epoch >= new.epoch:
-        raise Unmet("The same instance wrote both fees: they have the same producer epoch. Start a second one.")
+        raise Unmet(f"The same instance wrote both fees: they have the same producer epoch. Start a second one. {AGAIN_ZOMBIE}")
 
 
 @zombie.requires("You know the error that the zombie gets", after=zombie_is_fenced)
@@ -158,7 +186,7 @@ timeout = notebook.check(
 
 @timeout.requires("Fee 3 is aborted, and not by its producer")
 def coordinator_aborts(ctx: CheckContext) -> None:
-    slow = transaction_with(ctx, FEES, "3")
+    slow = transaction_with(ctx, LATE, "3")
     if not slow.end:
         raise Unmet("The transaction with fee 3 is still open. How long did its producer say that it may take?")
     if slow.end == "commit":
@@ -169,7 +197,7 @@ def coordinator_aborts(ctx: CheckContext) -> None:
 
 @timeout.requires("It was open for a second, not for a minute", after=coordinator_aborts)
 def second_is_over(ctx: CheckContext) -> None:
-    took = transaction_with(ctx, FEES, "3").seconds
+    took = transaction_with(ctx, LATE, "3").seconds
     if took < TIMEOUT:
         raise Unmet(
             f"The transaction with fee 3 was aborted after {took:.1f} s, before its time was over. Did a successor start, or "
@@ -193,18 +221,18 @@ hanging = notebook.check(
 
 @hanging.requires("The transaction with fee 4 is aborted, and its record is still in the log")
 def hanging_is_aborted(ctx: CheckContext) -> None:
-    existing(ctx, FEES)
-    if start := watermarks(ctx.cluster, FEES)[0][0]:
+    existing(ctx, STUCK)
+    if start := watermarks(ctx.cluster, STUCK)[0][0]:
         raise Unmet(
-            f"The log of {FEES} begins at offset {start} now: you deleted records. Abort the transaction instead: restart the "
-            "kernel and start over."
+            f"The log of {STUCK} begins at offset {start} now: you deleted records. Abort the transaction instead. Run the "
+            "cells again from the one that makes it on."
         )
-    if not transaction_with(ctx, FEES, "4").end:
+    if not transaction_with(ctx, STUCK, "4").end:
         raise Unmet("The transaction with fee 4 is still open. Its producer and its coordinator are gone. Who else can end it?")
 
 
-@hanging.requires("A reader of committed records gets to the end of fees", after=hanging_is_aborted)
+@hanging.requires(f"A read_committed consumer gets to the end of {STUCK}", after=hanging_is_aborted)
 def nobody_waits(ctx: CheckContext) -> None:
-    if unfinished := [t for t in transactions(ctx, FEES) if not t.end]:
+    if unfinished := [t for t in transactions(ctx, STUCK) if not t.end]:
         fees = ", ".join(text(record.value) for record in unfinished[0].records)
-        raise Unmet(f"The transaction with fee {fees} is open, and committed readers wait in front of it. Who should end it?")
+        raise Unmet(f"The transaction with fee {fees} is open, and a read_committed consumer stops there. Who should end it?")

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from kafkalab.checks.brokers import DOWN, all_up, are_up, faulted, nodes
+from kafkalab.checks.brokers import DOWN, DOWN_VERBS, all_up, are_up, faulted, nodes
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.lab import Notebook
-from kafkalab.checks.records import BEGIN_AGAIN
 from kafkalab.checks.topics import has_shape, in_sync, shaped
 from kafkalab.checks.wording import counted
 
@@ -14,6 +13,7 @@ __all__ = ["notebook"]
 CAREFUL, DARING, BY_HAND = TOPICS = ("careful", "daring", "by-hand")
 SETTING = "unclean.leader.election.enable"
 ALONE, ON_BOTH = 10, 5
+AGAIN = "Run the cells again from section 1 on: they bring both brokers back and begin with new topics."
 
 notebook = Notebook("05_unclean", difficulty="medium", minutes=40, needs="chapter 05, sections 1 and 16")
 
@@ -42,13 +42,27 @@ def settings_differ(ctx: CheckContext) -> None:
 are_set = election.requires("Only daring may elect a leader that isn't in sync")(settings_differ)
 
 
+def ended_since_all_were_up(ctx: CheckContext) -> list[int]:
+    """Return the brokers that went down since both were last up, in order. What an earlier attempt did doesn't count."""
+    down: list[int] = []
+    ended: list[int] = []
+    for fault in ctx.cluster.faults:
+        if fault.verb in DOWN_VERBS:
+            ended.append(fault.broker)
+            down.append(fault.broker)
+        elif fault.verb == "restart" and fault.broker in down:
+            down.remove(fault.broker)
+            ended = ended if down else []
+    return ended
+
+
 @election.requires("The follower died first, and then the leader; only the follower is back")
 def only_the_follower_is_back(ctx: CheckContext) -> None:
-    ended = faulted(ctx, "kill", "stop")
+    ended = ended_since_all_were_up(ctx)
     if not ended:
-        raise Unmet("No broker has been down so far. Which one dies first?")
+        raise Unmet("No broker has been down since both were last up. Which one dies first?")
     if ended[0] != 1:
-        raise Unmet(f"Broker {ended[0]} went down first. The leader has to outlive its follower for a while. {BEGIN_AGAIN}")
+        raise Unmet(f"Broker {ended[0]} went down first. The leader has to outlive its follower for a while. {AGAIN}")
     states = nodes(ctx)
     if states[0].state not in DOWN:
         raise Unmet(f"Broker 0 is {states[0].state}. It should be down while you look who leads.")
@@ -58,7 +72,7 @@ def only_the_follower_is_back(ctx: CheckContext) -> None:
 @election.requires("careful waits without a leader", after=(are_set, only_the_follower_is_back))
 def careful_waits(ctx: CheckContext) -> None:
     if (leader := shaped(ctx, CAREFUL, 1, 2)[0].leader) is not None:
-        raise Unmet(f"Broker {leader} leads {CAREFUL}, though it lacks records. Who elected it? {BEGIN_AGAIN}")
+        raise Unmet(f"Broker {leader} leads {CAREFUL}, though it lacks records. Who elected it? {AGAIN}")
 
 
 @election.requires("daring and by-hand are led by the replica that lacks records", after=(are_set, only_the_follower_is_back))
@@ -71,7 +85,7 @@ def others_are_led(ctx: CheckContext) -> None:
         if (end := ctx.end_offsets(topic)[0]) >= ON_BOTH + ALONE:
             raise Unmet(
                 f"The log of {topic} ends at {end}, so broker 1 lacks nothing. Did you wait until broker 0 was alone in the "
-                "ISR before you sent the ten records?"
+                f"ISR before you sent the ten records? {AGAIN}"
             )
 
 
@@ -89,7 +103,7 @@ loss = notebook.check(
 
 @loss.requires("Both brokers were down, and are back in sync")
 def both_are_back(ctx: CheckContext) -> None:
-    if missing := sorted({0, 1} - set(faulted(ctx, "kill", "stop"))):
+    if missing := sorted({0, 1} - set(faulted(ctx, *DOWN_VERBS))):
         raise Unmet(f"Broker {missing[0]} hasn't been down so far.")
     all_up(ctx)
     for topic in TOPICS:
@@ -113,11 +127,12 @@ def lost_of(ctx: CheckContext, topic: str) -> int:
 @loss.requires("careful lost nothing, daring and by-hand lost acknowledged records", after=both_are_back)
 def waiting_saved_all(ctx: CheckContext) -> None:
     if lost := lost_of(ctx, CAREFUL):
-        raise Unmet(f"{CAREFUL} lacks {counted(lost, 'acknowledged record')}. Who led it while broker 0 was down?")
+        raise Unmet(f"{CAREFUL} lacks {counted(lost, 'acknowledged record')}. Who led it while broker 0 was down? {AGAIN}")
     for topic in (DARING, BY_HAND):
         if not lost_of(ctx, topic):
             raise Unmet(
-                f"{topic} lost nothing. Was broker 1 down while you sent the ten records, and who led when broker 0 was?"
+                f"{topic} lost nothing. Was broker 1 down while you sent the ten records, and who led when broker 0 was? "
+                f"{AGAIN}"
             )
 
 
