@@ -39,7 +39,8 @@ _PROC = Path("/proc")
 _CGROUPS = Path("/sys/fs/cgroup")
 
 _OPEN_FILES = 256
-_THREADS = 400  # three brokers take some 250, a Spark session 100
+_THREADS_OF_A_BROKER = 90
+_THREADS = 400  # of three brokers, and a Spark session, which has some 100
 _YEARS = (2025, 2100)  # the first is that of the oldest Kafka that the course downloads
 
 
@@ -129,14 +130,16 @@ def open_files() -> Problem | None:
     return Problem(found, "let root raise it: ulimit -Hn 4096")
 
 
-def processes() -> Problem | None:
-    """Each broker has some eighty threads, and the system counts them like processes."""
-    limits = [*_left_for_user(), *_left_in_cgroups()]
-    left, why = min(limits, default=(_THREADS, ""))
-    if left >= _THREADS:
+def processes(brokers: int | None = None) -> Problem | None:
+    """Each broker has some ninety threads, which the system counts like processes. Without a number: the most there are."""
+    needed, what = (
+        (_THREADS, "three brokers and Spark") if brokers is None else (_THREADS_OF_A_BROKER * brokers, "this cluster")
+    )
+    left, why = min([*_left_for_user(), *_left_in_cgroups()], default=(needed, ""))
+    if left >= needed:
         return None
     return Problem(
-        f"only {max(left, 0)} more processes and threads may start here ({why}), and three brokers and Spark need {_THREADS}",
+        f"only {max(left, 0)} more processes and threads may start here ({why}), and {what} needs {needed}",
         "end other programs, or raise that limit",
     )
 

@@ -22,7 +22,7 @@ from kafkalab.errors import KafkaLabError
 __all__ = ["end_nameless", "note_started"]
 
 _DEPTH = 3  # a dictionary of lists of clusters
-_UNNAMED = ("_", "In", "Out")  # what IPython keeps by itself
+_KEPT = ("In", "Out")  # by IPython, beside names with an underscore
 
 
 @dataclass(eq=False)
@@ -85,7 +85,7 @@ def _lost(started: Iterable[_Started], names: Mapping[str, Any], place: tuple[st
     for one in started:
         now = set(_names_of(one.thing, names))
         one.names = now or one.names
-        had_a_place = bool(one.names) or one.place == place
+        had_a_place = bool(one.names) or (one.place == place and bool(place[0]))
         # What this very cell started before, such as in a loop, is meant to be there.
         if had_a_place and not now - rebound and one.execution != execution and one.is_alive():
             lost.append(one)
@@ -94,7 +94,7 @@ def _lost(started: Iterable[_Started], names: Mapping[str, Any], place: tuple[st
 
 def _names_of(thing: Any, names: Mapping[str, Any]) -> Iterator[str]:
     for name, value in list(names.items()):
-        if not name.startswith(_UNNAMED) and _holds(value, thing, _DEPTH):
+        if not name.startswith("_") and name not in _KEPT and _holds(value, thing, _DEPTH):
             yield name
 
 

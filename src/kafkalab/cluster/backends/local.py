@@ -101,7 +101,7 @@ class LocalBackend(Backend):
 
     def launch(self) -> None:
         nodes = self.spec.nodes()
-        require(localhost, runs_executable, cache_executable, open_files, processes, clock)
+        require(localhost, runs_executable, cache_executable, open_files, lambda: processes(len(nodes)), clock)
         require_memory(len(nodes) * _MEMORY_OF_A_NODE, f"a cluster of {len(nodes)} nodes")
         require_disk(self.run.directory, len(nodes) * _DISK_OF_A_NODE)
         self._start_relay()
