@@ -156,3 +156,8 @@ print(os.environ["KAFKA_OPTS"])
         [sys.executable, "-c", code], env=dict(os.environ) | foreign, check=True, capture_output=True, text=True
     )
     assert done.stdout.splitlines() == ["", "-Dmine=1"]
+
+
+def test_everything_can_be_imported_where_warnings_are_errors() -> None:
+    code = "import kafkalab; [getattr(kafkalab, name) for name in kafkalab.__all__]"
+    subprocess.run([sys.executable, "-c", code], env=dict(os.environ) | {"PYTHONWARNINGS": "error"}, check=True)
