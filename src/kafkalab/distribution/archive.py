@@ -24,6 +24,7 @@ from kafkalab.distribution.java import java_command, java_identity
 from kafkalab.distribution.shared import Report, announce, cache_folder, made_by_one, mark_used
 from kafkalab.environment import inherited
 from kafkalab.errors import JavaError, KafkaLabError
+from kafkalab.exits import exit_status
 from kafkalab.paths import cache_dir
 
 __all__ = [
@@ -173,7 +174,7 @@ class ClassDataArchive:
                 check=False, capture_output=True, text=True, env=inherited(),
             )  # fmt: skip
             if done.returncode != 0 or not draft.exists():
-                reason = done.stderr[-500:] or done.stdout[-500:]
+                reason = done.stderr[-500:] or done.stdout[-500:] or exit_status(done.returncode)
                 raise JavaError(f"the class-data archive of {self.name} could not be written: {reason}")
             # First write the record of its hash: after a crash in between, the archive is made again.
             self._note({"archive": file_digest(draft), "touched": []})
