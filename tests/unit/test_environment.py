@@ -12,6 +12,7 @@ import pytest
 from confluent_kafka.schema_registry import SchemaRegistryClient
 
 from kafkalab.environment import JAVA_OPTIONS, OPTIONS_OF_OTHERS, inherited, settle
+from kafkalab.paths import cache_dir
 
 NOBODY = "http://127.0.0.1:1"
 LOOPBACK = "localhost,127.0.0.1,::1"
@@ -156,3 +157,19 @@ print(os.environ["KAFKA_OPTS"])
         [sys.executable, "-c", code], env=dict(os.environ) | foreign, check=True, capture_output=True, text=True
     )
     assert done.stdout.splitlines() == ["", "-Dmine=1"]
+
+
+def test_everything_can_be_imported_where_warnings_are_errors() -> None:
+    code = "import kafkalab; [getattr(kafkalab, name) for name in kafkalab.__all__]"
+    subprocess.run([sys.executable, "-c", code], env=dict(os.environ) | {"PYTHONWARNINGS": "error"}, check=True)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a JVM knows other ways to name a file")
+def test_java_in_python_can_name_every_file(tmp_path: Path) -> None:
+    """In the locale "C" a JVM in this process can't read a jar in such a folder, and doesn't even start."""
+    cache = tmp_path / "ünï's"
+    cache.symlink_to(cache_dir())
+    code = "import os; from kafkalab.streams.java import use_java; use_java(); print(os.environ['LC_ALL'])"
+    environment = dict(os.environ) | {"KAFKALAB_CACHE": str(cache), "LC_ALL": "C"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, check=True, capture_output=True, text=True)
+    assert done.stdout == "C\n"

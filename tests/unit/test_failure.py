@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from kafkalab.cluster.backends.failure import broker_failed, ended, exit_status, reason_in
+from kafkalab.cluster.backends.failure import broker_failed, ended, reason_in
 from kafkalab.cluster.spec import Node
+from kafkalab.exits import exit_status
 
 LOGS = Path(__file__).with_name("logs")
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
+
 from kafkalab.lazy import on_first_use
+
+# kafka-python reads a file for each type of message, in a way that Python warns of. Where warnings are errors, it would fail.
+warnings.filterwarnings("ignore", "(read_text|open_text) is deprecated", DeprecationWarning)
 
 _EXPORTS = {
     "LESSON_SETTINGS": "kafkalab.cluster.properties",

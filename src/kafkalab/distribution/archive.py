@@ -26,6 +26,7 @@ from kafkalab.distribution.java import java_command, java_identity
 from kafkalab.distribution.shared import Report, announce, cache_folder, made_by_one, mark_used
 from kafkalab.environment import inherited
 from kafkalab.errors import JavaError, KafkaLabError
+from kafkalab.exits import exit_status
 from kafkalab.paths import cache_dir
 
 __all__ = [
@@ -180,7 +181,8 @@ class ClassDataArchive:
                 lambda seconds: report(f"still preparing {self.name}: {seconds:.0f} s so far", 0, 1) if report else None,
             )  # fmt: skip
             if status != 0 or not draft.exists():
-                raise JavaError(f"the class-data archive of {self.name} could not be written: {told[-500:]}")
+                reason = told[-500:] or exit_status(status)
+                raise JavaError(f"the class-data archive of {self.name} could not be written: {reason}")
             # First write the record of its hash: after a crash in between, the archive is made again.
             self._note({"archive": file_digest(draft), "touched": []})
             draft.replace(self.path)

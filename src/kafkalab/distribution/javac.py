@@ -16,6 +16,7 @@ from kafkalab.distribution.shared import Report, cache_folder, made_by_one, mark
 from kafkalab.distribution.tools import JVM_OPTIONS
 from kafkalab.environment import inherited
 from kafkalab.errors import JavaError
+from kafkalab.exits import exit_status, signal_of
 from kafkalab.paths import cache_dir
 
 __all__ = ["compile_jar", "compile_service", "jar_in_cache"]
@@ -102,6 +103,8 @@ def compile_jar(
              "-17", "-encoding", "UTF-8", "-nowarn", "-proc:none", "-cp", classes, "-d", str(compiled), *map(str, files)],
             check=False, capture_output=True, text=True, env=inherited(), errors="replace",
         )  # fmt: skip
+        if signal_of(done.returncode):
+            raise JavaError(f"the compiler of {', '.join(sources)} was {exit_status(done.returncode)}")
         if done.returncode != 0:
             raise JavaError(f"{', '.join(sources)} doesn't compile:\n{done.stderr.replace(f'{scratch}/', '').strip()}")
         draft = jar.with_name(f".{jar.stem}.draft")

@@ -22,6 +22,7 @@ from kafkalab.distribution.shared import cache_folder, mark_used
 from kafkalab.distribution.tools import JVM_OPTIONS, TOOLS
 from kafkalab.environment import inherited
 from kafkalab.errors import JavaError
+from kafkalab.exits import exit_status
 from kafkalab.settings import format_properties
 
 __all__ = ["bootstrap_checkpoint", "format_log_dir", "random_uuid"]
@@ -76,7 +77,7 @@ def _formatted(first_users: tuple[str, ...], version: str | None) -> bytes:
             check=False, capture_output=True, text=True, env=inherited(),
         )  # fmt: skip
         if done.returncode != 0:
-            raise JavaError(f"kafka-storage could not format a folder: {done.stderr[-500:]}")
+            raise JavaError(f"kafka-storage could not format a folder ({exit_status(done.returncode)}): {done.stderr[-500:]}")
         return (logs / "bootstrap.checkpoint").read_bytes()
 
 

@@ -18,6 +18,7 @@ from kafkalab.cluster.backends.failure import log_tail
 from kafkalab.cluster.ports import HOST, reserve_port
 from kafkalab.conditions import require, user_name
 from kafkalab.errors import DatabaseFailed
+from kafkalab.exits import exit_status
 from kafkalab.lifeline import Run
 from kafkalab.security.files import write_private
 
@@ -101,7 +102,9 @@ class ProcessServer:
             env=self._run.environment(), cwd=data,
         )  # fmt: skip
         if made.returncode:
-            raise DatabaseFailed(f"PostgreSQL could not make its data folder:\n{log_tail(made.stdout)}")
+            raise DatabaseFailed(
+                f"PostgreSQL could not make its data folder ({exit_status(made.returncode)}):\n{log_tail(made.stdout)}"
+            )
         self.revive()
 
     def revive(self) -> None:

@@ -19,7 +19,7 @@ from kafkalab.distribution import (
     ensure_jars,
     java_home,
 )
-from kafkalab.environment import settle
+from kafkalab.environment import LOCALE, settle
 from kafkalab.errors import JavaError
 
 __all__ = ["properties", "start_java", "use_java"]
@@ -63,6 +63,8 @@ def start_java(log: Path, heap: str = _HEAP, temporary: Path | None = None) -> N
     library = next((path for part in ("server", "client") for path in folder.glob(f"{part}/libjvm.*")), None)
     if library is None and os.name != "nt":
         raise JavaError(f"this Java can't run within Python: there is no libjvm in {folder}")
+    given = {name: os.environ.get(name) for name in LOCALE}
+    os.environ |= LOCALE  # Java takes it from here, as it starts
     try:
         jpype.startJVM(
             str(library or java_home() / "bin/server/jvm.dll"), f"-Xmx{heap}", *JVM_OPTIONS, *archive_options(),
@@ -74,6 +76,11 @@ def start_java(log: Path, heap: str = _HEAP, temporary: Path | None = None) -> N
         )  # fmt: skip
     except (OSError, RuntimeError) as error:
         raise JavaError(f"Java doesn't start within Python: {error}") from error
+    finally:
+        for name, value in given.items():
+            os.environ.pop(name)
+            if value is not None:
+                os.environ[name] = value
 
 
 def use_java() -> None:

@@ -13,8 +13,8 @@ import weakref
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from kafkalab.cluster.backends.failure import exit_status, signal_of
 from kafkalab.errors import ClusterNotRunning, WaitTimeout, WorkerClosed, WorkerFailed
+from kafkalab.exits import exit_status, signal_of
 from kafkalab.rebinding import end_nameless, note_started
 from kafkalab.waiting import wait_until
 from kafkalab.workers.settings import CLIENT, combine

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from kafkalab.cluster.spec import Node
 from kafkalab.environment import JAVA_OPTIONS
 from kafkalab.errors import BrokerFailed
+from kafkalab.exits import CRASHES, exit_status, signal_of
 
-__all__ = ["broker_failed", "ended", "exit_status", "log_tail", "node_name", "reason_in", "signal_of"]
+__all__ = ["broker_failed", "ended", "log_tail", "node_name", "reason_in"]
 
 _LINES_SHOWN = 15
 _NO_REASON = "it gave no reason"
@@ -34,9 +34,6 @@ _REFUSAL = re.compile(
 )
 _NO_VM = re.compile(r"^Error occurred during initialization of VM\n(.+)$", re.MULTILINE)
 _ERROR_LINE = re.compile(r"^.*?(?:ERROR|FATAL|SEVERE|PANIC):? +(.+)$", re.MULTILINE)
-
-_CRASHES = ("SIGSEGV", "SIGBUS", "SIGABRT", "SIGILL", "SIGFPE", "SIGTRAP", "SIGSYS")
-_HINTS = {"SIGKILL": "killed from outside; out of memory?"} | dict.fromkeys(_CRASHES, "it crashed")
 
 
 class _Trace(NamedTuple):
@@ -84,30 +81,13 @@ def ended(who: str, status: int | None, logs: Mapping[str, str]) -> str:
     """
     why = reason_in(logs)
     if sign := signal_of(status):
-        crash = sign.name in _CRASHES and why != _NO_REASON  # which a JVM describes in its log
+        crash = sign.name in CRASHES and why != _NO_REASON  # which a JVM describes in its log
         return f"{who} was {exit_status(status)}" + (f"; {why}" if crash else "")
     if why == _NO_REASON and status is not None:
         why = f"{why} ({exit_status(status)})"
     if any("Picked up _JAVA_OPTIONS" in log for log in logs.values()):
         why = f"{why}; {JAVA_OPTIONS} is {os.environ.get(JAVA_OPTIONS)}"
     return f"{who} ended by itself: {why}"
-
-
-def exit_status(status: int | None) -> str:
-    """Return an exit status in words: ``exit code 1``, or ``ended by SIGTERM (15): somebody told it to end``."""
-    sign = signal_of(status)
-    if sign is None:
-        return "exit status unknown" if status is None else f"exit code {status}"
-    return f"ended by {sign.name} ({sign.value}): {_HINTS.get(sign.name, 'somebody told it to end')}"
-
-
-def signal_of(status: int | None) -> signal.Signals | None:
-    """Return the signal that ended a process. A JVM that was told to end, a shell and a container report it as 128 and more."""
-    number = 0 if status is None else -status if status < 0 else status - 128
-    try:
-        return signal.Signals(number)
-    except ValueError:
-        return None
 
 
 def reason_in(logs: Mapping[str, str]) -> str:

@@ -1,0 +1,27 @@
+"""Exit statuses in words."""
+
+from __future__ import annotations
+
+import signal
+
+__all__ = ["CRASHES", "exit_status", "signal_of"]
+
+CRASHES = ("SIGSEGV", "SIGBUS", "SIGABRT", "SIGILL", "SIGFPE", "SIGTRAP", "SIGSYS")
+_HINTS = {"SIGKILL": "killed from outside; out of memory?"} | dict.fromkeys(CRASHES, "it crashed")
+
+
+def exit_status(status: int | None) -> str:
+    """Return an exit status in words: ``exit code 1``, or ``ended by SIGTERM (15): somebody told it to end``."""
+    sign = signal_of(status)
+    if sign is None:
+        return "exit status unknown" if status is None else f"exit code {status}"
+    return f"ended by {sign.name} ({sign.value}): {_HINTS.get(sign.name, 'somebody told it to end')}"
+
+
+def signal_of(status: int | None) -> signal.Signals | None:
+    """Return the signal that ended a process. A JVM that was told to end, a shell and a container report it as 128 and more."""
+    number = 0 if status is None else -status if status < 0 else status - 128
+    try:
+        return signal.Signals(number)
+    except ValueError:
+        return None
