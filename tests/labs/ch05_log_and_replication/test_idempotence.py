@@ -53,7 +53,7 @@ def test_idempotence(breakable: Cluster, verdict: Verdict) -> None:
     verdict.says("gives a producer one? Correct the cell that sends them, and run it again", RETRY, cluster)
     again(cluster, "numbered")
     orders(cluster, "numbered", *ORDERS, enable_idempotence=True)
-    verdict.says("numbered holds order 3 1 time. Has the restarted application", RETRY, cluster, **RIGHT)
+    verdict.says("numbered holds order 3 only once. Has the restarted application", RETRY, cluster, **RIGHT)
     orders(cluster, "numbered", "order 3", enable_idempotence=True)
     verdict.passes(RETRY, cluster, **RIGHT)
     verdict.passes(RETRY, cluster, expected="3", unknown="-1")  # as the dump shows them

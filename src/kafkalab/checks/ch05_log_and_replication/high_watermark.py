@@ -15,6 +15,7 @@ __all__ = ["notebook"]
 
 TOPIC = "payments"
 COMMITTED, ALL = 5, 8
+AGAIN = "Run the cells again from section 1 on: they bring all brokers back and begin with a new topic."
 
 notebook = Notebook("05_high_watermark", difficulty="medium", minutes=30, needs="chapter 05, sections 1 to 8")
 
@@ -46,7 +47,7 @@ is_shaped = hiding.requires("payments has 1 partition with 3 replicas")(has_shap
 def one_is_out(ctx: CheckContext) -> None:
     [p] = existing(ctx, TOPIC)
     if p.leader is None:
-        raise Unmet("The partition has no leader. How many brokers did you stop?")
+        raise Unmet(f"The partition has no leader. How many brokers did you stop? {AGAIN}")
     if len(p.isr) != 2:
         raise Unmet(
             f"The ISR has {counted(len(p.isr), 'member')}; the lab asks for two. Which brokers are down, and did the "
@@ -61,22 +62,22 @@ def records_are_hidden(ctx: CheckContext) -> None:
     if end is None or mark is None:
         raise Unmet(
             "The leader doesn't tell its high watermark. A leader that was elected just now may not know it yet, and can't "
-            "move it while replicas are missing. Which broker did you stop, the leader or a follower?"
+            "move it while replicas are missing. Which broker did you stop, the leader or a follower? " + AGAIN
         )
     if end < ALL:
         raise Unmet(
             f"The leader's log ends at offset {end}; the lab asks for {COMMITTED} records and then "
-            f"{ALL - COMMITTED} more. What did the delivery reports of the last ones say?"
+            f"{ALL - COMMITTED} more. What did the delivery reports of the last ones say? {AGAIN}"
         )
     if mark == end:
         raise Unmet(
             f"The high watermark is {mark}, and so is the end of the leader's log: consumers get everything. How many in-sync "
-            "replicas does this topic ask for, and how many are there?"
+            "replicas does this topic ask for, and how many are there? " + AGAIN
         )
     if (mark, end) != (COMMITTED, ALL):
         raise Unmet(
             f"The high watermark is {mark} and the leader's log ends at {end}. The lab asks for {COMMITTED} records before the "
-            f"broker stops, and {ALL - COMMITTED} after. Run the cells again from section 1 on: they begin with a new topic."
+            f"broker stops, and {ALL - COMMITTED} after. {AGAIN}"
         )
 
 

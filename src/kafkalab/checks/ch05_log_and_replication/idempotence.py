@@ -79,7 +79,8 @@ def answers_are_right(ctx: CheckContext) -> None:
 def resent_is_there_twice(ctx: CheckContext) -> None:
     ids = writers_of(written(ctx, NUMBERED), RESENT)
     if len(ids) < 2:
-        raise Unmet(f"{NUMBERED} holds {RESENT} {counted(len(ids), 'time')}. Has the restarted application sent it again?")
+        held = "only once" if ids else "not at all"
+        raise Unmet(f"{NUMBERED} holds {RESENT} {held}. Has the restarted application sent it again?")
     if len(set(ids)) < 2:
         raise Unmet(f"All copies of {RESENT} are from producer id {ids[0]}. A restarted application makes a new producer.")
 
