@@ -81,7 +81,7 @@ def test_batching_untouched(clean: Cluster, verdict: Verdict) -> None:
     create_all(clean, [*STEADY, *FLOOD, "fast"])
     passed, said = verdict(LAB, clean, batches={})
     assert not passed and "steady-1 is empty" in said and "fast has 0 records, not 100000" in said
-    assert "0 of 6" in said
+    assert "0 of 7" in said
 
 
 def test_batching_half_done_then_right_then_spoiled(clean: Cluster, verdict: Verdict) -> None:

@@ -129,7 +129,7 @@ def test_metrics_right(hurt: Cluster, verdict: Verdict) -> None:
         ({"seen_down": SEEN | {1: [0]}}, "Which replicas were in sync?"),
         ({"lags": [0, 0, 0]}, "Was broker 2 down, and did the senders go on?"),
         ({"lags": [1000, 1000, 0]}, "Did you wait for 2000 more records in between?"),
-        ({"lags": [1000, 9000, 0]}, "has 3200 records from the time when broker 2 was away"),
+        ({"lags": [1000, 9000, 0]}, "records from the time when broker 2 was away. What did you subtract"),
         ({"in_sync": lambda *_: SEEN}, "Which attribute has them?"),
         ({"in_sync": lambda *_: {}["isr"]}, "raised KeyError: 'isr'"),
         ({"lags": [1000, 3000, 40]}, "Were all ISRs complete, and had the senders stopped?"),

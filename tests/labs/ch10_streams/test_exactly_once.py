@@ -87,7 +87,7 @@ def test_stopped_in_order_and_not_at_its_end(lab: Lab, verdict: Verdict) -> None
     lab.write(REPEATED, 9, TOLLS)
     lab.commit(1, 8)
     lab.commit(9, 15)
-    lab.says(verdict, "passed_at_least_once has no duplicate. Was its application killed, or did it stop in order?")
+    lab.says(verdict, "passed_at_least_once has no duplicate. Was its application killed, or did it stop cleanly?")
     lab.says(verdict, "passed_exactly_once has 5 lost writes, such as 'message 16'")
 
 

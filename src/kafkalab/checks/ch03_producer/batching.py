@@ -33,8 +33,7 @@ lab = notebook.check(
         "three. A line that begins with 'Dumping ' names the file of those that follow.",
         "measure({**cluster.client_config(), 'acks': 'all', **RUNGS[…], 'compression.type': codec}, topic, values, every=20).",
         "A BufferError means that the queue didn't take this one record. Poll until there is room (len(producer) says how many "
-        "wait), and produce it again. flush at the end.",
-        "flush doesn't say what failed: it returns 0 for failed records, too. Pass on_delivery to produce, keep the errors, "
+        "wait), and produce it again. flush returns 0 for failed records, too: pass on_delivery to produce, keep the errors, "
         "and raise the first after flush.",
     ),
 )
