@@ -410,9 +410,9 @@ def _run_conversion(
     there: Event,
 ) -> None:
     signal.alarm(_LAST_RESORT)
-    silent = logging.getLogger("trials")  # librdkafka would log that this producer is fenced
+    silent = logging.getLogger("trials")  # librdkafka would log that they are fenced, whatever the log level
     silent.disabled = True
-    consumer, producer = Consumer(dict(settings)), _TriedProducer(dict(transactional), logger=silent)
+    consumer, producer = Consumer(dict(settings), logger=silent), _TriedProducer(dict(transactional), logger=silent)
     producer.fate = _Fate(moment, there)
     producer.init_transactions()  # aborts a transaction that a predecessor left open
     handle = convert if callable(convert) else _from_text(convert)
