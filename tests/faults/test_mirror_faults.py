@@ -125,7 +125,7 @@ def test_missing_acl_on_the_target_and_topics_with_other_partitions(first: Clust
             mirror.wait_for(lambda: False, "a copy that never comes")
         allow(ResourceType.TOPIC, "first.", ResourcePatternType.PREFIXED)
         mirror.kill()
-        with pytest.raises(MirrorFailed, match="MirrorMaker's process has ended"):
+        with pytest.raises(MirrorFailed, match="MirrorMaker was ended by SIGKILL"):
             mirror.wait_for(lambda: False, "a copy that never comes")
         mirror.start()
         assert copied(second, "first.guarded") == [0, 1, 2]

@@ -96,8 +96,7 @@ def test_a_first_cell_run_again_leaves_one_cluster(
         assert {one for one in set(claimed_runs()) - before if Run(one).is_mine()} == {cluster.run.id}
         assert marked_processes(first.id) == [] and "An earlier cluster still ran" in capsys.readouterr().out
         reads = 'reader = ConsoleConsumer(cluster, "t", group="g")'
-        topic = "from confluent_kafka.admin import AdminClient, NewTopic\nAdminClient(cluster.client_config()).create_topics"
-        run(shell, f'{topic}([NewTopic("t", 1, 1)])["t"].result()', reads, reads)
+        run(shell, TOPIC, reads, reads)
         assert sum("consumer_process" in " ".join(one.cmdline()) for one in marked_processes(cluster.run.id)) == 1
     finally:
         shell.user_ns["cluster"].stop()
