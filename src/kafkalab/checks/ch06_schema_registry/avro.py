@@ -29,9 +29,8 @@ avro = notebook.check(
     hints=(
         'Java\'s LongSerializer writes eight bytes, the most significant one first: struct.pack(">q", number).',
         'client.register_schema(subject, Schema(json.dumps(schema), "AVRO")) registers. Section 3 of the chapter says which '
-        "subject belongs to a topic's values.",
-        "AvroSerializer(client, json.dumps(schema), conf={…}) makes a function of two arguments: the dictionary and "
-        "SerializationContext(topic, MessageField.VALUE).",
+        "subject belongs to a topic's values. AvroSerializer(client, json.dumps(schema), conf={…}) makes a function of two "
+        "arguments: the dictionary and SerializationContext(topic, MessageField.VALUE).",
         "A record inside a record is written where a type's name would be: "
         '{"name": "phoneNumber", "type": {"type": "record", …}}.',
         "Call consumer.commit(asynchronous=False) after you have read the last record.",

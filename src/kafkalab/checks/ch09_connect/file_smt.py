@@ -33,8 +33,8 @@ smt = notebook.check(
     "09_file_smt",
     "Mask and route lines of a file",
     hints=(
-        "Each name in `transforms` has its own `transforms.NAME.type` and settings.",
-        "RegexRouter has `regex` and `replacement`; `$1` is what the first bracket of the regex matched.",
+        "Each name in `transforms` has its own `transforms.NAME.type` and settings. RegexRouter has `regex` and "
+        "`replacement`; `$1` is what the first bracket of the regex matched.",
         "The sink's transforms need fields, which JsonConverter gives them; `value.converter.schemas.enable` is false.",
         "To write the file again: stop the sink, DELETE its offsets, delete its file, PUT the settings, resume. "
         "`begin_afresh` in its cell does that, so correct the settings and run the cell again.",
