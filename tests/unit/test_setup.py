@@ -83,7 +83,7 @@ def test_nothing_to_do(clone: Path) -> None:
 VENV_PYTHON = """#!/bin/sh
 case "$*" in
   *version_info*) echo 3.12 ;;
-  "-m pip config list") echo "global.index-url='https://mirror.test/simple'"; echo "install.user='true'" ;;
+  "-m pip config list") echo "global.index-url='https://mirror.test/index'"; echo "install.user='true'" ;;
   "-m pip install"*) env > {noted}/pip; exit {status} ;;
   "-c"*) exec {python} "$@" ;;
 esac
@@ -127,9 +127,9 @@ def test_settings_of_pip_and_uv_count_only_if_they_say_where_packages_come_from(
         names = {name for name in noted(clone, program) if name.startswith(("PIP_", "UV_", "PYTHON"))}
         own = {"PYTHON", "UV_CACHE_DIR", "UV_DEFAULT_INDEX"} if program == "uv" else {"PYTHON"}
         assert names == {"PIP_CERT", "PIP_INDEX_URL", "PIP_CONFIG_FILE"} | own
-        assert noted(clone, program)["PIP_INDEX_URL"] == "https://mirror.test/simple"
+        assert noted(clone, program)["PIP_INDEX_URL"] == "https://mirror.test/index"
     assert noted(clone, "uv")["SSL_CERT_FILE"] == "/etc/own.pem"
-    assert noted(clone, "uv")["UV_DEFAULT_INDEX"] == "https://mirror.test/simple"
+    assert noted(clone, "uv")["UV_DEFAULT_INDEX"] == "https://mirror.test/index"
 
 
 def test_a_failure_names_the_settings(clone: Path, foreign: None) -> None:
