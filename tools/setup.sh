@@ -23,7 +23,7 @@ fail() {
 
 # Settings of the user's Python, pip and uv that change where packages go, or which ones are taken, don't count here. Those that
 # say where packages come from do.
-left_out=""
+left_out="" counted=""
 keep_own_settings() {
   local name
   for name in "${!PYTHON@}" "${!PIP_@}" "${!UV_@}" __PYVENV_LAUNCHER__; do
@@ -49,7 +49,7 @@ for line in sys.stdin:
     section, _, name = key.rpartition(".")
     if section in ("global", "install") and name in counts:
         found[section, name] = " ".join(ast.literal_eval(value).split())
-for (section, name), value in sorted(found.items()):
+for (section, name), value in sorted(found.items(), reverse=True):  # what is for `pip install` comes first, and counts
     print("PIP_" + name.upper().replace("-", "_") + "=" + value)'
 }
 
@@ -95,28 +95,34 @@ install_packages() {
     name=${setting%%=*}
     [ -z "$setting" ] || [ -n "${!name-}" ] || export "${setting?}"
   done <<<"$settings"
+  counted=$(compgen -e | grep -E '^(PIP_|UV_|SSL_CERT|[A-Za-z]+_(proxy|PROXY)$)' | grep -v '^PIP_CONFIG_FILE$' | sort | tr '\n' ' ') || true
   export PIP_CONFIG_FILE=/dev/null  # what counts of pip's files is in variables now
   $VENV/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/installer.lock
   say "3 of 3: $(grep -c '^[a-z0-9].*==' "$lock") packages of $lock"
   # The installer does not read pip's settings: a mirror, a proxy or a certificate named there holds for it too.
   [ -z "${PIP_INDEX_URL-}" ] || export UV_DEFAULT_INDEX="${UV_DEFAULT_INDEX:-$PIP_INDEX_URL}"
+  [ -z "${PIP_EXTRA_INDEX_URL-}" ] || export UV_EXTRA_INDEX_URL="${UV_EXTRA_INDEX_URL:-$PIP_EXTRA_INDEX_URL}"
   [ -z "${PIP_FIND_LINKS-}" ] || export UV_FIND_LINKS="${UV_FIND_LINKS:-${PIP_FIND_LINKS// /,}}"
+  [ -z "${PIP_TRUSTED_HOST-}" ] || export UV_INSECURE_HOST="${UV_INSECURE_HOST:-$PIP_TRUSTED_HOST}"
   [ -z "${PIP_CERT-}" ] || export SSL_CERT_FILE="${SSL_CERT_FILE:-$PIP_CERT}"
+  [ -z "${PIP_CLIENT_CERT-}" ] || export SSL_CLIENT_CERT="${SSL_CLIENT_CERT:-$PIP_CLIENT_CERT}"
   [ -z "${PIP_PROXY-}" ] || export HTTPS_PROXY="${HTTPS_PROXY:-${https_proxy:-$PIP_PROXY}}"
   # Downloads are kept while this goes on, so that an interruption costs little, and not afterwards: they take 2 GB.
   local downloads=$PWD/$VENV/.downloads
   export UV_CACHE_DIR="${UV_CACHE_DIR:-$downloads}"
   # `install`, not `sync`: what the tests need stays when the course is set up again.
-  $VENV/bin/uv pip install --python $VENV/bin/python --require-hashes --build-constraints requirements/build.lock -r "$lock"
-  $VENV/bin/uv pip install --quiet --python $VENV/bin/python --no-deps --build-constraints requirements/build.lock -e .
+  local from=""
+  [[ ! "${PIP_NO_INDEX-}" =~ ^(1|[Tt]rue|[Yy]es|[Oo]n)$ ]] || from=--no-index
+  $VENV/bin/uv pip install $from --python $VENV/bin/python --require-hashes --build-constraints requirements/build.lock \
+    -r "$lock"
+  $VENV/bin/uv pip install $from --quiet --python $VENV/bin/python --no-deps --build-constraints requirements/build.lock \
+    -e .
   rm -rf "$downloads"
 }
 
 failed() {
   trap - ERR
-  local used
-  used=$(compgen -e | grep -E '^(PIP_|UV_|SSL_CERT|[A-Za-z]+_(proxy|PROXY)$)' | grep -v '^PIP_CONFIG_FILE$' | sort | tr '\n' ' ') || true
-  say "the packages could not be installed: the reason is in the lines above. Settings of yours that counted: ${used:-none}" >&2
+  say "the packages could not be installed: the reason is in the lines above. Settings of yours that counted: ${counted:-none}" >&2
   [ -z "$left_out" ] || say "settings of yours that didn't count:$left_out" >&2
   say "does a line above say that an address can't be reached? Then there's no network, or one of these settings is wrong" >&2
   say "call it again to go on" >&2

@@ -1,4 +1,4 @@
-"""What Kafka and Spark take for granted about a machine, as checks: each finds a problem, and says how to mend it.
+"""What Kafka and Spark take for granted about a machine, as checks: each finds a problem, and says how to fix it.
 
 `kafkalab doctor` shows all of them. What starts a process calls `require` with those that it depends on.
 """
@@ -59,7 +59,7 @@ def require(*conditions: Condition) -> None:
     """Raise `UnsuitableMachine` for the first condition that doesn't hold."""
     for condition in conditions:
         if problem := condition():
-            raise UnsuitableMachine(f"{problem.found}. To mend it: {problem.mend}")
+            raise UnsuitableMachine(f"{problem.found}. To fix it: {problem.mend}")
 
 
 def user_name() -> Problem | None:

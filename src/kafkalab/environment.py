@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 JAVA_OPTIONS = "KAFKALAB_JAVA_OPTIONS"
-"""Names the variable with options for every Java that the course starts."""
+"""Names the variable with options for every Java that the course starts, except in containers."""
 
 OPTIONS_OF_OTHERS = (
     "JAVA_TOOL_OPTIONS",

@@ -170,7 +170,7 @@ class ShadowedModule(KafkaLabError):
 
 
 class UnsuitableMachine(KafkaLabError):
-    """The machine lacks something that Kafka or Spark can't do without. The message says what, and how to mend it."""
+    """The machine lacks something that Kafka or Spark can't do without. The message says what, and how to fix it."""
 
 
 class SparkFailed(KafkaLabError):

@@ -51,7 +51,7 @@ def note_started(thing: Any, what: str, is_alive: Callable[[], bool], end: Calla
     what
         For messages: ``cluster``.
     is_alive, end
-        Whether it still runs, and how to end it.
+        Whether there is still something to end, and how to end it. What was killed, and may start again, counts.
     """
     shell = _shell()
     if shell is None:

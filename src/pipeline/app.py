@@ -15,6 +15,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
 
 from pipeline import transform
+from pipeline.begin import begin
 from pipeline.brokers import require_topic
 from pipeline.checkpoint import Checkpoint, CheckpointRefused
 from pipeline.settings import Settings
@@ -203,7 +204,7 @@ class Pipeline:
 
     def _begun(self) -> StreamingQuery:
         named = self._stream().queryName(self.settings.schema).option("checkpointLocation", self._checkpoint().of(_STREAM))
-        return named.trigger(processingTime=self.settings.trigger).start()
+        return begin(named.trigger(processingTime=self.settings.trigger))
 
     def _watch(self) -> None:
         """Start the stream again each time it ends because of a schema that it didn't know; note why it ends otherwise."""

@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from pipeline import transform
+from pipeline.begin import begin
 from pipeline.brokers import require_topic
 from pipeline.checkpoint import Checkpoint, CheckpointRefused, stream_id
 from pipeline.events import written_schemas
@@ -144,7 +145,7 @@ class Lake:
         """Append what is new. The stream's id."""
         into = _Into(self.name(table), self._checkpoint.of(table))
         writer = rows.writeStream.foreachBatch(into.append).trigger(availableNow=True)
-        query = writer.option("checkpointLocation", into.checkpoint).start()
+        query = begin(writer.option("checkpointLocation", into.checkpoint))
         query.awaitTermination()
         return str(query.id)
 

@@ -75,7 +75,7 @@ class SparkFiles:
         return self._texts(name)
 
     def add(self, name: str, text: str) -> None:
-        """Append a row. Its file is in its place at once: who is killed amid it leaves none."""
+        """Append a row. Its file is in its place at once: a process that is killed while it writes leaves none."""
         row = self._spark.createDataFrame([(text,)], "value STRING")
         with _as_os_errors():
             row.coalesce(1).write.mode("append").text(f"{self._folder}/{name}")

@@ -78,7 +78,7 @@ class HadoopFiles:
             return [self._text(path) for path in self._listed(name) if not path.getName().startswith(("_", "."))]
 
     def add(self, name: str, text: str) -> None:
-        """Put a file in its place at once, as Spark does it: who is killed amid it leaves none."""
+        """Put a file in its place at once, as Spark does it: a process that is killed while it writes leaves none."""
         with _as_os_errors():
             self._manager.mkdirs(self._path(name))
             stream = self._manager.createAtomic(self._path(f"{name}/{uuid4()}.json"), True)

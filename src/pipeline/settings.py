@@ -43,7 +43,7 @@ class Settings:
     window
         The length of the windows in which events are counted.
     trigger
-        Seconds between the starts of micro-batches, as text. One that takes longer delays the next.
+        Time between the starts of micro-batches, such as ``1 second``. One that takes longer delays the next.
     most
         How many records a micro-batch reads at most. With `trigger` it caps the stream: 50,000 records a second by default.
     wait

@@ -129,7 +129,7 @@ class Tables:
             return connection.execute(self._statement(query)).fetchall()
 
     def _patiently(self, work: Callable[[psycopg.Connection], object]) -> None:
-        """Do something in one transaction, and again when the server went away amid it."""
+        """Do something in one transaction, and again if the server goes away before it's done."""
 
         def attempt() -> None:
             with self._connect() as connection:

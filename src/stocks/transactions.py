@@ -12,7 +12,7 @@ __all__ = ["until_done"]
 def until_done(call: Callable[..., None], *arguments: object) -> None:
     """Call a method of a transactional producer, and call it again while its error is ``retriable()``.
 
-    There's no pause in between: each call waits by itself, for as long as the transaction may take.
+    There's no pause in between, because each call waits by itself. It goes on as long as the brokers are away.
 
     Parameters
     ----------

@@ -128,12 +128,18 @@ def test_a_relay_that_was_killed_is_named_before_brokers_wait_for_each_other() -
     run = Run.create("relay")
     backend = LocalBackend(ClusterSpec(), run)
     backend._start_relay()
+    backend.write_state()
+    heir = LocalBackend(ClusterSpec(), run)
+    heir.read_state()
+    heir._check_relay()
     backend._relay.kill()
     backend._relay.wait()
     with pytest.raises(BrokerFailed, match=r"the relay between brokers was ended by SIGKILL \(9\)"):
         backend.check_alive(0)
     with pytest.raises(BrokerFailed, match="the relay between brokers was ended"):
         backend._ask_relay(do="isolate", nodes=[], pids={})
+    with pytest.raises(BrokerFailed, match="the relay between brokers ended without a word: killed from outside"):
+        heir.check_alive(0)
     reap(run)
 
 

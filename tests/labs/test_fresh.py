@@ -37,6 +37,10 @@ def test_nodes_come_back_first(breakable: Cluster) -> None:
     fresh(breakable, NewTopic("old", 1, 3))
     assert breakable.describe(groups=False).in_sync("old")
     assert set(breakable.states().values()) == {"up"}
+    for node in breakable.states():
+        breakable.kill(node)
+    fresh(breakable, NewTopic("old", 1, 3))
+    assert set(breakable.states().values()) == {"up"}
 
 
 def test_a_member_that_stays_is_named(clean: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:

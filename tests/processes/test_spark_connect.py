@@ -45,11 +45,20 @@ pytestmark = pytest.mark.cluster
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[str]:
+def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Python for the server. Where it finds a file `fail` beside itself, it removes that and ends at once."""
+    script = tmp_path_factory.mktemp("python") / "python"
+    script.write_text(f'#!/bin/sh\nrm "{script.parent}/fail" 2>/dev/null && exit 1\nexec "{sys.executable}" "$@"\n')
+    script.chmod(0o755)
+    return script
+
+
+@pytest.fixture(scope="module")
+def server(python: Path) -> Iterator[str]:
     """The address of a Spark Connect server, as somebody has it elsewhere: it knows nothing of this process's settings."""
     run = Run.create("spark-connect")
     with reserve_port() as reserved:
-        process = begin(run, reserved.port)
+        process = launch(run, reserved.port, python)
         address = f"sc://{HOST}:{reserved.port}"
         try:
             wait_until(lambda: process.poll() is not None or reach(address), 60, "the server", ignore=(SparkFailed,))
@@ -61,7 +70,7 @@ def server() -> Iterator[str]:
     assert not any(psutil.pid_exists(one.pid) for one in begun)
 
 
-def begin(run: Run, port: int) -> subprocess.Popen[bytes]:
+def launch(run: Run, port: int, python: Path) -> subprocess.Popen[bytes]:
     settings = {
         "spark.master": "local[2]",
         "spark.ui.enabled": "false",
@@ -76,7 +85,7 @@ def begin(run: Run, port: int) -> subprocess.Popen[bytes]:
     environment = {
         "SPARK_LOCAL_IP": HOST,
         "SPARK_HOME": str(Path(pyspark.__file__).parent),
-        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_PYTHON": str(python),
         "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
     }
     (run.directory / "tmp").mkdir()
@@ -194,7 +203,8 @@ def test_the_pipeline_agrees_with_the_ledger(
         tables.drop()
 
 
-def test_the_lake(spark: SparkSession, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_lake(spark: SparkSession, cluster: Cluster, python: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first Python process that the server starts for it doesn't connect."""
     monkeypatch.setattr("pipeline.lake.written_schemas", lambda *_: SCHEMAS)
     settings = Settings(kafka_options(cluster), "none", "", str(tmp_path / "point"), positions="to_the_lake")
     create(cluster, settings.positions, 2)
@@ -203,9 +213,11 @@ def test_the_lake(spark: SparkSession, cluster: Cluster, tmp_path: Path, monkeyp
     with pytest.raises(LakeGone, match="no table bronze in"):
         lake.fill()
     lake.create()
+    (failing := python.with_name("fail")).touch()
     for part in (reports[:100], reports[100:]):
         send(cluster, settings, part)
         lake.fill()
+    assert not failing.exists()
     wanted = answers(report.event for report in reports if report.event)
     counts = {(int(row.starts.timestamp()), row.driverId): (row.events, row.dangerous) for row in lake.read("gold").collect()}
     assert counts == wanted.counts

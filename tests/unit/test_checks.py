@@ -154,7 +154,7 @@ def test_an_answer_of_another_type_is_named(value: object, kind: type, sentence:
 
 def test_the_sentence_about_a_part_says_what_the_whole_answer_holds() -> None:
     ctx = CheckContext(None, {"causes": {"first": "VALUE_CONVERTER"}})  # type: ignore[arg-type]
-    with pytest.raises(Unmet, match=r"^Each key of `causes` should be .*\. `causes` holds offset → stage\.$"):
+    with pytest.raises(Unmet, match=r"^Each key of `causes` should be .*\. `causes` should hold offset → stage\.$"):
         ctx.answer("causes", dict[int, str], "offset → stage")
 
 

@@ -33,7 +33,7 @@ def refuse(error: Exception) -> Any:
 
 def test_the_first_problem_is_raised_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pwd, "getpwuid", refuse(KeyError()))
-    with pytest.raises(UnsuitableMachine, match=rf"user {os.getuid()}, who has no name.*To mend it: .*/etc/passwd"):
+    with pytest.raises(UnsuitableMachine, match=rf"user {os.getuid()}, who has no name.*To fix it: .*/etc/passwd"):
         require(conditions.clock, conditions.user_name)
 
 

@@ -51,7 +51,7 @@ def test_settings_that_cannot_be_read_are_named(name: str, text: str, own: Path)
     (own / name).parent.mkdir(exist_ok=True)
     (own / name).write_text(text)
     (line,) = broken_settings()
-    assert str(own / name) in line and "Mend that file" in line
+    assert str(own / name) in line and "Fix that file" in line
 
 
 def test_other_settings_are_left_alone(own: Path) -> None:
@@ -64,7 +64,7 @@ def test_other_settings_are_left_alone(own: Path) -> None:
 
 def test_a_server_that_does_not_start_names_the_settings(own: Path) -> None:
     (own / "jupyter_server_config.py").write_text('c.ServerApp.kernel_manager_class = "absent.Manager"')
-    assert f"mend {own / 'jupyter_server_config.py'}, or rename it" in _why_no_server(SystemExit(1))
+    assert f"fix {own / 'jupyter_server_config.py'}, or rename it" in _why_no_server(SystemExit(1))
     assert "ModuleNotFoundError: no absent" in _why_no_server(ModuleNotFoundError("no absent"))
 
 

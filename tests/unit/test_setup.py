@@ -83,13 +83,17 @@ def test_nothing_to_do(clone: Path) -> None:
 VENV_PYTHON = """#!/bin/sh
 case "$*" in
   *version_info*) echo 3.12 ;;
-  "-m pip config list") echo "global.index-url='https://mirror.test/index'"; echo "install.user='true'" ;;
+  "-m pip config list")
+    echo "global.index-url='https://other.test/index'"
+    echo "install.index-url='https://mirror.test/index'"
+    echo "install.user='true'" ;;
   "-m pip install"*) env > {noted}/pip; exit {status} ;;
   "-c"*) exec {python} "$@" ;;
 esac
 """
 UV = """#!/bin/sh
 env > {noted}/uv
+echo "ARGUMENTS=$*" >> {noted}/uv
 """
 
 
@@ -130,6 +134,23 @@ def test_settings_of_pip_and_uv_count_only_if_they_say_where_packages_come_from(
         assert noted(clone, program)["PIP_INDEX_URL"] == "https://mirror.test/index"
     assert noted(clone, "uv")["SSL_CERT_FILE"] == "/etc/own.pem"
     assert noted(clone, "uv")["UV_DEFAULT_INDEX"] == "https://mirror.test/index"
+
+
+def test_the_installer_knows_what_pip_does(clone: Path, foreign: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    programs(clone)
+    pips = {
+        "NO_INDEX": "1",
+        "TRUSTED_HOST": "mirror.test",
+        "EXTRA_INDEX_URL": "https://more.test",
+        "CLIENT_CERT": "/etc/me.pem",
+    }
+    for name, value in pips.items():
+        monkeypatch.setenv(f"PIP_{name}", value)
+    assert setup(clone, clone / "nowhere").returncode == 0
+    known = noted(clone, "uv")
+    assert "--no-index" in known["ARGUMENTS"]
+    assert known["UV_INSECURE_HOST"] == "mirror.test" and known["UV_EXTRA_INDEX_URL"] == "https://more.test"
+    assert known["SSL_CLIENT_CERT"] == "/etc/me.pem"
 
 
 def test_a_failure_names_the_settings(clone: Path, foreign: None) -> None:

@@ -7,6 +7,7 @@ in a row, ``"0,1"``. Any other text doesn't count as a list, and no text counts 
 
 from __future__ import annotations
 
+import math
 import numbers
 import operator
 import os
@@ -104,17 +105,22 @@ def _integer(value: object, kind: Any, _: Any) -> int:
         raise _wrong(value, kind)
     if hasattr(value, "__index__"):
         return operator.index(cast(Any, value))
-    number = _number(value, kind, ())
-    if not number.is_integer():
+    number = _real(value, kind)
+    if not math.isfinite(number) or number != int(number):
         raise _wrong(value, kind)
     return int(number)
 
 
 def _number(value: object, kind: Any, _: Any) -> float:
+    return float(_real(value, kind))
+
+
+def _real(value: object, kind: Any) -> Any:
+    """Return a number as exact as it was given."""
     number = _as_shown(value) if isinstance(value, str) else value
     if isinstance(number, bool) or not isinstance(number, numbers.Real | Decimal):
         raise _wrong(value, kind)
-    return float(number)
+    return number
 
 
 def _as_shown(text: str) -> Decimal | None:

@@ -73,7 +73,7 @@ class CheckContext:
         try:
             value = convert(given, kind)
         except WrongType as error:
-            raise Unmet(f"{error.about(name)} `{name}` holds {what}.") from None
+            raise Unmet(f"{error.about(name)} `{name}` should hold {what}.") from None
         if not may_be_empty and not isinstance(value, int | float) and hasattr(value, "__len__") and not value:
             raise Unmet(f"`{name}` is empty. It should hold {what}.")
         return value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from confluent_kafka import KafkaError, Message, Producer
@@ -39,13 +39,27 @@ class Courier(Producer):
         given = {**dict(zip(("value", "key", "partition", "callback", "on_delivery"), args, strict=False)), **kwargs}
         self._waiting.append(given.get("on_delivery") or given.get("callback"))
 
+    def produce_batch(
+        self,
+        topic: str,
+        messages: Sequence[Mapping[str, Any]],
+        partition: int = -1,
+        callback: Any = None,
+        on_delivery: Any = None,
+    ) -> int:
+        """Take several records, each with its own callback or with that of all."""
+        for message in messages:
+            own = message.get("on_delivery") or message.get("callback")
+            self.produce(topic, on_delivery=own or on_delivery or callback)
+        return len(messages)
+
     def poll(self, timeout: float = 0) -> int:
         """Report all records that wait, if it reports anything."""
-        told, self._waiting = (self._waiting, []) if self._answers else ([], self._waiting)
-        for report in told:
+        due, self._waiting = (self._waiting, []) if self._answers else ([], self._waiting)
+        for report in due:
             if report is not None:
                 report(self._error, self._record)
-        return len(told)
+        return len(due)
 
     def flush(self, timeout: float = 0) -> int:
         """Report like `poll`, and return how many records still wait."""

@@ -11,7 +11,6 @@ from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.topics import filled
 
 __all__ = [
-    "BEGIN_AGAIN",
     "FROM_SECTION_1",
     "SEND_AGAIN",
     "keeps_each_key_in_one_partition",
@@ -19,7 +18,6 @@ __all__ = [
     "partitions_of_keys",
 ]
 
-BEGIN_AGAIN = "You can't take records back: restart the kernel and start over with a new cluster."
 SEND_AGAIN = "To send again, run the cell that sends: it begins with an empty topic."
 FROM_SECTION_1 = "Correct it, and run the lab's cells again from section 1 on: they create the topics again."
 

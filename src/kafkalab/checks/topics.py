@@ -88,10 +88,8 @@ def asks_for_copies(topic: str, number: int) -> Callable[[CheckContext], None]:
 
     def probe(ctx: CheckContext) -> None:
         if (found := ctx.topic_config(topic)["min.insync.replicas"]) != str(number):
-            raise Unmet(
-                f"Its effective min.insync.replicas is {found}. You can set it when you create the topic, or later with "
-                "kafka-configs.sh."
-            )
+            setting = f"The effective min.insync.replicas of {topic} is {found}"
+            raise Unmet(f"{setting}. You can set it when you create the topic, or later with kafka-configs.sh.")
 
     return probe
 

@@ -114,7 +114,7 @@ def own_files() -> Finding:
     folders = {Path.cwd(), Path(os.environ.get("KAFKALAB_WORKSPACE", Path.cwd())) / "notebooks"}
     wrong = [*broken_settings(), *(line for folder in sorted(folders) for line in hiding_files(folder))]
     if wrong:
-        return Finding("Your own files", "missing", " ".join(wrong), "rename or mend them")
+        return Finding("Your own files", "missing", " ".join(wrong), "rename or fix them")
     return Finding("Your own files", "ok", "none hides a package, and JupyterLab can read your settings")
 
 
@@ -309,4 +309,4 @@ def find_all() -> Iterator[Finding]:
             yield check()
         except (OSError, RuntimeError, KafkaLabError) as error:  # no home folder, no /proc, a disk that can't be read
             what, *_ = (check.__doc__ or "").splitlines()
-            yield Finding("This could not be checked", "missing", f"{what} {error}", "mend the other lines first")
+            yield Finding("This could not be checked", "missing", f"{what} {error}", "fix the other lines first")

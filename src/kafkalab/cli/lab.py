@@ -225,7 +225,7 @@ def _why_no_server(error: BaseException) -> str:
         return f"JupyterLab doesn't start: {reason}. `kafkalab doctor` looks at this machine"
     named = ", ".join(map(str, files))
     which = named if len(files) == 1 else f"one of {named}"
-    mend = f"mend {which}, or rename it, and try again"
+    mend = f"fix {which}, or rename it, and try again"
     return f"JupyterLab doesn't start: {reason}. Your own Jupyter settings may be why: {mend}"
 
 

@@ -44,7 +44,7 @@ def broken_settings() -> Iterator[str]:
             else:
                 compile(file.read_bytes(), file, "exec")
         except (OSError, ValueError, SyntaxError) as error:
-            yield f"Your Jupyter settings in {file} can't be read: {error}. Mend that file, or rename it."
+            yield f"Your Jupyter settings in {file} can't be read: {error}. Fix that file, or rename it."
 
 
 def use_writable_folders(instead: Path) -> list[Path]:

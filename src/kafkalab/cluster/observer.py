@@ -142,7 +142,7 @@ class Observer:
             return found
 
         def last_seen() -> str:
-            return "; ".join([str(view), *self._ended_by_themselves()])
+            return "; ".join([str(view), *dict.fromkeys(self._ended_by_themselves())])  # a dead relay is every node's reason
 
         return wait_until(look, timeout, what, last_seen=last_seen, ignore=(KeyError, WaitTimeout))
 

@@ -23,7 +23,7 @@ def available_memory(proc: Path = Path("/proc"), cgroups: Path = Path("/sys/fs/c
     """Return the available memory in bytes: the machine's, or less if a limit of this process's control groups is nearer."""
     left = [_left_in(folder / limit, folder / used, folder / stat)
             for folder in own_cgroups("memory", proc, cgroups) for limit, used, stat in _MEMORY_FILES]  # fmt: skip
-    return min([int(psutil.virtual_memory().available), *(bytes for bytes in left if bytes is not None)])
+    return min([int(psutil.virtual_memory().available), *(amount for amount in left if amount is not None)])
 
 
 def own_cgroups(controller: str, proc: Path, cgroups: Path) -> Iterator[Path]:

@@ -26,7 +26,7 @@ from kafkalab.distribution.java import java_command, java_identity
 from kafkalab.distribution.shared import Report, announce, cache_folder, made_by_one, mark_used
 from kafkalab.environment import inherited
 from kafkalab.errors import JavaError, KafkaLabError
-from kafkalab.exits import exit_status
+from kafkalab.exits import CRASHES, exit_status, signal_of
 from kafkalab.paths import cache_dir
 
 __all__ = [
@@ -164,7 +164,7 @@ class ClassDataArchive:
             else:
                 try:
                     self._write(classes, lines, report)
-                except JavaError:  # another Java than the one that recorded them
+                except _Refused:  # another Java than the one that recorded them
                     self._write(classes, without_lambdas, report)
             if report:
                 report(f"{self.name} is prepared", 1, 1)
@@ -175,14 +175,16 @@ class ClassDataArchive:
         draft, names, crash = (self.folder / f"draft-{os.getpid()}.{kind}" for kind in ("jsa", "txt", "crash"))
         names.write_text("\n".join(lines) + "\n")
         try:
-            status, told = _run(
+            status, said = _run(
                 [str(java_command()), "-Xshare:dump", f"-XX:SharedClassListFile={names}", f"-XX:SharedArchiveFile={draft}",
                  f"-XX:ErrorFile={crash}", "-Xlog:disable", "-Xlog:all=error:stderr", "-cp", classes],
                 lambda seconds: report(f"still preparing {self.name}: {seconds:.0f} s so far", 0, 1) if report else None,
             )  # fmt: skip
             if status != 0 or not draft.exists():
-                reason = told[-500:] or exit_status(status)
-                raise JavaError(f"the class-data archive of {self.name} could not be written: {reason}")
+                reason = "; ".join(filter(None, (exit_status(status), said[-500:])))
+                sign = signal_of(status)
+                kind = JavaError if sign and sign.name not in CRASHES else _Refused
+                raise kind(f"the class-data archive of {self.name} could not be written: {reason}")
             # First write the record of its hash: after a crash in between, the archive is made again.
             self._note({"archive": file_digest(draft), "touched": []})
             draft.replace(self.path)
@@ -194,6 +196,10 @@ class ClassDataArchive:
         draft = self._checksum.with_suffix(f".{os.getpid()}")
         draft.write_text(json.dumps(record))
         draft.replace(self._checksum)
+
+
+class _Refused(JavaError):
+    """Java can't use the list of classes: it ended with an error, or crashed. Nobody killed it."""
 
 
 def _run(command: list[str], still_running: Callable[[float], object]) -> tuple[int, str]:

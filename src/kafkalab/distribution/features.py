@@ -10,6 +10,8 @@ from kafkalab.distribution.archive import archive_options, classpath
 from kafkalab.distribution.java import java_command
 from kafkalab.distribution.tools import JVM_OPTIONS, TOOLS
 from kafkalab.environment import inherited
+from kafkalab.errors import JavaError
+from kafkalab.exits import exit_status, signal_of
 
 __all__ = ["highest_metadata_version"]
 
@@ -21,11 +23,18 @@ def highest_metadata_version(version: str) -> int | None:
     """Return the highest level of ``metadata.version`` that a Kafka version supports.
 
     ``kafka-features version-mapping`` of the course's Kafka knows it. None if that doesn't know the version.
+
+    Raises
+    ------
+    JavaError
+        If something killed the tool.
     """
     done = subprocess.run(
         [java_command(), *JVM_OPTIONS, *archive_options(), "-cp", classpath(), TOOLS["kafka-features"],
          "version-mapping", "--release-version", version],
         check=False, capture_output=True, text=True, env=inherited(),
     )  # fmt: skip
+    if signal_of(done.returncode):
+        raise JavaError(f"kafka-features can't say what Kafka {version} supports: it was {exit_status(done.returncode)}")
     found = _LEVEL.search(done.stdout)
     return int(found[1]) if found else None

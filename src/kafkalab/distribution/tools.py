@@ -74,9 +74,7 @@ _OWN_ENVIRONMENT = (
     f"unset {' '.join(OPTIONS_OF_OTHERS)}\n"
     'case "$(export -p)" in *[Ll][Oo][Gg]4[Jj]*)\n'
     "  for name in $(env | sed -n 's/^\\([Ll][Oo][Gg]4[Jj][A-Za-z0-9_]*\\)=.*/\\1/p'); do unset \"$name\"; done ;;\n"
-    "esac\n"
-    f'[ -z "${{{JAVA_OPTIONS}-}}" ] || export _JAVA_OPTIONS="${JAVA_OPTIONS}"\n'
-    + "".join(f"export {name}={value}\n" for name, value in LOCALE.items())
+    "esac\n" + "".join(f"export {name}={value}\n" for name, value in LOCALE.items())
 )
 
 # These run for a long time, or hold a lot in memory.
@@ -128,7 +126,8 @@ def _install(name: str, main: str, classes: str, version: str | None, first: str
         f"# Apache Kafka's {name}\n{_OWN_ENVIRONMENT}{first}"
         f"exec {java} ${{KAFKA_HEAP_OPTS:--Xmx{heap}}} {' '.join(JVM_OPTIONS)} "
         f"-XX:SharedArchiveFile={archive} -Xshare:auto -Xlog:disable -Xlog:all=error:stderr "
-        f'-Dlog4j2.configurationFile={log_settings} ${{KAFKA_OPTS-}} -cp {path}${{CLASSPATH:+:$CLASSPATH}} {main} "$@"\n'
+        f"-Dlog4j2.configurationFile={log_settings} ${{{JAVA_OPTIONS}-}} ${{KAFKA_OPTS-}} "
+        f'-cp {path}${{CLASSPATH:+:$CLASSPATH}} {main} "$@"\n'
     )
     for file_name in (name, f"{name}.sh"):
         write_script(tools_dir(version) / file_name, text)

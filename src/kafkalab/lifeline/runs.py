@@ -203,7 +203,7 @@ def _is_marked(process: psutil.Process, run_id: str) -> bool:
 def reap(run: Run) -> None:
     """End every process of a run at once, remove its containers, its folder and its claims. Safe to call again.
 
-    On return none of its processes is alive and its folder is gone.
+    On return none of its processes is alive. Its folder is gone, unless the system refuses to remove it.
 
     Raises
     ------

@@ -62,11 +62,12 @@ class ConfluentServer:
 
     def revive(self) -> None:
         """Start its container. On return, it answers and knows all its schemas."""
+        before = len(self.logs())  # an error from an earlier life is no reason for this one's end
         self._container.start()
 
         def ready() -> bool:
             if not self.running:
-                why = ended("the schema registry", self._container.status, {"the container's log": self.logs()})
+                why = ended("the schema registry", self._container.status, {"the container's log": self.logs()[before:]})
                 raise RegistryFailed(f"{why}\nIts last lines:\n{log_tail(self.logs())}")
             return answers_well(f"{self.url}/subjects")
 

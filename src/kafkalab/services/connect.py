@@ -270,7 +270,7 @@ class ConnectCluster:
         except BaseException:
             self._discard()
             raise
-        note_started(self, "Connect cluster", lambda: any(worker.alive for worker in self._workers), self.stop)
+        note_started(self, "Connect cluster", lambda: self._run is not None, self.stop)
         return self
 
     def add_worker(self) -> ConnectWorker:
@@ -440,7 +440,7 @@ class ConnectCluster:
         Raises
         ------
         ConnectFailed
-            If one of them has failed, with the reason from its trace. A failure of before, which a worker reports until its
+            If one of them has failed, with the reason from its trace. An earlier failure, which a worker reports until its
             tasks have started with new settings, doesn't count. If there is no such connector.
         WaitTimeout
             If time runs out. The message has the states.
@@ -477,12 +477,15 @@ class ConnectCluster:
         WaitTimeout
             If time runs out. The message has the states.
         """
-        failures = Failures([by] if isinstance(by, str) else by)
+        names = [by] if isinstance(by, str) else by
+        failures = Failures(names)
 
         def not_failed() -> None:
-            with suppress(OSError):  # workers share out their work
-                answer = _get(f"{self.url}/connectors?expand=status")
-                failures.look(_get(f"{self.url}/connectors"), {name: told["status"] for name, told in answer.items()})
+            with suppress(OSError):  # a rebalance is under way
+                statuses = {name: told["status"] for name, told in _get(f"{self.url}/connectors?expand=status").items()}
+                # One that was just created has no status yet.
+                existing = statuses if statuses.keys() >= set(names) else _get(f"{self.url}/connectors")
+                failures.look(existing, statuses)
 
         return wait_until(condition, timeout, what, last_seen=self.states, ignore=ignore, unless=not_failed)
 
@@ -497,11 +500,30 @@ class ConnectCluster:
             If a worker refuses, or no worker runs.
         """
         for method, path in (("PUT", "/stop"), ("DELETE", "/offsets"), ("DELETE", "")):
-            request = urllib.request.Request(f"{self.url}/connectors/{connector}{path}", method=method)
-            deleted = partial(_done, request)
-            wait_until(deleted, _REQUEST_SECONDS, f"{connector} to be deleted", last_seen=self.states)
+            done = partial(self._is_done, method, f"/connectors/{connector}{path}")
+            wait_until(done, _REQUEST_SECONDS, f"{connector} to be deleted", last_seen=self.states, ignore=(OSError,))
 
     # -- parts --------------------------------------------------------------------------------------------------
+
+    def _is_done(self, method: str, path: str) -> bool:
+        """Send a request about a connector. Return False if it must be sent again later.
+
+        Raises
+        ------
+        ConnectFailed
+            If the worker refuses, or no worker runs.
+        OSError
+            If the worker doesn't answer.
+        """
+        try:
+            direct.open(urllib.request.Request(f"{self.url}{path}", method=method), timeout=_ANSWER_SECONDS).close()
+        except urllib.error.HTTPError as error:
+            said = error.read()
+            if error.code == HTTPStatus.CONFLICT or any(reason in said for reason in _NOT_YET):
+                return False
+            if error.code != HTTPStatus.NOT_FOUND:  # else there is no such connector, which is as good
+                raise ConnectFailed(f"a worker refuses {method} {path}: {said.decode(errors='replace')}") from None
+        return True
 
     def worker_settings(self) -> dict[str, str]:
         """Settings that all workers share."""
@@ -539,27 +561,6 @@ class ConnectCluster:
             worker.discard()
         if run is not None:
             reap(run)
-
-
-def _done(request: urllib.request.Request) -> bool:
-    """Send a request about a connector. Return False if it must be sent again later.
-
-    Raises
-    ------
-    ConnectFailed
-        If the worker refuses.
-    """
-    try:
-        direct.open(request, timeout=_ANSWER_SECONDS).close()
-    except urllib.error.HTTPError as error:
-        said = error.read()
-        if error.code == HTTPStatus.CONFLICT or any(reason in said for reason in _NOT_YET):
-            return False
-        if error.code != HTTPStatus.NOT_FOUND:  # else there is no such connector, which is as good
-            raise ConnectFailed(
-                f"a worker refuses {request.method} {request.selector}: {said.decode(errors='replace')}"
-            ) from None
-    return True
 
 
 def _get(url: str) -> Any:

@@ -32,6 +32,7 @@ class Failures:
         self._connectors = sorted(connectors)
         self._old: set[str] | None = None
         self._began = time.monotonic()
+        self._missing_since: float | None = None
 
     def look(self, existing: Collection[str], statuses: Mapping[str, Any]) -> None:
         """Take in what a worker reports.
@@ -54,7 +55,10 @@ class Failures:
         for key, trace in failed.items():
             if in_vain or key not in self._old:
                 raise ConnectFailed(f"{key} failed: {reason(trace)}")
-        if in_vain and (missing := [name for name in self._connectors if name not in existing]):
+        missing = [name for name in self._connectors if name not in existing]
+        if not missing or self._missing_since is None:
+            self._missing_since = time.monotonic() if missing else None
+        elif time.monotonic() - self._missing_since > _OLD_SECONDS:
             raise ConnectFailed(f"there is no connector {missing[0]!r}. What did the worker answer when you asked for it?")
 
 

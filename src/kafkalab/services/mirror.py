@@ -125,10 +125,14 @@ class MirrorMaker:
             self._process = JavaProcess(self._run, "mirror")
         self._close_status()
         self._status = StatusReader(self.clusters, self.flows)  # before the start, so that it reads only what's new
+        process = self._process
         try:
-            self._spawn(self._run, self._process)
+            self._spawn(self._run, process)
             what = "MirrorMaker's connectors to run"
-            wait_until(self._ready, _START_TIMEOUT, what, last_seen=lambda: self._last_words(self.states()))
+            wait_until(
+                self._ready, _START_TIMEOUT, what, unless=self._require_work,
+                last_seen=lambda: process.last_words(self.states()),
+            )  # fmt: skip
         except BaseException:
             self._discard()
             raise
@@ -136,7 +140,7 @@ class MirrorMaker:
             if cluster not in self._noted:
                 self._noted.add(cluster)
                 cluster.on_stop(self._cluster_stops)
-        note_started(self, "MirrorMaker", lambda: self.alive, self.stop)
+        note_started(self, "MirrorMaker", lambda: self._run is not None, self.stop)
         return self
 
     def stop(self) -> None:
@@ -200,14 +204,7 @@ class MirrorMaker:
         WaitTimeout
             If time runs out while all of them run.
         """
-
-        def met() -> T:
-            found = condition()
-            if not found:
-                self._require_work()
-            return found
-
-        return wait_until(met, timeout, what, last_seen=last_seen or self.states)
+        return wait_until(condition, timeout, what, last_seen=last_seen or self.states, unless=self._require_work)
 
     @property
     def pid(self) -> int:
@@ -283,16 +280,11 @@ class MirrorMaker:
         if dead := [alias for alias, cluster in self.clusters.items() if set(cluster.states().values()) <= {"dead", "stopped"}]:
             raise MirrorFailed(f"no broker of the cluster {dead[0]!r} runs: MirrorMaker needs both sides")
         if failures := self.failures():
-            raise MirrorFailed(self._last_words(*(f"{what} failed: {why}" for what, why in failures.items())))
+            raise MirrorFailed(self._process.last_words(*(f"{what} failed: {why}" for what, why in failures.items())))
 
     def _ready(self) -> bool:
-        self._require_work()
         states = self.states()
         return all(states.get(name) == "RUNNING" for flow in self.flows for name in flow.connectors())
-
-    def _last_words(self, *said: object) -> str:
-        assert self._process is not None
-        return self._process.last_words(*said)
 
     def _close_status(self) -> None:
         if self._status is not None:

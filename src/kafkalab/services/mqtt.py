@@ -151,7 +151,7 @@ class MqttBroker:
         except BaseException:
             self.stop()
             raise
-        note_started(self, "MQTT broker", lambda: self.running, self.stop)
+        note_started(self, "MQTT broker", lambda: self._run is not None, self.stop)
         return self
 
     def stop(self) -> None:

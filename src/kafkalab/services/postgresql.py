@@ -116,6 +116,8 @@ class PostgreSQL:
         if self._server is not None:
             self._begin(self._server, self._server.revive)
             return self
+        # What is set for another server's clients would turn this server's clients away, in cells too: libpq reads it.
+        forget(POSTGRESQL)
         kind = _kind(self._backend)
         require_memory(_MEMORY, "PostgreSQL")
         try:
@@ -125,7 +127,7 @@ class PostgreSQL:
         except BaseException:
             self.stop()
             raise
-        note_started(self, "PostgreSQL server", lambda: self.running, self.stop)
+        note_started(self, "PostgreSQL server", lambda: self._server is not None, self.stop)
         return self
 
     def stop(self) -> None:
@@ -207,8 +209,6 @@ class PostgreSQL:
 
     def _begin(self, server: _Server, begin: Callable[[], None]) -> None:
         """Start the server with `begin`, and wait until it answers."""
-        # What is set for another server's clients would turn this server's clients away, in cells too: libpq reads it.
-        forget(POSTGRESQL)
         before = len(server.logs())
         begin()
 

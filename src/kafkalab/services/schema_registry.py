@@ -97,7 +97,7 @@ class SchemaRegistry:
             raise
         self._server, self._owner = server, Owner()
         self._cluster.on_stop(self.stop)
-        note_started(self, "schema registry", lambda: self.running, self.stop)
+        note_started(self, "schema registry", lambda: self._server is not None, self.stop)
         return self
 
     def stop(self) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import NewTopic
 
 from kafkalab.cluster import Cluster
+from kafkalab.cluster.fresh import recreate
 from kafkalab.cluster.offsets import end_offsets
 from kafkalab.spark.session import stop_streams
 
@@ -28,11 +29,4 @@ def begin_anew(cluster: Cluster, *topics: str) -> None:
     used = [topic for topic in topics if topic in view.topics and any(end_offsets(cluster, topic).values())]
     if not used:
         return
-    admin = AdminClient(cluster.client_config())
-    for deleted in admin.delete_topics(used).values():
-        deleted.result()
-    cluster.wait_for(lambda now: not now.topics.keys() & set(used), "the old topics to be gone")
-    shapes = [NewTopic(topic, len(view.topics[topic]), len(view.topics[topic][0].replicas)) for topic in used]
-    for created in admin.create_topics(shapes).values():
-        created.result()
-    cluster.wait_for(lambda now: now.led(used), "the new topics")
+    recreate(cluster, [NewTopic(topic, len(view.topics[topic]), len(view.topics[topic][0].replicas)) for topic in used])

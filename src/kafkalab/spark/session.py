@@ -180,7 +180,8 @@ def kafka_source_options(bootstrap_servers: str) -> dict[str, str]:
 
 def start_session(name: str, master: SparkCluster | str | None = None, delta: bool = False) -> SparkSession:
     """The session of this process; if there is none, start one."""
-    _forget_dead_jvm()
+    if ended := _forget_dead_jvm():
+        announce(f"Spark's JVM is gone, and its session with it ({ended}). Another one starts", 0, 1)
     running = _running()
     if running is None:
         chosen = choose_master(master)
@@ -291,20 +292,24 @@ def _end_foreign_jvm() -> None:
         process.wait()
 
 
-def _forget_dead_jvm() -> None:
-    # A JVM that ran out of memory, or was killed: PySpark would go on asking it.
+def _forget_dead_jvm() -> str:
+    """Forget a JVM that ran out of memory, or was killed: PySpark would go on asking it.
+
+    Returns
+    -------
+    str
+        How it ended, unless it lives or this process ended it.
+    """
     gateway = SparkContext._gateway
     process: Any = getattr(gateway, "proc", None)
     if gateway is None or process is None:
-        return
+        return ""
     if _killed is not None and _killed is process:
         _killed.wait()  # perhaps a function of a stream killed it, and its thread waits, too
     if process.poll() is None:
-        return
-    if process is not _killed:
-        status = exit_status(process.returncode)
-        announce(f"Spark's JVM is gone, and its session with it ({status}). Another one starts", 0, 1)
+        return ""
     _forget(gateway)
+    return "" if process is _killed else exit_status(process.returncode)
 
 
 def _forget(gateway: Any) -> None:

@@ -104,6 +104,7 @@ class SparkCluster:
         self._secret = secrets.token_urlsafe(24)
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._killed: set[str] = set()  # processes that a fault verb ended, until they're restarted
+        self._logged: dict[str, int] = {}  # what a process had logged before its last start: no reason for its end
         self._silence = ""  # why the master's page didn't answer when it was asked last
         self._port = self._page = 0
         self._on_stop: list[Callable[[], None]] = []
@@ -316,6 +317,7 @@ class SparkCluster:
             "SPARK_SCALA_VERSION": "2.13",  # else a worker looks for a build of Spark's own sources
             "JAVA_HOME": str(run.directory / "java"),
         }
+        self._logged[name] = len(self.logs(name))
         with (run.directory / f"{name}.log").open("ab") as log:
             self._processes[name] = subprocess.Popen(
                 [str(spark_java_command()), *jvm_options(_HEAP, run.directory / "tmp"), "-cp", classpath(), main,
@@ -329,7 +331,7 @@ class SparkCluster:
         def look() -> object:
             for name, process in self._processes.items():
                 if name not in self._killed and (status := process.poll()) is not None:
-                    why = ended(f"Spark's {name}", status, {f"{name}.log": self.logs(name)})
+                    why = ended(f"Spark's {name}", status, {f"{name}.log": self.logs(name)[self._logged[name] :]})
                     raise SparkFailed(f"{why}\nIts last lines:\n{log_tail(self.logs(name))}")
             return condition()
 

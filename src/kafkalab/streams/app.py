@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import itertools
 import json
@@ -33,6 +34,7 @@ T = TypeVar("T")
 _START_TIMEOUT = 120.0
 _STOP_TIMEOUT = 30.0
 _ANSWER_TIMEOUT = 30.0
+_SAID_SO = ("refused", "failed")  # how it ended, if it gave the reason itself
 _LOOK = 0.02  # seconds between two looks at a process that answers in milliseconds
 _MEMORY = 180 << 20
 
@@ -316,11 +318,12 @@ class StreamsApp:
         return f"{self.state}{reason}"
 
 
-def stop_all(cluster: Cluster) -> None:
-    """Stop every instance that this process started on a cluster."""
-    for run, name in list(_lives):
-        if run == cluster.run.id:
-            _lives.pop((run, name)).close()
+def stop_all(cluster: Cluster) -> set[str]:
+    """Stop every instance that this process started on a cluster. Return their application ids."""
+    lives = [_lives.pop(key) for key in list(_lives) if key[0] == cluster.run.id]
+    for life in lives:
+        life.close()
+    return {life.application for life in lives}
 
 
 def _source(function: Callable[[Any], object]) -> str:
@@ -342,6 +345,7 @@ class _Life:
         self.state = "starting"
         self.reason = ""
         self.restored: Counter[str] = Counter()
+        self.application = app.settings["application.id"]
         self._name = app.name
         self._explained = False  # whether it is known how this life ends
         self._log, self._output = app._log_files()
@@ -377,7 +381,8 @@ class _Life:
             interval=_LOOK,
         )
         if self._description is None:
-            raise StreamsFailed(f"{self._name} does not start: {self.reason or self.state}")
+            why = self.reason if self.state in _SAID_SO else ": ".join(filter(None, (self.state, self.reason)))
+            raise StreamsFailed(f"{self._name} does not start: {why}")
         return self._description
 
     def ask(self, store: str, stale: bool) -> dict[str, Any]:
@@ -408,8 +413,12 @@ class _Life:
 
     def discard(self) -> None:
         """Kill it because its cluster ends. Does nothing in a forked process, which has only a copy."""
-        if self._owner.is_me and not self.over:
+        if not self._owner.is_me:
+            return
+        if not self.over:
             self.end("ended with the cluster")
+        for key in [key for key, life in _lives.items() if life is self]:
+            del _lives[key]
 
     def _send(self, command: dict[str, object]) -> None:
         assert self.process.stdin is not None
@@ -426,6 +435,8 @@ class _Life:
                 if line.endswith(b"\n"):  # else it was killed while it wrote this line
                     self._take_in(json.loads(line))
         self.process.wait()
+        with contextlib.suppress(BrokenPipeError):  # what it never read
+            self.process.stdin.close()
         if not self._explained:
             status, words = self.process.returncode, log_tail(self._output.read_text(errors="replace"))
             self.state = exit_status(status) if signal_of(status) else "ended by itself"
@@ -435,9 +446,7 @@ class _Life:
         match event["event"]:
             case "started":
                 self._description = event["description"]
-            case "refused" | "failed" as state if (
-                not self._explained
-            ):  # the first exception, where more than one thread has one
+            case state if state in _SAID_SO and not self._explained:  # the first exception, where more than one thread has one
                 self.state, self.reason, self._explained = state, event["reason"], True
             case "restored":
                 self.restored[event["store"]] += event["records"]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import NewTopic
 
+from kafkalab.cluster.fresh import recreate
 from kafkalab.streams.app import stop_all
 
 if TYPE_CHECKING:
@@ -19,33 +20,36 @@ _KAFKAS = "__"
 
 
 def fresh_topics(cluster: Cluster, topics: Sequence[NewTopic]) -> None:
-    """Create topics in a cluster that has no others: whatever an earlier attempt left is deleted first.
+    """Delete what an earlier attempt left, and create topics.
 
-    It stops all applications that this process started on the cluster. It deletes all topics but Kafka's own, and so those that
-    Kafka Streams made for stores. The committed offsets of a topic go with it. So an application that starts after this reads
-    from the beginning, with empty stores. In production ``kafka-streams-application-reset.sh`` does that for one application.
+    It stops all applications that this process started on the cluster. In a cluster that kafkalab started, it deletes all
+    topics but Kafka's own. In an attached one it deletes those that it creates, and those that Kafka Streams made for the
+    stopped applications. Committed offsets go with their topic, so an application that starts after this reads from the start
+    of each topic, with empty stores. In production ``kafka-streams-application-reset.sh`` does that for one application.
 
     Parameters
     ----------
     cluster
         A running cluster.
     topics
-        The topics, which are empty on return and have leaders.
+        The topics. They are empty on return, and all their replicas are in sync.
 
     Raises
     ------
     KafkaException
         If Kafka refuses to delete or to create one of them.
     WaitTimeout
-        If a topic isn't gone, or has no leader, in time.
+        If a topic doesn't come or go.
     """
-    stop_all(cluster)
-    admin, names = AdminClient(cluster.client_config()), [topic.topic for topic in topics]
+    applications = stop_all(cluster)
     there = cluster.describe(groups=False).topics
-    if old := [name for name in there if not name.startswith(_KAFKAS)]:
-        for deleted in admin.delete_topics(old).values():
-            deleted.result()
-        cluster.wait_for(lambda view: not view.topics.keys() & set(old), "the old topics to be gone")
-    for created in admin.create_topics(list(topics)).values():
-        created.result()
-    cluster.wait_for(lambda view: view.led(names), "the topics")
+    if cluster.backend == "attached":
+        old = [name for name in there for application in applications if _is_internal(name, application)]
+    else:
+        old = [name for name in there if not name.startswith(_KAFKAS)]
+    recreate(cluster, topics, leave_out=old)
+
+
+def _is_internal(topic: str, application: str) -> bool:
+    """Whether Kafka Streams made this topic for an application: ``application.id``-name-changelog or -repartition."""
+    return topic.startswith(f"{application}-") and topic.endswith(("-changelog", "-repartition"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from kafkalab.distribution import (
     ensure_jars,
     java_home,
 )
-from kafkalab.environment import LOCALE, settle
+from kafkalab.environment import JAVA_OPTIONS, LOCALE, settle
 from kafkalab.errors import JavaError
 
 __all__ = ["properties", "start_java", "use_java"]
@@ -71,6 +72,7 @@ def start_java(log: Path, heap: str = _HEAP, temporary: Path | None = None) -> N
             "-Xrs",  # signals are Python's
             f"-Dlog4j2.configurationFile={NODE_LOG_SETTINGS}", f"-Dkafkalab.log={log}",
             *([f"-Djava.io.tmpdir={temporary}"] if temporary else ()),
+            *shlex.split(os.environ.get(JAVA_OPTIONS, "")),
             # JPype adds its own jar last, so that the archive of brokers and tools fits.
             classpath=[*classpath().split(os.pathsep), *map(str, ensure_jars("streams", announce))], convertStrings=True,
         )  # fmt: skip

@@ -217,13 +217,13 @@ class Worker:
         if self._refusal is not None:
             raise WorkerFailed(f"{self.name} does not start with these settings: {self._refusal}")
         if not self._started:
-            raise WorkerFailed(f"{self.name} did not start: {self._last_words()}")
+            raise WorkerFailed(self._last_words())
 
     def _read(self) -> None:
         assert self._process.stdout is not None
         with self._process.stdout as events:
             for line in events:
-                if line.endswith(b"\n"):  # else it was killed amid this one
+                if line.endswith(b"\n"):  # else it was killed while it wrote this line
                     self._take_in(json.loads(line))
         self._process.wait()
         if self._state in ("starting", "running"):

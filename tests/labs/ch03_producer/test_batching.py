@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 
 import pytest
-from confluent_kafka import KafkaException, Producer
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from kafkalab import Cluster
 from kafkalab.distribution import tools_dir
@@ -46,6 +46,20 @@ def fill(cluster: Cluster, topic: str, settings: Mapping[str, object], values: S
     for value in values:
         producer.produce(topic, value)
     assert producer.flush(30) == 0
+
+
+def send_batch(producer: Producer, topic: str, values: Sequence[bytes]) -> None:
+    """Another right answer: all records in one call, and an exception of its own."""
+    errors: list[KafkaError] = []
+
+    def report(error: KafkaError | None, _: Message) -> None:
+        if error:
+            errors.append(error)
+
+    producer.produce_batch(topic, [{"value": value, "callback": report} for value in values])
+    producer.flush()
+    if errors:
+        raise RuntimeError(f"{len(errors)} records failed, the first because of {errors[0].str()}")
 
 
 def send_fast(producer: Producer, topic: str, values: Sequence[bytes]) -> None:
@@ -116,10 +130,15 @@ def test_batching_half_done_then_right_then_spoiled(clean: Cluster, verdict: Ver
         (lambda producer, topic, values: producer.flush(), "send_fast produced nothing"),
         (lambda producer, topic, values: [producer.produce(topic, value) for value in values], "as if Kafka had them"),
         (lambda producer, topic, values: 1 / 0, "send_fast raised ZeroDivisionError"),
+        (
+            lambda producer, topic, values: producer.produce_batch(topic, [{"value": value} for value in values]),
+            "returned as if",
+        ),
     ):
         verdict.says(sentence, LAB, clean, batches=found, send_fast=wrong)
     as_text = {topic: [(str(c), str(s), k) for c, s, k in rows] for topic, rows in found.items()}
     verdict.passes(LAB, clean, batches=as_text, send_fast=send_fast)
+    verdict.passes(LAB, clean, batches=found, send_fast=send_batch)
     for answer, sentence in (
         (None, "`batches` is still None"),
         ([1, 2], "`batches` should be a dictionary"),

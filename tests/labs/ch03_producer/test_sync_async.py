@@ -55,7 +55,7 @@ def test_sync_async_right(clean: Cluster, verdict: Verdict) -> None:
     verdict.passes(LAB, clean, written=np.array(written), reported=[(*row, "more") for row in reported])
     verdict.says("`reported` has 3 rows, not 5. When does", LAB, clean, written=written, reported=reported[:3])
     verdict.says("`reported` is empty", LAB, clean, written=written, reported=[])
-    verdict.says("One of its rows should be a tuple of 3, not of 1", LAB, clean, written=written, reported=[(1,)])
+    verdict.says("In one of its rows, `row` should be a tuple of 3, not of 1", LAB, clean, written=written, reported=[(1,)])
     as_bytes = [(long(key), partition, offset) for key, partition, offset in reported]
     verdict.says("should be a whole number, not bytes", LAB, clean, written=written, reported=as_bytes)
     verdict.says("the same key more than once", LAB, clean, written=written[:1] * 5, reported=reported)

@@ -7,7 +7,7 @@ from collections import Counter
 from kafkalab.checks.brokers import DOWN_VERBS, are_up, is_down, nodes
 from kafkalab.checks.context import CheckContext, Unmet, text_of
 from kafkalab.checks.lab import Notebook
-from kafkalab.checks.timing import sent_after_it_went_down
+from kafkalab.checks.timing import sent_while_down
 from kafkalab.checks.topics import (
     asks_for_copies,
     each_once,
@@ -135,9 +135,7 @@ others_lead = failover.requires("Brokers 0 and 2 lead every partition of purchas
 failover.requires("Every ISR holds the other two brokers", after=others_lead)(isr_lacks_only(PURCHASES, 1))
 failover.requires("The replicas still include broker 1", after=others_lead)(still_names(PURCHASES, 1))
 more_are_there = failover.requires("purchase6 and purchase7 are in purchases, each once")(holds_each_once(PURCHASES, MORE))
-failover.requires("You sent these two after broker 1 had gone down", after=more_are_there)(
-    sent_after_it_went_down(PURCHASES, MORE, 1)
-)
+failover.requires("You sent these two after broker 1 had gone down", after=more_are_there)(sent_while_down(PURCHASES, MORE, 1))
 
 
 @failover.requires("You read all seven from the beginning", after=more_are_there)

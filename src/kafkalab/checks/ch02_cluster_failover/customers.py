@@ -72,9 +72,11 @@ def customers_are_complete(ctx: CheckContext) -> None:
 
 @load.requires("Spark counted the same", after=sizes_are_right)
 def spark_counted_the_same(ctx: CheckContext) -> None:
-    given: Any = ctx.answer("counted", object, "a DataFrame with the columns partition and count")
-    if not {"partition", "count"} <= set(getattr(given, "columns", ())):
-        raise Unmet(f"`counted` should be a DataFrame with the columns partition and count, not {type(given).__name__}.")
+    given: Any = ctx.answer("counted", object, "a DataFrame of Spark with the columns partition and count")
+    if not hasattr(given, "collect"):
+        raise Unmet(f"`counted` should be a DataFrame of Spark, not {type(given).__name__}.")
+    if missing := {"partition", "count"} - set(given.columns):
+        raise Unmet(f"`counted` has no column {min(missing)}. Its columns are {', '.join(given.columns)}.")
     if {row["partition"]: row["count"] for row in given.collect()} != ctx.end_offsets(TOPIC):
         raise Unmet(
             "Spark counted other numbers than the brokers have. Does the query group by partition, and does it start with the "

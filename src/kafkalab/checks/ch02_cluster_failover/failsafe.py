@@ -12,7 +12,7 @@ from kafkalab.checks.brokers import are_up, is_down
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.groups import existing_group, has_members, is_assigned_evenly, unread
 from kafkalab.checks.lab import Notebook, Probe
-from kafkalab.checks.timing import sent_after_it_went_down
+from kafkalab.checks.timing import sent_while_down
 from kafkalab.checks.topics import (
     asks_for_copies,
     each_once,
@@ -358,6 +358,6 @@ failover_proof = notebook.check(
 failover_proof.requires("Broker 0 is down")(is_down(0))
 last_are_there = failover_proof.requires(f"m15 and m16 are in {TOPIC}, each once")(holds_each_once(TOPIC, numbered(15, 16)))
 failover_proof.requires("You sent them after broker 0 had gone down", after=last_are_there)(
-    sent_after_it_went_down(TOPIC, numbered(15, 16), 0)
+    sent_while_down(TOPIC, numbered(15, 16), 0)
 )
 failover_proof.requires("mygroup has read them", after=last_are_there)(has_committed(numbered(15, 16)))

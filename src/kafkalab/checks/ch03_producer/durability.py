@@ -106,9 +106,11 @@ all_in_sync.requires("Broker 2 was down and came back")(came_back)
 
 @all_in_sync.requires("You know what a producer hears with each setting of acks", after=(all_three_are_needed, came_back))
 def outcomes_are_known(ctx: CheckContext) -> None:
-    outcomes = ctx.answer("outcomes", dict[str | int, str | None], "{'all': …, 1: …, 0: …}")
-    if missing := [acks for acks in ("all", 1, 0) if outcomes.get(acks) is None]:
-        raise Unmet(f"`outcomes[{missing[0]!r}]` is missing. It should be the name of the error, or 'acknowledged'.")
+    given = ctx.answer("outcomes", dict[str | int, str | None], "{'all': …, 1: …, 0: …}")
+    outcomes = {str(acks): outcome for acks, outcome in given.items()}
+    if missing := [acks for acks in ("all", "1", "0") if outcomes.get(acks) is None]:
+        found = f"`outcomes` has nothing for acks={missing[0]}"
+        raise Unmet(f"{found}. It should have the name of the error, or 'acknowledged'.")
     match outcomes["all"]:
         case "NOT_ENOUGH_REPLICAS":
             pass
@@ -118,7 +120,7 @@ def outcomes_are_known(ctx: CheckContext) -> None:
             raise Unmet("acks=all was acknowledged. Was broker 2 out of the ISR, and did the producer get your setting?")
         case other:
             raise Unmet(f"With acks=all you heard {other!r}. error.name() is Kafka's name for an error.")
-    for acks in (1, 0):
+    for acks in ("1", "0"):
         if outcomes[acks] != "acknowledged":
             raise Unmet(f"With acks={acks} you heard {outcomes[acks]!r}. Did the producer get acks={acks}?")
 

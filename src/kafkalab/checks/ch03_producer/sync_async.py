@@ -76,7 +76,7 @@ def _five_are_there(ctx: CheckContext, name: str, clue: str) -> None:
     try:
         rows = [convert(row[:3], tuple[int, int, int]) for row in given]
     except WrongType as error:
-        raise Unmet(f"`{name}` should hold {what}. One of its rows should be {error}.") from None
+        raise Unmet(f"`{name}` should hold {what}. In one of its rows, {error.about('row')}") from None
     if len(rows) != 5:
         raise Unmet(f"`{name}` has {counted(len(rows), 'row')}, not 5. {clue}")
     if len({row[0] for row in rows}) != 5:

@@ -109,7 +109,7 @@ is_in_sync = showing.requires("All three replicas of payments are in sync", afte
 def all_are_even(ctx: CheckContext) -> None:
     offsets = offsets_of(ctx)
     if (mark := offsets.high_watermark) is None or len(offsets.ends) < 3:
-        raise Unmet("Not every replica tells its log end offset at this moment. Are all brokers running?")
+        raise Unmet("Not every replica reports its log end offset at this moment. Are all brokers running?")
     if behind := [broker for broker, end in sorted(offsets.ends.items()) if end != mark]:
         raise Unmet(
             f"The high watermark is {mark}, but the log of broker {behind[0]} ends at {offsets.ends[behind[0]]}. Did the "

@@ -225,7 +225,7 @@ def hanging_is_aborted(ctx: CheckContext) -> None:
     if start := watermarks(ctx.cluster, STUCK)[0][0]:
         raise Unmet(
             f"The log of {STUCK} begins at offset {start} now: you deleted records. Abort the transaction instead. Run the "
-            "cells again from the one that makes it on."
+            f"cells again, from the one that calls fresh({STUCK!r}) on."
         )
     if not transaction_with(ctx, STUCK, "4").end:
         raise Unmet("The transaction with fee 4 is still open. Its producer and its coordinator are gone. Who else can end it?")

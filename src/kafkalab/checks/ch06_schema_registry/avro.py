@@ -66,8 +66,8 @@ def defaults_are_there(ctx: CheckContext) -> None:
     schema = framed(client_of(ctx), filled(ctx, TOPIC)[0])[0]
     nameless = {name: value for name, value in BOB.items() if name != "age"}
     seen = avro_value(schema, avro_bytes(schema, nameless))
-    if "nickName" not in seen:
-        raise Unmet(f"The schema has no field nickName. Its fields are {', '.join(seen)}.")
+    if missing := [name for name in ("nickName", "age") if name not in seen]:
+        raise Unmet(f"The schema has no field {missing[0]}. Its fields are {', '.join(seen)}.")
     if seen["age"] != -1:
         raise Unmet(f"Without an age, the record says that it's {seen['age']}.")
 

@@ -56,7 +56,8 @@ lab = notebook.check(
     "Count each event once",
     hints=(
         "A table in a topic: the last value of each key. `max_by` finds the value at the highest offset of a group.",
-        "withWatermark comes before dropDuplicates, and the column that has the watermark must be one of those you compare.",
+        "withWatermark comes before dropDuplicates. The stream forgets old ids only if the column that has the watermark is "
+        "one of those that you compare. dropDuplicatesWithinWatermark forgets them without that.",
         "f.window makes a column to group by, and window.start is when it began. date_format makes text of it, such as 20:01.",
         "Which kind of join keeps an event whose driver isn't in the table?",
     ),

@@ -119,6 +119,9 @@ def _place_and_time(row: object) -> tuple[int, int]:
     columns = row.asDict()
     if missing := {"offset", "timestamp"} - columns.keys():
         raise Unmet(f"The rows in `by_spark` have no column {min(missing)}. Which columns does Spark's Kafka source give?")
+    if not hasattr(columns["timestamp"], "timestamp"):
+        found = f"The timestamp in `by_spark` is {columns['timestamp']!r}"
+        raise Unmet(f"{found}. Leave the column as Spark's Kafka source gives it.")
     return columns["offset"], round(columns["timestamp"].timestamp() * 1000)
 
 

@@ -79,6 +79,8 @@ def ended(who: str, status: int | None, logs: Mapping[str, str]) -> str:
     logs
         What it logged since its start, by the name of the file.
     """
+    if status is None and not _stated(logs) and not any(map(_ENDS.search, logs.values())):
+        return f"{who} ended without a word: killed from outside; out of memory?"
     why = reason_in(logs)
     if sign := signal_of(status):
         crash = sign.name in CRASHES and why != _NO_REASON  # which a JVM describes in its log
@@ -100,14 +102,19 @@ def reason_in(logs: Mapping[str, str]) -> str:
     logs
         What it logged, by the name of the file. The name ends the reason.
     """
+    others = [f"{trace} ({name})" for name, log in logs.items() for trace in _traces(log)]
+    return _stated(logs) or (others[-1] if others else _NO_REASON)
+
+
+def _stated(logs: Mapping[str, str]) -> str:
+    """Return the last thing that a program logged as an error, or that the JVM rejected; empty if there is none."""
     until_the_end = {name: _ENDS.split(log, maxsplit=1)[0] for name, log in logs.items()}
     for part in (until_the_end, logs):
         for find in (_severe, _rejected, _error_line):
             found = [f"{reason} ({name})" for name, log in part.items() if (reason := find(log))]
             if found:
                 return found[-1]
-    others = [f"{trace} ({name})" for name, log in logs.items() for trace in _traces(log)]
-    return others[-1] if others else _NO_REASON
+    return ""
 
 
 def _severe(log: str) -> str:

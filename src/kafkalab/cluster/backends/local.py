@@ -73,12 +73,16 @@ class _Process:
         """Return the process, or None if it's gone."""
         if self.child is not None:
             self.child.poll()  # collects the exit status if it ended, so that no zombie stays behind
-        try:
-            process = psutil.Process(self.pid)
-            alive = started(self.pid) == self.started and process.status() != psutil.STATUS_ZOMBIE
-        except psutil.NoSuchProcess:
-            return None
-        return process if alive else None
+        return _alive(self.pid, self.started)
+
+
+def _alive(pid: int, since: int) -> psutil.Process | None:
+    """Return the process that got this id then, or None if it's gone."""
+    try:
+        process = psutil.Process(pid)
+        return process if started(pid) == since and process.status() != psutil.STATUS_ZOMBIE else None
+    except psutil.NoSuchProcess:
+        return None
 
 
 class LocalBackend(Backend):
@@ -93,7 +97,8 @@ class LocalBackend(Backend):
         self._changed: dict[int, dict[str, str]] = {}  # settings that a restart added, by node
         self._cluster_id = random_uuid()
         self._relay_port = 0
-        self._relay: subprocess.Popen[bytes] | None = None  # of a cluster that was taken over it's another process's child
+        self._relay: subprocess.Popen[bytes] | None = None  # None for a cluster that was taken over: it's another's child
+        self._relay_process = (0, 0)  # its pid and its start time
         self._lock = threading.RLock()  # guards the fields; never held while waiting for a node to be ready
         self._destroyed = False
 
@@ -269,7 +274,8 @@ class LocalBackend(Backend):
             {"id": p.node.id, "bound": p.bound, "advertised": p.advertised, "pid": p.pid, "started": p.started}
             for p in self._processes.values()
         ]
-        state = {"cluster_id": self._cluster_id, "relay_port": self._relay_port, "processes": processes}
+        relay = {"relay_port": self._relay_port, "relay_process": self._relay_process}
+        state = {"cluster_id": self._cluster_id, **relay, "processes": processes}
         draft = self.run.directory / "state.draft"
         draft.write_text(json.dumps(state))
         draft.replace(self.run.directory / "state.json")
@@ -278,6 +284,7 @@ class LocalBackend(Backend):
         """Take over a cluster of the same spec whose state another process saved."""
         state = json.loads((self.run.directory / "state.json").read_text())
         self._cluster_id, self._relay_port = state["cluster_id"], state["relay_port"]
+        self._relay_process = tuple(state["relay_process"])
         nodes = {node.id: node for node in self.spec.nodes()}
         self._processes = {p["id"]: _Process(nodes[p.pop("id")], **p) for p in state["processes"]}
 
@@ -313,7 +320,7 @@ class LocalBackend(Backend):
         assert relay.stdout is not None
         line = relay.stdout.readline()
         relay.stdout.close()
-        self._relay = relay
+        self._relay, self._relay_process = relay, (relay.pid, started(relay.pid))
         if not line:
             relay.wait()
             self._check_relay()
@@ -321,7 +328,8 @@ class LocalBackend(Backend):
 
     def _check_relay(self) -> None:
         """Raise `BrokerFailed` if the relay has ended: then no broker reaches another one."""
-        if self._relay is None or self._destroyed or (status := self._relay.poll()) is None:
+        status = self._relay.poll() if self._relay else None
+        if self._destroyed or (status is None and _alive(*self._relay_process)):
             return
         log = _read(self.run.directory / "relay.log")
         why = ended("the relay between brokers", status, {"relay.log": log})

@@ -1,0 +1,36 @@
+"""Starts streams, also on a server of Spark Connect that is busy."""
+
+from __future__ import annotations
+
+import logging
+
+from pyspark.errors import PySparkException
+from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
+
+__all__ = ["begin"]
+
+_LOG = logging.getLogger(__name__)
+_ATTEMPTS = 3
+_TOO_SLOW = "Python worker failed to connect back"  # PythonWorkerFactory.scala of Spark 4.0
+
+
+def begin(writer: DataStreamWriter) -> StreamingQuery:
+    """Start a stream that hands its batches to a Python function.
+
+    A server of Spark Connect starts a Python process for the function, before the stream itself starts, and waits 10 s for it.
+    No setting changes that. Nothing has begun when it gives up, so this tries again, three times in all: for its tasks, Spark
+    does the same.
+
+    Raises
+    ------
+    PySparkException
+        If the stream doesn't start.
+    """
+    for _ in range(_ATTEMPTS - 1):
+        try:
+            return writer.start()
+        except PySparkException as error:
+            if _TOO_SLOW not in str(error):
+                raise
+            _LOG.warning("Spark's server has waited 10 s for a Python process; trying again")
+    return writer.start()
