@@ -61,11 +61,11 @@ def sink(connect: ConnectCluster, target: Path, chain: dict[str, object], lines:
 
 
 def wait_for(cluster: Cluster, records: int) -> None:
-    def there() -> bool:
+    def found() -> int:
         topics = cluster.describe(groups=False).topics
-        return "truck_position" in topics and sum(end_offsets(cluster, "truck_position").values()) >= records
+        return sum(end_offsets(cluster, "truck_position").values()) if "truck_position" in topics else 0
 
-    wait_until(there, 60, f"{records} records")
+    wait_until(lambda: found() >= records, 60, f"{records} records", last_seen=found)
 
 
 def test_a_source_that_is_not_routed(
