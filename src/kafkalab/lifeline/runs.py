@@ -236,11 +236,11 @@ def _remove_containers(run: Run) -> None:
 
     try:
         _remove_containers_now(run)
-    except (DockerException, RequestException) as error:
+    except (DockerException, RequestException):
         raise BackendUnavailable(
             f"the containers of {run.id} cannot be removed, for no Docker engine answers: start it, and clean again. "
             f"(Is there none any more? Then delete {run.directory}/docker first.)"
-        ) from error
+        ) from None
 
 
 def _remove_containers_now(run: Run) -> None:

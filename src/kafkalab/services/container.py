@@ -9,7 +9,7 @@ from docker.client import DockerClient
 from docker.errors import APIError, NotFound
 from docker.models.containers import Container
 
-from kafkalab.cluster.backends.docker_engine import ensure_image
+from kafkalab.cluster.backends.docker_engine import ensure_image, expect_answers
 from kafkalab.cluster.ports import HOST, reserve_port
 from kafkalab.distribution import Report, announce
 from kafkalab.errors import BackendUnavailable
@@ -50,6 +50,7 @@ class ServerContainer:
 
     def __init__(self, what: str, run: str, port: int) -> None:
         self.client = DockerClient.from_env()
+        expect_answers(self.client)
         self._what, self._run_id = what, run
         self._held = reserve_port(port)
         self.port = self._held.port

@@ -64,6 +64,8 @@ def test_idempotence(breakable: Cluster, verdict: Verdict) -> None:
     again(cluster, "numbered")
     orders(cluster, "numbered", *ORDERS, "order 3", enable_idempotence=True)
     verdict.says("All copies of order 3 are from producer id", RETRY, cluster, expected=4, unknown=-1)
+    orders(cluster, "numbered", "order 3")
+    verdict.says("numbered has a copy of order 3 without a producer id", RETRY, cluster, expected=4, unknown=-1)
     again(cluster, "numbered")
     put(cluster, "numbered", [(None, value, 0) for value in ORDERS], enable_idempotence=True)  # all three in one batch
     put(cluster, "numbered", [(None, "order 3", 0)], enable_idempotence=True)
@@ -106,7 +108,7 @@ def test_epochs(clean: Cluster, verdict: Verdict) -> None:
     verdict.passes(EPOCHS, cluster, epochs=as_shown)
     verdict.says("`epochs` has no 'by-librdkafka'", EPOCHS, cluster, epochs={"by-java": batches})
     markers = [batch.producer_epoch for batch in log_of(ctx, "by-java")]
-    verdict.says("Did you leave the markers out", EPOCHS, cluster, epochs={"by-java": markers, "by-librdkafka": [epoch] * 3})
+    verdict.says("leave the markers out", EPOCHS, cluster, epochs={"by-java": markers, "by-librdkafka": [epoch] * 3})
 
     commit_three(cluster, "by-librdkafka", "another")
     verdict.says("has records of 2 producer ids", EPOCHS, cluster)

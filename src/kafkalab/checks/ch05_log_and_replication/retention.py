@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.lab import Notebook
 from kafkalab.checks.logs import view_of
@@ -13,9 +15,10 @@ from kafkalab.cluster.offsets import watermarks
 __all__ = ["notebook"]
 
 TOPIC, PARTITION, SOUGHT = "readings", 1, 7
+RECORDS = 10  # in each partition
 EVENTS = "events"
 OLDEST, ROLLED = 3000, 1000  # milliseconds
-AGAIN = "Run the cell that sends the records again: it begins with a new topic."
+AGAIN = "Run the cells again from the one that sends the records on: it begins with a new topic."
 
 notebook = Notebook("05_retention", difficulty="medium", minutes=40, needs="chapter 05, sections 1 to 4")
 
@@ -44,8 +47,11 @@ is_shaped = segments.requires("readings has 3 partitions with 3 replicas each")(
 segments.requires("All replicas are in sync", after=is_shaped)(in_sync(TOPIC))
 
 
-@segments.requires("Each partition has 3 segments at least", after=is_shaped)
+@segments.requires("Each partition has 10 records, in 3 segments at least", after=is_shaped)
 def segments_are_rolled(ctx: CheckContext) -> None:
+    for partition, (_, end) in sorted(watermarks(ctx.cluster, TOPIC).items()):
+        if end != RECORDS:
+            raise Unmet(f"Partition {partition} has {counted(end, 'record')}. How many does each partition get? {AGAIN}")
     for p in existing(ctx, TOPIC):
         if (number := len(segments_of(ctx, p.partition))) < 3:
             raise Unmet(
@@ -56,12 +62,13 @@ def segments_are_rolled(ctx: CheckContext) -> None:
 
 @segments.requires(f"You know the names of the segments of partition {PARTITION}", after=segments_are_rolled)
 def names_are_known(ctx: CheckContext) -> None:
-    given = ctx.answer("names", list[str], f"names of the .log files of partition {PARTITION}, in order")
+    answer = ctx.answer("names", list[str | Path], f"names of the .log files of partition {PARTITION}, in order")
+    given = [Path(name).name for name in answer]
     found = [f"{segment.base_offset:020d}.log" for segment in segments_of(ctx, PARTITION)]
-    if missing := [name for name in found if name not in given]:
-        raise Unmet(f"The leader of partition {PARTITION} also has a file {missing[0]}. Did you look into the right folder?")
     if unknown := [name for name in given if name not in found]:
         raise Unmet(f"Partition {PARTITION} has no file {unknown[0]!r}. The lab asks for the whole names of its .log files.")
+    if missing := [name for name in found if name not in given]:
+        raise Unmet(f"The leader of partition {PARTITION} also has a file {missing[0]}. Did you look at all of its .log files?")
     if given != found:
         raise Unmet("These are the right names in another order. In which order does the log continue from file to file?")
 
@@ -70,8 +77,6 @@ def names_are_known(ctx: CheckContext) -> None:
 def position_is_known(ctx: CheckContext) -> None:
     given = ctx.answer("position", int, f"the position of the batch with offset {SOUGHT}, in bytes")
     there = segments_of(ctx, PARTITION)
-    if there[-1].next_offset <= SOUGHT:
-        raise Unmet(f"Partition {PARTITION} doesn't reach offset {SOUGHT}. How many records does each get? {AGAIN}")
     segment = [segment for segment in there if segment.base_offset <= SOUGHT][-1]
     places = {batch.base_offset: batch.position for batch in segment.batches}
     if SOUGHT not in places:
@@ -88,7 +93,7 @@ retention = notebook.check(
     "05_retention",
     "Let records expire",
     hints=(
-        "Two settings of the topic work together: one says when a segment is closed, the other how old its records may get.",
+        "One setting of the topic says after how long a segment is closed, another how old its youngest record may get.",
         "retention.ms and segment.ms are in milliseconds. The text says how many seconds they should be.",
         "The broker looks at its own time. cluster and clients needn't do anything but wait.",
     ),

@@ -64,7 +64,7 @@ def one_leads(ctx: CheckContext) -> None:
 
 @with_elr.requires("You read the ELR of safe while both brokers were down", after=still_down)
 def elr_was_read(ctx: CheckContext) -> None:
-    told = ctx.answer("eligible", str | set[object], "the brokers in the ELR that kafka-topics.sh shows")  # type: ignore[arg-type]
+    told = ctx.answer("eligible", str | list[object], "the brokers in the ELR that kafka-topics.sh shows")  # type: ignore[arg-type]
     given = {int(broker) for broker in re.findall(r"\d+", told if isinstance(told, str) else " ".join(map(str, told)))}
     [partition] = existing(ctx, SAFE)
     if strangers := given - set(partition.replicas):

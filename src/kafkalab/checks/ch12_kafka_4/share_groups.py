@@ -47,7 +47,8 @@ def settled(ctx: CheckContext, group: str, topic: str) -> None:
         )
     if lag:
         raise Unmet(
-            f"{group} still has a lag of {lag} in {topic}. Was every record acknowledged, and did the consumer commit that?"
+            f"{group} still has a lag of {lag} in {topic}. Is somebody still at work, or was a record not acknowledged, or "
+            "that not committed?"
         )
 
 
@@ -89,7 +90,7 @@ def done_once(ctx: CheckContext, group: str, topic: str) -> list[dict[str, Any]]
     if missing := sorted(jobs.keys() - times.keys()):
         raise Unmet(
             f"`reports` shows {counted(len(times), 'job')} of {group}, not {JOBS}. Nobody did {jobs[missing[0]]}, at offset "
-            f"{missing[0]} of {topic}."
+            f"{missing[0]} of {topic}: these are the last twenty that were sent there. Run `run_four` for {group} again."
         )
     if again := [offset for offset, number in times.items() if number > 1]:
         raise Unmet(
@@ -142,7 +143,7 @@ poison = notebook.check(
 @poison.requires("shop tries each record at most 3 times")
 def limit_is_set(ctx: CheckContext) -> None:
     if (found := group_setting(ctx, SHOP, LIMIT)) != str(TRIES):
-        raise Unmet(f"The {LIMIT} of {SHOP} is {found}. Whose setting did you change: the consumer's, or the group's?")
+        raise Unmet(f"The {LIMIT} of {SHOP} is {found}, not {TRIES}. It's a setting of the group, not of a consumer.")
 
 
 def verdicts(ctx: CheckContext, order: str) -> list[str]:
@@ -160,9 +161,9 @@ def orders_are_accepted(ctx: CheckContext) -> None:
     for order in (o for o in ORDERS if o != "order-5"):
         found = verdicts(ctx, order)
         if "ACCEPT" not in found:
+            ask = "Could another try have succeeded?" if found[-1] == "REJECT" else "What does `judge` return after a charge?"
             raise Unmet(
-                f"{order} was delivered {counted(len(found), 'time')} and never accepted. It ended with {found[-1]}. Could "
-                "another try have succeeded?"
+                f"{order} was delivered {counted(len(found), 'time')} and never accepted. It ended with {found[-1]}. {ask}"
             )
         if found.count("ACCEPT") > 1 or found[-1] != "ACCEPT":
             raise Unmet(f"{order} was acknowledged with {', '.join(found)}. Send the orders again.")

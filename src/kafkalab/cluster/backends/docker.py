@@ -33,7 +33,7 @@ from docker.types import IPAMConfig, IPAMPool
 from testcontainers.core.docker_client import DockerClient
 
 from kafkalab.cluster.backends.base import TIER_FULL, TIER_NOWHERE, TIER_STORE, Backend, holds_partition
-from kafkalab.cluster.backends.docker_engine import ensure_image, image_of, require_resources, why_unusable
+from kafkalab.cluster.backends.docker_engine import ensure_image, expect_answers, image_of, require_resources, why_unusable
 from kafkalab.cluster.backends.failure import broker_failed, node_name
 from kafkalab.cluster.log_files import CHECKPOINTS
 from kafkalab.cluster.ports import HOST, Reservation, reserve_port
@@ -105,6 +105,7 @@ class DockerBackend(Backend):
         # Our own reaper removes the containers with this process, and needs no image, unlike the one of testcontainers.
         self._testcontainers = DockerClient()
         self._client = self._testcontainers.client
+        expect_answers(self._client)
         self._cluster_id = random_uuid()
         self._members: dict[int, _Member] = {}
         self._checkpoints_read: dict[Path, float] = {}  # when, for each mirror folder

@@ -5,7 +5,9 @@ from __future__ import annotations
 import functools
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import requests
 from docker.client import DockerClient, from_env
@@ -15,7 +17,7 @@ from kafkalab.cluster.resources import require_disk, require_memory
 from kafkalab.distribution import KAFKA_VERSION, Report, announce
 from kafkalab.errors import BackendUnavailable
 
-__all__ = ["can_be_had", "ensure_image", "image_of", "require_resources", "why_unusable"]
+__all__ = ["can_be_had", "ensure_image", "expect_answers", "image_of", "require_resources", "why_unusable"]
 
 _ANSWER_SECONDS = 10
 _MEMORY_OF_A_NODE = 180 << 20
@@ -60,6 +62,25 @@ def can_be_had(image: str) -> bool:
         return False
     finally:
         client.close()
+
+
+def expect_answers(client: DockerClient) -> None:
+    """From now on, requests of this client raise `BackendUnavailable` if the engine doesn't answer any more."""
+
+    def told(send: Callable[..., requests.Response]) -> Callable[..., requests.Response]:
+        def sent(*request: Any, **settings: Any) -> requests.Response:
+            try:
+                return send(*request, **settings)
+            except requests.ConnectionError:
+                raise BackendUnavailable(
+                    "the Docker engine doesn't answer any more, so its containers can't be reached. Start it, and run the "
+                    "cells from the first one on"
+                ) from None
+
+        return sent
+
+    for adapter in client.api.adapters.values():
+        adapter.send = told(adapter.send)
 
 
 def _has_or_can_pull(client: DockerClient, image: str) -> bool:
