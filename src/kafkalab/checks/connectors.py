@@ -19,7 +19,7 @@ from kafkalab.waiting import wait_until
 
 __all__ = ["RUN_AGAIN", "SENT", "answer_of", "config_of", "errors_of", "runs", "target_lines"]
 
-SENT = "Does the connector that writes it run with its task, and what does it read?"
+SENT = "Does the connector that writes it run with its task, what does it read, and to which topic does it write?"
 """Asked when a topic is empty."""
 
 RUN_AGAIN = "Correct the settings, and run the connector's cell again: it takes away what the first attempt left."

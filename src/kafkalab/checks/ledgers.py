@@ -7,7 +7,7 @@ from typing import Protocol, cast
 
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.topics import existing
-from kafkalab.checks.wording import counted, quoted
+from kafkalab.checks.wording import START_OVER, counted, quoted
 from kafkalab.history.judgement import judge
 from kafkalab.history.verdict import TERMS, Kind, Verdict
 
@@ -74,9 +74,12 @@ def wrote_throughout(topic: str, *verbs: str) -> Callable[[CheckContext], None]:
         used = [fault for fault in ctx.cluster.faults if fault.verb in verbs]
         acknowledged = [entry.at for entry in ledger_of(ctx, topic).entries]
         if not acknowledged or min(acknowledged) > used[0].at:
-            raise Unmet(f"The ledger has no record from before the first {used[0].verb}. Start the producer first.")
+            raise Unmet(
+                f"The ledger has no record from before the first {used[0].verb}. Start the producer first. {START_OVER}"
+            )
         if max(acknowledged) < used[-1].at:
-            raise Unmet(f"The ledger ends before the last {used[-1].verb}. Let the producer go on until all nodes are back.")
+            found = f"The ledger ends before the last {used[-1].verb}"
+            raise Unmet(f"{found}. Let the producer go on until all nodes are back. {START_OVER}")
 
     return probe
 

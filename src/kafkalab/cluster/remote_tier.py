@@ -15,11 +15,12 @@ _TOPIC_ID = "[A-Za-z0-9_-]{22}"
 def tier_folder(store: Path, topic: str, partition: int) -> Path | None:
     """Return the folder of a partition in the remote tier, or None if nothing of it was ever moved there.
 
-    A deleted topic of the same name may have left one, too. The newest counts.
+    A deleted topic of the same name may have left one, too, which is empty once its files are deleted. The newest counts that
+    has files.
     """
     name = re.compile(f"{re.escape(topic)}-{partition}-{_TOPIC_ID}")
     found = [folder for folder in store.iterdir() if name.fullmatch(folder.name)]
-    return max(found, key=lambda folder: folder.stat().st_mtime_ns, default=None)
+    return max(found, key=lambda folder: (any(folder.iterdir()), folder.stat().st_mtime_ns), default=None)
 
 
 class RemoteTier:

@@ -22,6 +22,7 @@ BOOKING, ISOLATION = "05_transactions", "05_isolation"
 ZOMBIE, TIMEOUT, HANGING = "05_zombie", "05_timeout", "05_hanging"
 COUNTS = {"read_committed": {"debits": 1, "credits": 1}, "read_uncommitted": {"debits": 2, "credits": 2}}
 STATE = "__transaction_state"
+ACCOUNTS = {("credits", "100"): "bert", ("debits", "500"): "bert", ("credits", "500"): "carl"}
 
 quiet = logging.getLogger("tests.quiet")
 quiet.addHandler(logging.NullHandler())
@@ -35,12 +36,17 @@ def instance(cluster: Cluster, transactional_id: str, **settings: object) -> Pro
 
 
 def write(
-    producer: Producer, records: Sequence[tuple[str, str]], end: str = "commit", *, reader: Consumer | None = None
+    producer: Producer,
+    records: Sequence[tuple[str, str]],
+    end: str = "commit",
+    *,
+    reader: Consumer | None = None,
+    key: str | None = None,
 ) -> None:
     """Send values to topics in a transaction, with the position 1 of `reader` if there is one, and end it so."""
     producer.begin_transaction()
     for topic, value in records:
-        producer.produce(topic, value, key="anna")
+        producer.produce(topic, value, key=key or ACCOUNTS.get((topic, value), "anna"))
     if reader is not None:
         producer.send_offsets_to_transaction([TopicPartition("payments", 0, 1)], reader.consumer_group_metadata())
     assert producer.flush(30) == 0
@@ -95,6 +101,19 @@ def test_transactions(clean: Cluster, reader: Consumer, verdict: Verdict) -> Non
     verdict.says("No transaction wrote '100' to credits yet", BOOKING, cluster)
     write(instance(cluster, "another"), [("credits", "100")])
     verdict.says("so no transaction spans both", BOOKING, cluster)
+
+    for topic in ("debits", "credits"):
+        delete(cluster, topic)
+    books(cluster)
+    write(bank, [("debits", "100")])
+    write(bank, [("credits", "100")])
+    verdict.says("The debit and the credit of 100 are in different transactions", BOOKING, cluster)
+
+    for topic in ("debits", "credits"):
+        delete(cluster, topic)
+    books(cluster)
+    write(bank, [("debits", "100"), ("credits", "100")], key="anna")
+    verdict.says("In credits, 100 has the key 'anna'. Whose account", BOOKING, cluster)
 
     for topic in ("debits", "credits"):
         delete(cluster, topic)
@@ -161,7 +180,7 @@ def test_zombie(clean: Cluster, verdict: Verdict) -> None:
     verdict.passes(ZOMBIE, cluster, fenced="_FENCED")
     verdict.passes(ZOMBIE, cluster, fenced="INVALID_PRODUCER_EPOCH")
     verdict.says("`fenced` is still None", ZOMBIE, cluster, fenced=None)
-    verdict.says("doesn't get '_STATE'", ZOMBIE, cluster, fenced="_STATE")
+    verdict.says("'_STATE' isn't the name of the error", ZOMBIE, cluster, fenced="_STATE")
 
 
 def test_zombie_with_a_successor_of_another_library(clean: Cluster, verdict: Verdict) -> None:

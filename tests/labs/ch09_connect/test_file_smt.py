@@ -97,7 +97,7 @@ def test_a_masked_file_passes(
     verdict.says("is PAUSED", LAB, single, connect=connect)
     source(connect, positions, "positions-again", **ROUTE)
     wait_for(single, 20)
-    verdict.says("truck_position holds line 1 2 times. Does a connector under another name", LAB, single, connect=connect)
+    verdict.says("Line 1 is in truck_position 2 times. Does a connector under another name", LAB, single, connect=connect)
 
 
 def test_another_chain_with_the_same_effect_passes_too(
@@ -116,6 +116,8 @@ def test_another_chain_with_the_same_effect_passes_too(
     [
         (mask("driver,truck") | {"transforms": "hide"}, "Where is the field depot with the value Bern?"),
         (mask("line"), "A line of the file names Micky"),
+        (mask("driver,truck"), "It should keep its truck and its event: which fields are masked?"),
+        (mask("driver") | {"transforms.depot.static.value": "Bernhard"}, "Where is the field depot with the value Bern?"),
     ],
 )
 def test_a_wrong_chain(
@@ -141,18 +143,18 @@ def test_a_source_set_back(single: Cluster, connect: ConnectCluster, positions: 
     drive(positions, 11, 12)
     source(connect, positions, **ROUTE)
     wait_for(single, 12)
-    verdict.says("truck_position holds line 10 1 time, not twice", OFFSETS, single, connect=connect)
+    verdict.says("Line 10 is in truck_position 1 time, not twice", OFFSETS, single, connect=connect)
     starts = [0]
     for line in positions.read_bytes().splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
     set_back(connect, positions, starts[10])
     ask(connect, "PUT", "/connectors/positions-in/resume")
     wait_for(single, 14)
-    verdict.says("truck_position holds line 10 1 time, not twice", OFFSETS, single, connect=connect)
+    verdict.says("Line 10 is in truck_position 1 time, not twice", OFFSETS, single, connect=connect)
     set_back(connect, positions, starts[9])  # too late: 11 and 12 come a third time
     ask(connect, "PUT", "/connectors/positions-in/resume")
     wait_for(single, 17)
-    verdict.says("truck_position holds line 11 3 times, not twice", OFFSETS, single, connect=connect)
+    verdict.says("Line 11 is in truck_position 3 times, not twice", OFFSETS, single, connect=connect)
 
 
 @pytest.mark.parametrize("way", ["by hand", "by another file"])
@@ -183,4 +185,15 @@ def test_a_source_reset_begins_at_the_beginning(
     set_back(connect, positions, None)
     ask(connect, "PUT", "/connectors/positions-in/resume")
     wait_for(single, 24)
-    verdict.says("truck_position holds line 1 2 times. The source began too early", OFFSETS, single, connect=connect)
+    verdict.says("Line 1 is in truck_position 2 times. The source began too early", OFFSETS, single, connect=connect)
+
+
+def test_a_source_set_back_into_a_line(single: Cluster, connect: ConnectCluster, positions: Path, verdict: Verdict) -> None:
+    drive(positions, 11, 12)
+    source(connect, positions, **ROUTE)
+    wait_for(single, 12)
+    first_nine = "".join(positions.read_text().splitlines()[:9])  # without the ends of lines
+    set_back(connect, positions, len(first_nine.encode()))
+    ask(connect, "PUT", "/connectors/positions-in/resume")
+    wait_for(single, 16)
+    verdict.says("which is no whole line of the file. Did the source begin within a line?", OFFSETS, single, connect=connect)

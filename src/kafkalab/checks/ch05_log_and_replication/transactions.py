@@ -5,6 +5,7 @@ from __future__ import annotations
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.groups import existing_group
 from kafkalab.checks.lab import Notebook
+from kafkalab.checks.timing import CLOCK
 from kafkalab.checks.topics import existing
 from kafkalab.checks.transactions import Transaction, log_of, text, transaction_with, transactions
 from kafkalab.cluster.offsets import watermarks
@@ -15,7 +16,8 @@ BOOKS = ("debits", "credits")
 FEES, LATE, STUCK = "fees", "late-fees", "stuck-fees"
 GROUP, PAYMENTS = "bank", "payments"
 COMMITTED, ABORTED = "100", "500"
-OFFSETS = "__consumer_offsets"
+OFFSETS, STATES = "__consumer_offsets", "__transaction_state"
+PREPARED = (2, 3)  # to commit, to abort: TransactionState.java
 TIMEOUT = 1.0  # seconds
 SOON = 30.0  # half of the default: a coordinator on a busy machine is late
 AGAIN = "Correct `book`, and run the cell that books again: it begins with new topics."
@@ -46,7 +48,40 @@ def both_halves(ctx: CheckContext, amount: str) -> tuple[Transaction, Transactio
             f"The debit and the credit of {amount} have different producer ids, so no transaction spans both. How many "
             f"producers did you make? {AGAIN}"
         )
+    _require_people(ctx, amount, debit, credit)
+    if debit.end and credit.end and not _spans_both(ctx, debit, credit):
+        raise Unmet(
+            f"The debit and the credit of {amount} are in different transactions, so one of them may count without the other. "
+            f"When does a transaction begin, and when does it end? {AGAIN}"
+        )
     return debit, credit
+
+
+def _require_people(ctx: CheckContext, amount: str, debit: Transaction, credit: Transaction) -> None:
+    """Raise `Unmet` unless the debit has the payer as its key, and the credit the payee."""
+    payments = [value.split() for value in ctx.values(PAYMENTS)]
+    for topic, half, place in (("debits", debit, 0), ("credits", credit, 1)):
+        wanted = {payment[place] for payment in payments if payment[2:] == [amount]}
+        keys = [text(record.key) for record in half.records if text(record.value) == amount]
+        if wanted and not wanted.intersection(keys):
+            key = f"the key {keys[0]!r}" if keys[0] else "no key"
+            raise Unmet(f"In {topic}, {amount} has {key}. Whose account does that topic tell of? {AGAIN}")
+
+
+def _spans_both(ctx: CheckContext, debit: Transaction, credit: Transaction) -> bool:
+    """Return whether the coordinator ended one transaction with partitions of both topics. It prepares that in its log.
+
+    In a record of that log, the producer id follows two bytes, and the state comes after 14 more (TransactionLogValue.json). If
+    the log has nothing of the producer any more, the answer is True.
+    """
+    partitions = (p.partition for p in ctx.cluster.describe(groups=False, internal=True).topics.get(STATES, ()))
+    records = [r for p in partitions for batch in log_of(ctx, STATES, p) for r in batch.records or ()]
+    own = [r for r in records if r.value and r.value[2:10] == debit.producer_id.to_bytes(8, "big")]
+    halves = (debit, credit)
+    begin = max(half.records[0].timestamp for half in halves) - CLOCK * 1000
+    end = min(half.records[0].timestamp + half.seconds * 1000 for half in halves) + CLOCK * 1000
+    prepared = [r.value or b"" for r in own if begin <= r.timestamp <= end]
+    return not own or any(value[16] in PREPARED and all(topic.encode() in value for topic in BOOKS) for value in prepared)
 
 
 def ended(ctx: CheckContext, amount: str, wanted: str) -> None:
@@ -169,7 +204,7 @@ def zombie_is_fenced(ctx: CheckContext) -> None:
 def error_is_known(ctx: CheckContext) -> None:
     given = ctx.answer("fenced", str, "the name of the error that the zombie's commit raised")
     if given.upper() not in FENCED:
-        raise Unmet(f"A producer whose epoch is too old doesn't get {given!r}. What did error.args[0].name() say?")
+        raise Unmet(f"{given!r} isn't the name of the error. What did error.args[0].name() say?")
 
 
 # -- a transaction that takes too long --------------------------------------------------------------------------------

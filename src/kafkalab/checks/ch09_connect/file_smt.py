@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections import Counter
+from typing import Any
 
 from kafkalab.checks.connectors import RUN_AGAIN, SENT, config_of, runs, target_lines
 from kafkalab.checks.context import CheckContext, Unmet, text_of
@@ -19,12 +22,23 @@ FIRST, ALL, AGAIN = 10, 12, 3
 notebook = Notebook("09_file_smt", difficulty="easy", minutes=40, needs="chapter 09, sections 1 to 4")
 
 
+def lines_of(ctx: CheckContext) -> list[dict[str, Any]]:
+    """Return the topic's lines of the file. Raise `Unmet` if a record is no whole line."""
+    lines = []
+    for value in map(text_of, filled(ctx, TOPIC, SENT)):
+        try:
+            lines.append(dict(json.loads(value)))
+        except (ValueError, TypeError):
+            raise Unmet(
+                f"{TOPIC} has the record {value!r}, which is no whole line of the file. Did the source begin within a line? "
+                f"Its position counts bytes, and a line ends with one, too. {RUN_AGAIN}"
+            ) from None
+    return lines
+
+
 def numbers(ctx: CheckContext) -> Counter[int]:
     """Count how many times the topic holds each line of the file, by its number."""
-    times: Counter[int] = Counter()
-    for value in map(text_of, filled(ctx, TOPIC, SENT)):
-        times.update(number for number in range(1, ALL + 1) if f'"line": {number},' in value or f'"line":{number},' in value)
-    return times
+    return Counter(line["line"] for line in lines_of(ctx) if "line" in line)
 
 
 # -- transforms -------------------------------------------------------------------------------------------------------
@@ -58,7 +72,7 @@ def topic_holds_the_lines(ctx: CheckContext) -> None:
     times = numbers(ctx)
     if again := [number for number in range(1, FIRST) if times[number] > 1]:
         raise Unmet(
-            f"{TOPIC} holds line {again[0]} {times[again[0]]} times. Does a connector under another name know where "
+            f"Line {again[0]} is in {TOPIC} {times[again[0]]} times. Does a connector under another name know where "
             f"this one was? {RUN_AGAIN}"
         )
     if missing := [number for number in range(1, FIRST + 1) if not times[number]]:
@@ -74,21 +88,29 @@ def sink_writes_them(ctx: CheckContext) -> None:
 
 @smt.requires("No line of that file names a driver, and each still names its truck", after=sink_writes_them)
 def drivers_are_masked(ctx: CheckContext) -> None:
+    sent = lines_of(ctx)
+    trucks, events = ({str(line.get(name)) for line in sent} for name in ("truck", "event"))
     for line in target_lines(ctx, SINK):
         if named := [driver for driver in DRIVERS if driver in line]:
             raise Unmet(
                 f"A line of the file names {named[0]}. Which field holds that name? Lines that were written before a change of "
                 f"the chain stay as they are. {RUN_AGAIN}"
             )
-        if "truck" not in line or "event" not in line:
+        if not (_has(line, "truck", trucks) and _has(line, "event", events)):
             raise Unmet(f"A line of the file is {line!r}. It should keep its truck and its event: which fields are masked?")
 
 
 @smt.requires("Each line says which depot it came from", after=sink_writes_them)
 def depot_is_inserted(ctx: CheckContext) -> None:
     for line in target_lines(ctx, SINK):
-        if "depot" not in line or "Bern" not in line:
+        if not _has(line, "depot", {"Bern"}):
             raise Unmet(f"A line of the file is {line!r}. Where is the field depot with the value Bern?")
+
+
+def _has(line: str, field: str, values: set[str]) -> bool:
+    """Return whether a line of the sink's file has one of these values in a field, as a map's text or as JSON."""
+    found = re.search(rf'\b{field}"?\s*[=:]\s*"?([^",}}]*)', line)
+    return found is not None and found[1].strip() in values
 
 
 # -- offsets ----------------------------------------------------------------------------------------------------------
@@ -112,7 +134,7 @@ def early_lines_once(ctx: CheckContext) -> None:
         raise Unmet(f"{TOPIC} lacks line {missing[0]}. {RUN_AGAIN}")
     if again := [number for number in early if times[number] > 1]:
         raise Unmet(
-            f"{TOPIC} holds line {again[0]} {times[again[0]]} times. The source began too early: at which byte does line "
+            f"Line {again[0]} is in {TOPIC} {times[again[0]]} times. The source began too early: at which byte does line "
             f"{ALL - AGAIN + 1} begin, and does a connector under another name know where this one was? {RUN_AGAIN}"
         )
 
@@ -123,7 +145,7 @@ def late_lines_twice(ctx: CheckContext) -> None:
     for number in range(ALL - AGAIN + 1, ALL + 1):
         if times[number] != 2:
             raise Unmet(
-                f"{TOPIC} holds line {number} {counted(times[number], 'time')}, not twice. Which position did you set, and did "
+                f"Line {number} is in {TOPIC} {counted(times[number], 'time')}, not twice. Which position did you set, and did "
                 "the source resume?"
             )
 

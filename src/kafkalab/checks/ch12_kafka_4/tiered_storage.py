@@ -16,7 +16,7 @@ __all__ = ["notebook"]
 
 TOPIC, GROUP = "readings", "auditor"
 FIRST, ALL = 10, 20
-A_MINUTE = 60_000
+A_MINUTE, SOME_SECONDS = 60_000, 10_000
 
 notebook = Notebook(
     "12_tiered_storage", difficulty="medium", minutes=40, needs="chapter 05, sections 1 to 4; chapter 12, section 8"
@@ -78,7 +78,7 @@ def is_tiered(ctx: CheckContext) -> None:
     if (found := config["remote.storage.enable"]) != "true":
         raise Unmet(f"The remote.storage.enable of {TOPIC} is {found}. Which of its segments do brokers move then?")
     by_age, by_size = int(config["local.retention.ms"]), int(config["local.retention.bytes"])
-    if not 0 <= by_age <= A_MINUTE and by_size < 0:
+    if not 0 <= by_age <= SOME_SECONDS and by_size < 0:
         raise Unmet(
             f"The local.retention.ms of {TOPIC} is {by_age}, where -2 means the same as retention.ms. How long does the lab "
             "let brokers keep what they have moved?"
@@ -156,7 +156,7 @@ def was_restarted(ctx: CheckContext) -> None:
 is_back = follower.requires("All replicas are in sync", after=was_restarted)(in_sync(TOPIC))
 
 
-@follower.requires("Its log starts at offset 0, and its disk holds only what the tier didn't have", after=was_restarted)
+@follower.requires("Its log starts at offset 0, and its disk holds only what the tier didn't have", after=is_back)
 def disk_is_short(ctx: CheckContext) -> None:
     broker = bereft(ctx)
     view = look(ctx, broker)
@@ -183,7 +183,7 @@ outage = notebook.check(
 @outage.requires("Brokers can't reach the tier")
 def is_cut_off(ctx: CheckContext) -> None:
     if not ctx.cluster.remote_tier.is_cut_off:
-        raise Unmet("Brokers reach the remote tier. Run this check before you reconnect it.")
+        raise Unmet("Brokers reach the remote tier. Run this check after you have cut it off, and before you reconnect it.")
 
 
 has_all = outage.requires(f"{TOPIC} holds 20 records", after=is_cut_off)(holds(TOPIC, ALL))
