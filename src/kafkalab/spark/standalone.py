@@ -331,7 +331,7 @@ class SparkCluster:
         def look() -> object:
             for name, process in self._processes.items():
                 if name not in self._killed and (status := process.poll()) is not None:
-                    why = ended(f"Spark's {name}", status, {f"{name}.log": self.logs(name)[self._logged[name] :]})
+                    why = ended(f"Spark's {name}", status, {f"{name}.log": self.logs(name)[self._logged.get(name, 0) :]})
                     raise SparkFailed(f"{why}\nIts last lines:\n{log_tail(self.logs(name))}")
             return condition()
 

@@ -45,7 +45,7 @@ def test_customers(clean: Cluster, verdict: Verdict) -> None:
     verdict.says("Give check() your answer as counted=", "02_customers", clean)
     verdict.says("`counted` is still None", "02_customers", clean, counted=None)
     typed = counted.counts  # by hand, whatever Spark says
-    verdict.says("should be a DataFrame with the columns partition and count, not dict", "02_customers", clean, counted=typed)
+    verdict.says("`counted` should be a DataFrame of Spark, not dict", "02_customers", clean, counted=typed)
     verdict.says("Spark counted other numbers", "02_customers", clean, counted=Counted({0: 12434}))
     load(clean)
     verdict.says("Did you load the file more than once?", "02_customers", clean, counted=counted)

@@ -64,7 +64,7 @@ def test_durability_right_and_miscounted(clean: Cluster, verdict: Verdict) -> No
 @pytest.mark.parametrize(
     ("outcomes", "says"),
     [
-        ({"all": None, 1: None, 0: None}, "It should be the name of the error, or 'acknowledged'"),
+        ({"all": None, 1: None, 0: None}, "It should have the name of the error, or 'acknowledged'"),
         ({"all": "_MSG_TIMED_OUT", 1: "acknowledged", 0: "acknowledged"}, "Does your producer try again?"),
         ({"all": "acknowledged", 1: "acknowledged", 0: "acknowledged"}, "acks=all was acknowledged"),
         ({"all": "NOT_ENOUGH_REPLICAS", 1: "NOT_ENOUGH_REPLICAS", 0: "acknowledged"}, "Did the producer get acks=1?"),
