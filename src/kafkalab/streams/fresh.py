@@ -36,10 +36,8 @@ def fresh_topics(cluster: Cluster, topics: Sequence[NewTopic]) -> None:
 
     Raises
     ------
-    KafkaException
-        If Kafka refuses to delete or to create one of them.
-    WaitTimeout
-        If a topic doesn't come or go.
+    KafkaException, WaitTimeout
+        As for `kafkalab.cluster.fresh.recreate`.
     """
     applications = stop_all(cluster)
     there = cluster.describe(groups=False).topics

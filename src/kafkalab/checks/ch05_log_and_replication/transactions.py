@@ -48,12 +48,6 @@ def both_halves(ctx: CheckContext, amount: str) -> tuple[Transaction, Transactio
             f"The debit and the credit of {amount} have different producer ids, so no transaction spans both. How many "
             f"producers did you make? {AGAIN}"
         )
-    _require_people(ctx, amount, debit, credit)
-    if debit.end and credit.end and not _spans_both(ctx, debit, credit):
-        raise Unmet(
-            f"The debit and the credit of {amount} are in different transactions, so one of them may count without the other. "
-            f"When does a transaction begin, and when does it end? {AGAIN}"
-        )
     return debit, credit
 
 
@@ -85,8 +79,15 @@ def _spans_both(ctx: CheckContext, debit: Transaction, credit: Transaction) -> b
 
 
 def ended(ctx: CheckContext, amount: str, wanted: str) -> None:
-    """Raise `Unmet` unless both halves of an amount ended in the same way."""
-    for topic, half in zip(BOOKS, both_halves(ctx, amount), strict=True):
+    """Raise `Unmet` unless both halves of an amount are right, in one transaction, and ended in this way."""
+    debit, credit = both_halves(ctx, amount)
+    _require_people(ctx, amount, debit, credit)
+    if debit.end and credit.end and not _spans_both(ctx, debit, credit):
+        raise Unmet(
+            f"The debit and the credit of {amount} are in different transactions, so one of them may count without the other. "
+            f"When does a transaction begin, and when does it end? {AGAIN}"
+        )
+    for topic, half in zip(BOOKS, (debit, credit), strict=True):
         if not half.end:
             raise Unmet(
                 f"The transaction with {amount} in {topic} is still open: no marker follows it. Which call ends one? {AGAIN}"

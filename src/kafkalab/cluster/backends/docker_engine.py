@@ -67,7 +67,7 @@ def can_be_had(image: str) -> bool:
 def expect_answers(client: DockerClient) -> None:
     """From now on, requests of this client raise `BackendUnavailable` if the engine doesn't answer any more."""
 
-    def told(send: Callable[..., requests.Response]) -> Callable[..., requests.Response]:
+    def guarded(send: Callable[..., requests.Response]) -> Callable[..., requests.Response]:
         def sent(*request: Any, **settings: Any) -> requests.Response:
             try:
                 return send(*request, **settings)
@@ -80,7 +80,7 @@ def expect_answers(client: DockerClient) -> None:
         return sent
 
     for adapter in client.api.adapters.values():
-        adapter.send = told(adapter.send)
+        adapter.send = guarded(adapter.send)
 
 
 def _has_or_can_pull(client: DockerClient, image: str) -> bool:
