@@ -13,6 +13,7 @@ from typing import Self
 import fastavro
 
 from kafkalab import Cluster
+from kafkalab.paths import files_below
 from pipeline import Event, Report, Settings, send_drivers
 from pipeline.events import SCHEMA
 from support import create, put
@@ -52,8 +53,8 @@ def kept(checkpoint: Path) -> dict[Path, bytes]:
 
     Not those of the state: Spark writes snapshots and tidies up there from time to time, also when no query runs.
     """
-    files = (path for path in checkpoint.rglob("*") if "state" not in path.relative_to(checkpoint).parts)
-    return {path: path.read_bytes() for path in files if path.is_file()}
+    files = (path for path in files_below(checkpoint) if "state" not in path.relative_to(checkpoint).parts)
+    return {path: path.read_bytes() for path in files}
 
 
 class SmallRegistry:

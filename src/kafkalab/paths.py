@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import platformdirs
 
-__all__ = ["cache_dir", "progress_dir", "runs_dir"]
+__all__ = ["cache_dir", "files_below", "progress_dir", "runs_dir"]
 
 
 def cache_dir() -> Path:
@@ -32,3 +33,12 @@ def progress_dir() -> Path:
 def runs_dir() -> Path:
     """Return the folder for running things: broker data, logs, worker files. Nothing in it outlives its owner."""
     return Path(tempfile.gettempdir()) / f"kafkalab-{os.getuid()}"
+
+
+def files_below(folder: Path) -> Iterator[Path]:
+    """Yield each file in a folder and in those below it, even while others remove some: `Path.rglob` fails then.
+
+    A file may be gone by the time it's yielded.
+    """
+    for parent, _, names in os.walk(folder):
+        yield from (Path(parent, name) for name in names)

@@ -254,7 +254,9 @@ def test_nothing_is_left_of_all_that_when_it_is_killed(owner: Owner) -> None:
     owner.process.kill()
 
     def left() -> list[object]:
-        files = [path for path in base.rglob("*") if path.name != "owners"]
-        return [*files, *(process for process in started if process.is_running() and process.status() != psutil.STATUS_ZOMBIE)]
+        below = [
+            Path(parent, name) for parent, folders, names in os.walk(base) for name in (*folders, *names) if name != "owners"
+        ]
+        return [*below, *(process for process in started if process.is_running() and process.status() != psutil.STATUS_ZOMBIE)]
 
     wait_until(lambda: not left(), 30, "everything to be gone", last_seen=left)

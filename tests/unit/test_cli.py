@@ -6,6 +6,7 @@ import io
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -32,7 +33,7 @@ from kafkalab.distribution.jars import file_digest
 from kafkalab.distribution.registry import registry_archive
 from kafkalab.errors import BackendUnavailable, DownloadError
 from kafkalab.lifeline import RUN_VARIABLE, started
-from kafkalab.paths import runs_dir
+from kafkalab.paths import files_below, runs_dir
 from kafkalab.spark.archive import spark_archive
 from kafkalab.waiting import wait_until
 from support import flip_bits
@@ -635,6 +636,16 @@ def test_clean_frees_the_cache_when_told_to(machine: Path, capsys: pytest.Captur
     assert main(["clean", "--cache", "--yes"]) == 0
     assert "Freed 2 MB" in capsys.readouterr().out
     assert not (machine / "cache").exists()
+
+
+def test_files_below_a_folder_that_others_empty_meanwhile(tmp_path: Path) -> None:
+    for name in ("jar", "one/jar", "two/jar"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    found = files_below(tmp_path)
+    assert next(found) == tmp_path / "jar"
+    shutil.rmtree(tmp_path / "one")
+    assert list(found) == [tmp_path / "two/jar"]
 
 
 def test_clean_spares_the_cache_of_a_running_cluster(machine: Path, capsys: pytest.CaptureFixture[str]) -> None:

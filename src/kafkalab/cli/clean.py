@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import shutil
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from kafkalab.cli.arguments import Subparsers, subcommand
 from kafkalab.distribution.shared import UNUSED_DAYS, sweep
 from kafkalab.errors import BackendUnavailable, KafkaLabError
 from kafkalab.lifeline import abandoned_runs, claimed_runs, marked_processes, reap
-from kafkalab.paths import cache_dir
+from kafkalab.paths import cache_dir, files_below
 
 __all__ = ["add_parser", "clean_cache", "clean_runs"]
 
@@ -90,7 +91,11 @@ def clean_cache(console: Console, *, sure: bool) -> bool:
 
 
 def _bytes_below(folder: Path) -> int:
-    return sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file())
+    total = 0
+    for path in files_below(folder):
+        with contextlib.suppress(FileNotFoundError):  # another process fetches just now
+            total += path.lstat().st_size
+    return total
 
 
 def add_parser(commands: Subparsers) -> None:
