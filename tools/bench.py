@@ -17,6 +17,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
@@ -25,7 +26,7 @@ from typing import Any, TypeVar
 from urllib.request import Request, urlopen
 
 import psutil
-from confluent_kafka import AcknowledgeType, Consumer, Producer, ShareConsumer, TopicPartition
+from confluent_kafka import AcknowledgeType, Consumer, KafkaException, Producer, ShareConsumer, TopicPartition
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic, ResourceType
 from pyspark.sql import SparkSession
 from rich.console import Console
@@ -548,29 +549,35 @@ def timed_jobs(cluster: Cluster, kind: str, group: str) -> float:
     done: set[str] = set()
     ending = threading.Event()
     work = {"classic": work_classic, "share": work_shared}[kind]
-    threads = [threading.Thread(target=work, args=(cluster, group, done, ending)) for _ in range(WORKERS)]
-    for thread in threads:
-        thread.start()
+    threads = ThreadPoolExecutor(WORKERS)
+    members = [threads.submit(work, cluster, group, done, ending) for _ in range(WORKERS)]
     look = {"classic": lambda: cluster.describe().groups.get(group), "share": lambda: cluster.share_group(group)}[kind]
 
     def all_there() -> bool:
         found = look()
         return found is not None and found.state == "Stable" and len(found.members) == WORKERS
 
-    wait_until(all_there, 60, "the members", last_seen=look)
+    def none_failed() -> None:
+        for member in members:
+            if member.done():
+                member.result()  # raises what the member raised
+
     producer = Producer(cluster.client_config())
 
     def do(jobs: range) -> None:
         for number in jobs:
             producer.produce(group, f"job {number}")
             producer.flush()  # a batch each: a broker hands out whole batches
-        wait_until(lambda: len(done) == jobs.stop, 120, "all jobs", last_seen=lambda: done, interval=0.01)
+        wait_until(lambda: len(done) == jobs.stop, 120, "all jobs", last_seen=lambda: done, unless=none_failed, interval=0.01)
 
-    do(range(WORKERS))
-    took = timed(partial(do, range(WORKERS, WORKERS + JOBS)))
-    ending.set()
-    for thread in threads:
-        thread.join()
+    try:
+        wait_until(all_there, 60, "the members", last_seen=look, unless=none_failed)
+        do(range(WORKERS))
+        took = timed(partial(do, range(WORKERS, WORKERS + JOBS)))
+    finally:
+        ending.set()
+    for member in members:
+        member.result()
     return took
 
 
@@ -592,10 +599,14 @@ def work_shared(cluster: Cluster, group: str, done: set[str], ending: threading.
     consumer.subscribe([group])
     while not ending.is_set():
         for record in consumer.poll(0.1):
+            if (error := record.error()) is not None:
+                raise KafkaException(error)
             ending.wait(JOB_SECONDS)
             done.add(record.value().decode())
             consumer.acknowledge(record, AcknowledgeType.ACCEPT)
-        consumer.commit_sync(10)
+        for error in consumer.commit_sync(10).values():  # an error or None for each partition
+            if error is not None:
+                raise error
     consumer.close()
 
 

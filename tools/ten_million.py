@@ -43,7 +43,7 @@ class Assumed:
     network
         Bytes a second that a broker may send, and as many that it may receive.
     patience
-        Seconds for which ids are remembered: the pipeline's default.
+        Seconds of patience with late events: the pipeline's default. Ids are remembered for twice that.
     retention
         Seconds for which the topics keep events and alarms, and PostgreSQL its rows.
     most
@@ -211,7 +211,7 @@ class Plan:
 
 @functools.cache
 def skew(keys: int, partitions: int, seed: int = 11) -> float:
-    """The fullest partition's share of a fair share, when keys that are equally busy fall into partitions by their hashes."""
+    """How many times a fair share the fullest partition holds, when equally busy keys fall into partitions by their hashes."""
     found = Counter(random.Random(seed).choices(range(partitions), k=keys))
     return max(found.values()) * partitions / keys
 
@@ -237,7 +237,7 @@ class Burst:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a burst: events not yet taken in at the worst moment, and seconds until there were no more than before it.
+    """What a burst leads to: the largest lag in events, and the seconds after the burst until the lag is as small as before.
 
     Attributes
     ----------
@@ -261,7 +261,7 @@ def simulate(
     trigger: float = 1,
     most: float = math.inf,
 ) -> Outcome:
-    """Micro-batches, one after the other: each takes what waits, up to a limit, and as long as its fullest partition takes.
+    """Run micro-batches one after the other, before, in and after a burst. Each takes what waits, up to a limit.
 
     Parameters
     ----------
@@ -272,9 +272,9 @@ def simulate(
     per_event
         Seconds of processor time per event.
     overhead
-        Seconds that a batch takes beside.
+        Seconds that a batch takes on top of that.
     unfair
-        How much longer a batch takes than if all partitions were equally full.
+        How many times as long the work takes as with equally full partitions: see `slower`.
     trigger
         Seconds between the starts of batches that take less.
     most
@@ -362,7 +362,7 @@ def plan_table(measured: Measured, assumed: Assumed) -> str:
 
 
 def slower(unfair: float, measured: Measured) -> float:
-    """How much longer a batch takes because its fullest partition holds so many times a fair share, at most."""
+    """How many times as long a batch takes, at most, if its fullest partition holds `unfair` times a fair share."""
     return 1 + measured.uneven * (unfair - 1)
 
 

@@ -16,7 +16,7 @@ __all__ = ["convert"]
 def convert(consumer: Consumer, producer: Producer, target: str, records: Sequence[Message]) -> None:
     """Copy a batch into a topic, in one transaction with the consumer's offsets.
 
-    A consumer that reads the topic with ``isolation.level=read_committed`` sees the whole batch or nothing.
+    A consumer with ``isolation.level=read_committed`` gets records of the batch only if the transaction was committed.
 
     Parameters
     ----------

@@ -1,10 +1,11 @@
-"""The truck pipeline: from what trucks report to answers, on Kafka, Spark and PostgreSQL.
+"""The truck pipeline: it turns trucks' reports into answers, with Kafka, Spark and PostgreSQL.
 
-Trucks (`Trucks`) report in Avro: to a topic, or to an MQTT broker, from which a connector (`connect_trucks`) takes it there.
+Trucks (`Trucks`) report in Avro, to a topic or to an MQTT broker. A connector (`connect_trucks`) copies from MQTT to the topic.
 Drivers are a table in a database, and another connector (`connect_drivers`) brings its changes into a topic.
-`Pipeline` reads the topic with Spark Structured Streaming: what is malformed goes to a topic of dead letters, repeats are
-dropped, drivers are joined, dangerous events go to a topic and a table, and counts by window to a table. `Lake` keeps all of
-it in Delta tables. `Settings` says where everything is. ``python -m pipeline`` and ``spark-submit`` run it without a notebook.
+`Pipeline` reads the topic with Spark Structured Streaming. It sends malformed records to a topic of dead letters, drops repeats
+and joins the drivers. It writes dangerous events to a topic and a table, and counts by window to another table.
+`Lake` keeps every report in Delta tables. `Settings` says where everything is.
+``python -m pipeline`` and ``spark-submit`` run it without a notebook.
 """
 
 from __future__ import annotations

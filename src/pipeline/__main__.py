@@ -1,11 +1,11 @@
-"""``python -m pipeline``, or ``spark-submit`` with this file: run the pipeline until it is ended.
+"""``python -m pipeline``, or ``spark-submit`` with this file: run the pipeline until you end it.
 
-``python -m pipeline`` starts Spark as the course's notebooks do, with all that it needs. ``--batch`` works out the tables from
-the whole topic once. With ``spark-submit``, Spark needs two packages beside itself, of its own version::
+``python -m pipeline`` starts Spark as the course's notebooks do, with all that it needs. ``--batch`` computes the tables once,
+from the whole topic. With ``spark-submit``, Spark needs two packages beside itself, of its own version::
 
     spark-submit --packages org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0,org.apache.spark:spark-avro_2.13:4.0.0 …
 
-``--lake`` takes what is new into Delta tables, and ends. Let a scheduler run it beside the stream, with the same checkpoint:
+``--lake`` adds what is new to Delta tables, and ends. Let a scheduler run it beside the stream, with the same checkpoint:
 each has folders of its own in it. ``docs/pipeline.yaml`` does so every ten minutes. It needs a third package,
 ``io.delta:delta-spark_2.13:4.0.0``, and two settings::
 
@@ -38,7 +38,7 @@ _DATABASE = "PIPELINE_DATABASE"  # a URL holds a password, which others can read
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Read the command line, and run."""
+    """Read the command line, and run the pipeline."""
     parser = argparse.ArgumentParser(prog="pipeline", description="From what trucks report to answers.")
     add = parser.add_argument
     add("--bootstrap-servers", required=True, help="Kafka, as host:port")
@@ -90,7 +90,7 @@ def _run(settings: Settings, batch: bool, lake: str | None) -> None:
 
 
 def _session(delta: bool) -> SparkSession:
-    """The session that spark-submit prepared, or else the course's own."""
+    """Return the session that spark-submit prepared, or else start the course's own."""
     if _SUBMITTED in os.environ:
         return SparkSession.builder.appName("pipeline").getOrCreate()
     return start_session("pipeline", delta=delta)

@@ -1,4 +1,4 @@
-"""The pipeline: one stream over a topic, or the same as one batch."""
+"""The pipeline: it processes a topic as a stream, or all at once as a batch."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _JSON = "to_json(struct(*))"
 
 
 class Pipeline:
-    """Reads what trucks report, and keeps topics and tables of answers up to date.
+    """Reads trucks' reports, and keeps topics and tables of answers up to date.
 
-    The stream waits for a PostgreSQL or a registry that is away, within `Settings.wait`. When values come that a new version of
-    the schema wrote, it asks the registry and goes on with them.
+    If PostgreSQL or the registry is away, the stream waits for up to `Settings.wait` seconds. If values come that were written
+    with a new version of the schema, it asks the registry and goes on.
 
     Parameters
     ----------
@@ -63,11 +63,11 @@ class Pipeline:
         self._ended: queue.SimpleQueue[Exception | None] = queue.SimpleQueue()
 
     def __getstate__(self) -> dict[str, object]:
-        """What a server of Spark Connect gets to work out batches by: nothing of this process."""
+        """Pickle only what a Spark Connect server needs to run batches."""
         return {"settings": self.settings, "tables": self.tables}
 
     def start(self) -> Self:
-        """Start the stream. With a checkpoint it goes on from where it was, else at the beginning of the topic.
+        """Start the stream. It goes on from its checkpoint, or starts at the beginning of the topic if there is none.
 
         Raises
         ------
@@ -116,7 +116,7 @@ class Pipeline:
                 self._put(batch, rows, alarms)
 
     def stop(self) -> None:
-        """Stop the stream; what it has not finished it does again after a start."""
+        """Stop the stream. After the next start, it repeats what it hadn't finished."""
         with self._lock:
             self._stopped = True
             if self.query:
@@ -134,7 +134,7 @@ class Pipeline:
             raise problem
 
     def catch_up(self) -> None:
-        """Wait until all that is in the topic now has been processed.
+        """Wait until the stream has processed everything that is in the topic now.
 
         Raises
         ------
@@ -145,7 +145,7 @@ class Pipeline:
             pass
 
     def run_batch(self) -> None:
-        """Work out the tables from the whole topic at once, by the same functions. Topics are not written.
+        """Compute the tables from the whole topic at once, with the same functions. Write no topics.
 
         Raises
         ------
@@ -165,7 +165,7 @@ class Pipeline:
             pass
 
     def _ran_batch(self) -> bool:
-        """Whether no value was written by a schema that came meanwhile."""
+        """Run the batch. Return False if it met a new schema and has to run again."""
         records = self._spark.read.format("kafka").options(**self.settings.source(self.settings.positions)).load()
         once = transform.once(self._decoded(records), self.settings.patience)
         try:
@@ -207,7 +207,7 @@ class Pipeline:
         return begin(named.trigger(processingTime=self.settings.trigger))
 
     def _watch(self) -> None:
-        """Start the stream again each time it ends because of a schema that it didn't know; note why it ends otherwise."""
+        """Start the stream again whenever it ends at an unknown schema. If it ends for another reason, note the reason."""
         problem: Exception | None = None
         try:
             while self.query and self._revived(self.query):
@@ -217,7 +217,7 @@ class Pipeline:
         self._ended.put(problem)
 
     def _revived(self, query: StreamingQuery) -> bool:
-        """Wait for the stream's end. Whether it was started again."""
+        """Wait until the stream ends. Return whether it was started again."""
         with contextlib.suppress(StreamingQueryException):
             query.awaitTermination()
         with self._lock:
@@ -263,7 +263,7 @@ _STREAMED = (
 
 @contextlib.contextmanager
 def _kept(rows: DataFrame) -> Iterator[DataFrame]:
-    """Rows are worked out once, however often they are read."""
+    """Cache rows within this context, so that Spark computes them only once."""
     try:
         yield rows.persist()
     finally:
@@ -271,6 +271,6 @@ def _kept(rows: DataFrame) -> Iterator[DataFrame]:
 
 
 def _array(rows: DataFrame) -> str:
-    """Values in JSON as one text: to hand it over to Python costs much less than rows."""
+    """Return JSON values as one JSON array. Passing one text to Python costs much less than passing rows."""
     [(array,)] = rows.selectExpr("concat('[', array_join(collect_list(value), ','), ']')").collect()
     return str(array)

@@ -1,4 +1,4 @@
-"""Starts streams, also on a server of Spark Connect that is busy."""
+"""Start streams, even on a busy Spark Connect server."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def begin(writer: DataStreamWriter) -> StreamingQuery:
     """Start a stream that hands its batches to a Python function.
 
     A server of Spark Connect starts a Python process for the function, before the stream itself starts, and waits 10 s for it.
-    No setting changes that. Nothing has begun when it gives up, so this tries again, three times in all: for its tasks, Spark
-    does the same.
+    No setting changes that. When the server gives up, nothing has begun. So this function tries three times in all, as Spark
+    does for its tasks.
 
     Raises
     ------

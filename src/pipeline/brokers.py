@@ -1,4 +1,4 @@
-"""Asks Kafka about a topic, before Spark would wait for it for minutes."""
+"""Ask Kafka about a topic. If it isn't there, Spark would wait for it for minutes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PREFIX = "kafka."
 
 
 class Topic(NamedTuple):
-    """What Kafka says of a topic.
+    """What Kafka says about a topic.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class Topic(NamedTuple):
 
 
 def require_topic(spark: SparkSession, kafka: Mapping[str, str], name: str, *others: str) -> Topic:
-    """Ask Kafka for a topic, with the settings that Spark will use.
+    """Ask Kafka about a topic, and whether others exist, with the settings that Spark will use.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The checkpoint: a folder with one of Spark's checkpoints for each stream, and notes that say whose they are."""
+"""The checkpoint: a folder with a Spark checkpoint for each stream, and notes that say what they belong to."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _SPARKS = {"metadata", "offsets", "commits", "sources", "state"}  # what a singl
 
 
 class CheckpointRefused(Exception):
-    """To go on from this checkpoint would lose records or mix them up. Nothing has been changed."""
+    """Raised if going on from this checkpoint would lose records or mix them up. Nothing has been changed."""
 
 
 class Checkpoint:
-    """Looks at a checkpoint before streams go on from it.
+    """Checks a checkpoint before streams go on from it.
 
     Parameters
     ----------
@@ -28,9 +28,9 @@ class Checkpoint:
     folder
         Where it is.
     owner
-        Whose it is: notes are called so.
+        Name of its owner, and of its notes.
     facts
-        What must be as it was for the streams to go on, in words.
+        What must not have changed if the streams are to go on: values, by their names in messages.
     streams
         The names of the streams. Each has a folder of that name.
     """
@@ -42,15 +42,15 @@ class Checkpoint:
         self._note: object = None  # the last one, as far as is known
 
     def of(self, stream: str) -> str:
-        """The folder of a stream."""
+        """Return the folder of a stream."""
         return f"{self.folder}/{stream}"
 
     def began(self, stream: str) -> bool:
-        """Whether a stream has begun."""
+        """Return whether a stream has begun."""
         return stream in self._files.names()
 
     def require(self, topic: str) -> bool:
-        """Make sure that streams can go on from here, or begin.
+        """Check that streams can go on from this checkpoint, or begin.
 
         Parameters
         ----------
@@ -73,14 +73,14 @@ class Checkpoint:
             raise self.damaged(str(error)) from error
 
     def note(self, topic: str, ids: Mapping[str, str]) -> None:
-        """Note whose it is: the topic's id, and the ids that Spark gave the streams that were started."""
+        """Note what the checkpoint belongs to: the topic's id, and the ids that Spark gave to the started streams."""
         note = {"facts": self._facts, "topic": topic, "ids": dict(ids)}
         if note != self._note:
             self._files.add(self._name, json.dumps(note))
             self._note = note
 
     def damaged(self, reason: str) -> CheckpointRefused:
-        """The error for a checkpoint that can't be read."""
+        """Return the error for a checkpoint that can't be read."""
         return self._refusal(f"is damaged ({reason})", f"put back a copy of it, or {_ANEW}")
 
     def _refusal(self, problem: str, advice: str) -> CheckpointRefused:
@@ -106,7 +106,7 @@ class Checkpoint:
         return bool(ids or found.intersection(self._streams))
 
     def _look_at(self, stream: str, ids: Mapping[str, str]) -> None:
-        """Spark writes the offsets of a batch before it begins, and a commit when it is done: one batch may lack its commit."""
+        """Check a stream's files. Spark writes a batch's offsets first and its commit last, so one batch may lack it."""
         held = _id(self._files.read(f"{stream}/metadata"))
         if held != ids.get(stream, held):
             raise self._refusal(f"belongs to another query: {stream} isn't the one that was there", _ANOTHER)
@@ -125,7 +125,7 @@ class Checkpoint:
 
 
 def stream_id(spark: SparkSession, folder: str) -> str:
-    """The id that Spark gave the stream whose checkpoint is in a folder."""
+    """Return the id that Spark gave to the stream whose checkpoint is in a folder."""
     return _id(files(spark, folder).read("metadata"))
 
 

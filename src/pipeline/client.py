@@ -1,4 +1,4 @@
-"""Settings of Kafka's Java client, in the words of librdkafka."""
+"""Translate settings of Kafka's Java client into librdkafka's."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ESCAPED = {"n": "\n", "r": "\r", "t": "\t"}
 
 
 def as_librdkafka(java: Mapping[str, str]) -> dict[str, Any]:
-    """Translate settings that say where Kafka is and how a client gets in. Others are left out.
+    """Translate the settings for addresses, TLS and login. Leave out all others.
 
     Parameters
     ----------

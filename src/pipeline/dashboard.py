@@ -1,4 +1,4 @@
-"""The dashboard: what the pipeline knows, as it comes to know it."""
+"""The dashboard: the pipeline's answers and figures, live."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _INTERVAL = 0.5
 class Dashboard(Live):
     """A map of dangerous events, the drivers with most of them, and figures of the pipeline: rates, latency, state and lag.
 
-    It is drawn twice a second until it is closed; then a still picture takes its place in the notebook.
+    It's drawn twice a second until you close it. Then a still picture takes its place in the notebook.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class Dashboard(Live):
         self._pipeline = pipeline
 
     def snapshot(self) -> Picture:
-        """A still picture of this moment."""
+        """Return a still picture of this moment."""
         self._look()
         return self._picture()
 

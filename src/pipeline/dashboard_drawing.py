@@ -1,4 +1,4 @@
-"""Drawing of the dashboard: a reading in, SVG out."""
+"""Draw the dashboard: turn a reading into SVG."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ _KINDS = {
 
 
 def in_words(reading: Reading) -> str:
-    """The same as a sentence."""
+    """Describe a reading in one sentence."""
     running = "the stream runs" if reading.running else "no stream runs"
     worst = f"; most of them by {reading.worst[0][0]}" if reading.worst else ""
     return f"{reading.events} events in the tables, {reading.dangerous} of them dangerous{worst}; lag {reading.lag}; {running}"
 
 
 def draw_dashboard(reading: Reading, palette: Palette = LIGHT) -> Drawing:
-    """The map, the drivers, the figures, and what the micro-batches did."""
+    """Draw the map, the drivers, the figures, and the rates of micro-batches."""
     right = stack(_drivers(reading, palette), _curve(reading.rates, palette), gap=_GAP)
     body = _map(reading.places, palette) + f'<g transform="translate({_MAP + _GAP} 0)">{right.body}</g>'
     upper = Drawing(body, max(_MAP_HEIGHT + 22, right.height))
@@ -71,7 +71,7 @@ def _figures(reading: Reading, palette: Palette) -> Drawing:
 
 
 def _seconds(seconds: float) -> str:
-    """Short enough that two of them fit a tile."""
+    """Format seconds so briefly that two of them fit into a tile."""
     return f"{seconds:.1f} s" if seconds < 9.95 else f"{seconds:.0f} s"
 
 
@@ -138,7 +138,7 @@ def _drivers(reading: Reading, palette: Palette) -> Drawing:
 
 
 def _curve(rates: tuple[Rate, ...], palette: Palette) -> Drawing:
-    """Records per second that the stream took, and that could have been processed, micro-batch by micro-batch."""
+    """Draw the records per second that the stream took, and could have processed, by micro-batch."""
     shown = rates[-_SHOWN:]
     body = text(0, 13, "Records per second, by micro-batch", fill=palette.text, size=13, weight="600")
     body += text(0, 30, "taken", fill=_WATER) + text(48, 30, "could be processed", fill=LAG)

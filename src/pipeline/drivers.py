@@ -1,4 +1,4 @@
-"""Drivers: a table in a compacted topic, the id as the key and the row as JSON, as change data capture leaves them."""
+"""Drivers: a table in a compacted topic, as change data capture writes it. The key is the id, and the value the row as JSON."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ DRIVERS = (
     Driver(40, "Kofi", "Abe", True),
     Driver(41, "Hana", "Young", True),
 )
-"""Everybody who drives, but driver 28, who has left and whose truck still reports."""
+"""All drivers except driver 28, who has left, but whose truck still reports."""
 
 
 def send_drivers(client: Mapping[str, object], topic: str = "driver", drivers: Iterable[Driver] = DRIVERS) -> None:
-    """Send rows to the topic, where no database has the table; on return all are acknowledged.
+    """Send rows to the topic, for when no database has the table. On return, all are acknowledged.
 
     Parameters
     ----------

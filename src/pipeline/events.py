@@ -1,4 +1,4 @@
-"""The Avro schema of events, and what the registry knows of its versions."""
+"""The Avro schema of events, and its versions in the registry."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SCHEMA = json.dumps({
         {"name": "correlationId", "type": "string"},
     ],
 })  # fmt: skip
-"""The schema that this version of the pipeline reads by."""
+"""The reader schema of this version of the pipeline."""
 
 _NO_SUBJECT = 40401
 _TIMEOUT = 5.0  # seconds for one answer
@@ -40,14 +40,16 @@ _FIELDS = [field["name"] for field in json.loads(SCHEMA)["fields"]]
 
 
 def encoder(registry: str, topic: str) -> Callable[[Event], bytes]:
-    """What turns events into values: a zero byte, four bytes of the schema's id, and Avro. The first call registers the schema.
+    """Return a function that encodes an event: a zero byte, four bytes of schema id, then Avro.
+
+    Its first call registers the schema.
 
     Parameters
     ----------
     registry
         Its URL.
     topic
-        Where the values go: the subject has its name.
+        Where the values go. The subject is named after it.
     """
     serializer = AvroSerializer(
         SchemaRegistryClient({"url": registry}), SCHEMA, lambda event, _: dict(zip(_FIELDS, event, strict=True))
@@ -62,7 +64,7 @@ def encoder(registry: str, topic: str) -> Callable[[Event], bytes]:
 
 
 def written_schemas(registry: str, topic: str, wait: float = 60) -> dict[int, str]:
-    """All schemas by which values of a topic may be written, by their ids. None, while nobody has registered one.
+    """Return the writer schemas of a topic's values, by registry id. Empty while nobody has registered one.
 
     Raises
     ------

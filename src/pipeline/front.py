@@ -1,4 +1,4 @@
-"""The ways in: connectors that bring what trucks publish by MQTT, and the office's table of drivers, into their topics."""
+"""Connectors that bring data into its topics: what trucks publish by MQTT, and the office's table of drivers."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _DATABASE = {"hostname": "host", "port": "port", "user": "user", "password": "pa
 
 
 def connect_trucks(connect: str, mqtt: str, settings: Settings) -> str:
-    """Create the connector, or change it. Values stay as the trucks sent them; the MQTT topic becomes the key.
+    """Create the connector for trucks, or change it. Values stay as the trucks sent them. The MQTT topic becomes the key.
 
-    It reads with QoS 1: a report that meets a failure comes again, so it may come twice.
+    It reads with QoS 1. After a failure a report is delivered again, so it may come twice.
 
     Parameters
     ----------
@@ -59,8 +59,8 @@ def connect_trucks(connect: str, mqtt: str, settings: Settings) -> str:
     return _created(connect, "trucks", configuration)
 
 
-def connect_drivers(connect: str, settings: Settings, table: str = "public.driver") -> str:
-    """Create the connector that captures each change of a table of drivers (CDC), or change it.
+def connect_drivers(connect: str, settings: Settings, table: str = "public.driver", *, password: str | None = None) -> str:
+    """Create the connector for drivers, or change it. It captures each change of a table (CDC).
 
     A record's key is the id, and its value the row as JSON; a row that is deleted leaves a tombstone. So the last records of
     all keys are the table. It begins with the rows that are there. After a failure, changes may come twice, in the same order.
@@ -73,6 +73,9 @@ def connect_drivers(connect: str, settings: Settings, table: str = "public.drive
         Their database has the table; its ``wal_level`` must be ``logical``. Their topic of drivers gets the records.
     table
         Its name, with its schema. The column ``id`` must be its primary key.
+    password
+        What Connect gets as the database's password: a config provider's reference, such as ``${file:…:password}``. Without
+        it, Connect gets the password itself, and everybody who may read its topics or ask a worker sees it.
 
     Returns
     -------
@@ -94,6 +97,7 @@ def connect_drivers(connect: str, settings: Settings, table: str = "public.drive
         "publication.name": "drivers",
         "publication.autocreate.mode": "filtered",  # it tells of this table alone
         **{f"database.{name}": str(server[theirs]) for name, theirs in _DATABASE.items() if theirs in server},
+        **({"database.password": password} if password else {}),
         "table.include.list": table,
         "topic.prefix": "office",
         "key.converter": "org.apache.kafka.connect.storage.StringConverter",

@@ -1,7 +1,7 @@
-"""The lake: all that trucks ever reported, in three Delta tables in a folder, each made from the one before it.
+"""The lake: everything that trucks ever reported, in three Delta tables in a folder, each made from the one before it.
 
-It's an application of its own beside `Pipeline`. A scheduler calls it every few minutes, and it takes in what is new and ends.
-So the stream, which answers at once, never waits for it, and one of both may be down, or be replaced, without the other.
+It's an application of its own beside `Pipeline`. A scheduler calls it every few minutes. It takes in what is new, and ends.
+So the stream, which answers at once, never waits for it. Either of them can be down, or be replaced, without the other.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _LOST = (
 
 
 class LakeGone(Exception):
-    """A table isn't where it was."""
+    """Raised if a table isn't where it was."""
 
 
 class Lake:
@@ -69,12 +69,12 @@ class Lake:
         self._checkpoint = Checkpoint(spark, settings.checkpoint, "lake", facts, _STREAMS)
 
     def create(self) -> None:
-        """Create the tables, unless they are there.
+        """Create the tables that don't exist yet.
 
         Raises
         ------
         LakeGone
-            When one isn't there that was filled before: what it held isn't read a second time, so a new one would lack it.
+            When a table that was filled before is gone. Its records aren't read a second time, so a new table would lack them.
         """
         for table, columns in _TABLES.items():
             if self._checkpoint.began(table):
@@ -82,7 +82,7 @@ class Lake:
             self._spark.sql(f"CREATE TABLE IF NOT EXISTS {self.name(table)} ({columns}) USING delta")
 
     def fill(self) -> None:
-        """Take in all that is new in the topic, table by table. What was interrupted is done again, and written once.
+        """Add what is new in the topic to each table in turn. After an interruption, the next call writes nothing twice.
 
         Raises
         ------
@@ -119,7 +119,7 @@ class Lake:
         counts.writeTo(self.name("gold")).overwrite(f.lit(True))
 
     def read(self, table: str, version: int | None = None) -> DataFrame:
-        """A table as it is now, or as it was in one of its versions.
+        """Return a table as it is now, or as it was in an earlier version.
 
         Raises
         ------
@@ -135,14 +135,14 @@ class Lake:
         return found
 
     def name(self, table: str) -> str:
-        """The table's name in SQL."""
+        """Return a table's name in SQL."""
         return f"delta.`{self._path(table)}`"
 
     def _path(self, table: str) -> str:
         return f"{self.folder}/{table}"
 
     def _append(self, table: str, rows: DataFrame) -> str:
-        """Append what is new. The stream's id."""
+        """Append new rows to a table. Return the stream's id."""
         into = _Into(self.name(table), self._checkpoint.of(table))
         writer = rows.writeStream.foreachBatch(into.append).trigger(availableNow=True)
         query = begin(writer.option("checkpointLocation", into.checkpoint))
@@ -152,7 +152,7 @@ class Lake:
 
 @dataclass(frozen=True)
 class _Into:
-    """A table that a stream fills: its name in SQL, and the stream's checkpoint. Spark Connect takes it to its server."""
+    """A table that a stream fills: its name in SQL, and the stream's checkpoint. Spark Connect sends it to its server."""
 
     table: str
     checkpoint: str

@@ -1,4 +1,4 @@
-"""The answers that the ledger of a sender gives, worked out without Kafka and Spark: what the tables must come to."""
+"""The answers that the tables must arrive at: computed from a sender's ledger, without Kafka and Spark."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ __all__ = ["Answers", "answers"]
 
 @dataclass(frozen=True)
 class Answers:
-    """What the pipeline finds out.
+    """The pipeline's answers.
 
     Attributes
     ----------
     counts
-        Events and dangerous events, by the second in which a window starts and the driver.
+        Numbers of events and of dangerous events, by window (the second in which it starts) and driver.
     dangerous
-        Driver and name of each dangerous event, by its correlation id; no name where the driver is unknown.
+        Driver and name of each dangerous event, by its correlation id. The name is None if the driver is unknown.
     """
 
     counts: dict[tuple[int, int], tuple[int, int]]
@@ -33,12 +33,12 @@ class Answers:
         return sum(events for events, _ in self.counts.values())
 
     def lacks(self, other: Answers) -> int:
-        """How many events the other has and this one hasn't, window by window."""
+        """Return how many events of the other one are missing here, counted window by window."""
         return sum(max(0, events - self.counts.get(key, (0, 0))[0]) for key, (events, _) in other.counts.items())
 
 
 def answers(events: Iterable[Event], drivers: Iterable[Driver] = DRIVERS, window: int = 60) -> Answers:
-    """Answers for events, in whatever order. One that is there more than once counts once.
+    """Compute the answers for events in any order. A repeated event counts once.
 
     Parameters
     ----------

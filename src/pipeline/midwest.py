@@ -1,4 +1,4 @@
-"""The American Midwest, roughly: enough to see where trucks are, and drawn without a network."""
+"""A rough map of the American Midwest. It shows where trucks are, and needs no network."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ STATES: dict[str, tuple[float, float]] = {
     "ILLINOIS": (-88.85, 40.55),
     "INDIANA": (-87.1, 40.3),
 }
-"""Where their names stand."""
+"""Where the states' names stand."""
 
 CITIES: dict[str, tuple[float, float]] = {
     "Chicago": (-87.63, 41.88),

@@ -1,4 +1,4 @@
-"""Servers that are away for a while."""
+"""Wait for servers that are away for a while."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ T = TypeVar("T")
 
 
 def patiently(ask: Callable[[], T], server: str, seconds: float, away: tuple[type[Exception], ...]) -> T:
-    """Call a function that asks a server, again and again while the server is away. A sentence in the log says so.
+    """Call a function that asks a server. While the server is away, call it again and again, and say so in the log.
 
     Parameters
     ----------
     ask
-        What to call. To call it again must do no harm.
+        The function. Calling it again must do no harm.
     server
         The server's name, for people.
     seconds
         For how long it may be away.
     away
-        Exceptions of `ask` that mean so.
+        Exceptions of `ask` that mean that the server is away.
 
     Raises
     ------
@@ -55,5 +55,5 @@ def patiently(ask: Callable[[], T], server: str, seconds: float, away: tuple[typ
 
 
 def _in_short(error: Exception) -> str:
-    """The first line that it says; PostgreSQL's client adds guesses."""
+    """Return the first line of an error. PostgreSQL's client adds guesses below it."""
     return (str(error) or type(error).__name__).splitlines()[0]

@@ -1,6 +1,6 @@
-"""What the pipeline asks beside Spark's queries: Kafka about a topic, and the checkpoint for its files.
+"""Reach Kafka and the checkpoint's files from outside the pipeline's own queries.
 
-A session that has a JVM in this process is asked by that. Over Spark Connect there is none.
+If the session has a JVM in this process, the JVM does it. Over Spark Connect there is none.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ class Files(Protocol):
     """Files in a folder on any storage that Spark can write to. An `OSError` tells why one can't be read."""
 
     def names(self, folder: str = "") -> list[str]:
-        """What is in a folder within; nothing, if there is none."""
+        """Return the names in a subfolder. Empty if there is no such folder."""
 
     def read(self, name: str) -> str:
-        """A file's text."""
+        """Return a file's text."""
 
     def added(self, name: str) -> list[str]:
-        """All texts that were added under a name."""
+        """Return all texts that were added under a name."""
 
     def add(self, name: str, text: str) -> None:
         """Add a text under a name. It's there as a whole or not at all."""
 
 
 def kafka(spark: SparkSession, settings: Mapping[str, str]) -> AbstractContextManager[Callable[[str], tuple[str, bool]]]:
-    """What describes a topic by its name: its id, and whether it still has every record that was ever sent to it.
+    """Connect to Kafka. The context's function returns a topic's id, and whether it still has every record ever sent to it.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def kafka(spark: SparkSession, settings: Mapping[str, str]) -> AbstractContextMa
 
 
 def files(spark: SparkSession, folder: str) -> Files:
-    """The files in a folder."""
+    """Return the files in a folder."""
     return HadoopFiles(spark, folder) if _has_jvm(spark) else SparkFiles(spark, folder)
 
 

@@ -1,4 +1,4 @@
-"""Reaches Kafka by this process's own client, and the checkpoint's files by queries: for sessions of Spark Connect."""
+"""For Spark Connect: reach Kafka through this process's own client, and the checkpoint's files through queries."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PLACE = re.compile(r"^\w+:(//[^/]*)?")  # in front of a path
 
 @contextlib.contextmanager
 def own_client(settings: Mapping[str, Any]) -> Iterator[Callable[[str], tuple[str, bool]]]:
-    """What describes topics: see `pipeline.reach.kafka`."""
+    """Yield a function that describes a topic, with librdkafka: see `pipeline.reach.kafka`."""
     problems: list[KafkaError] = []
     quiet: dict[str, Any] = {"error_cb": problems.append, "log_level": 2}  # it would write each vain attempt to standard error
     try:
@@ -46,16 +46,16 @@ def _described(admin: AdminClient, name: str) -> tuple[str, bool]:
 
 
 class SparkFiles:
-    """Files in a folder of the server's storage, read and written as tables are: see `pipeline.reach.Files`.
+    """Files in a folder of the server's storage, which queries read and write: see `pipeline.reach.Files`.
 
-    Spark finds no empty folder, nor what has a dot or an underscore in front of its name.
+    Spark finds neither empty folders nor names that begin with a dot or an underscore.
     """
 
     def __init__(self, spark: SparkSession, folder: str) -> None:
         self._spark, self._folder = spark, folder.rstrip("/")
 
     def names(self, folder: str = "") -> list[str]:
-        """What is in a folder within."""
+        """Return the names in a subfolder."""
         path = f"{self._folder}/{folder}".rstrip("/")
         try:
             with _as_os_errors():
@@ -66,16 +66,16 @@ class SparkFiles:
         return sorted({file.partition(before)[2].partition("/")[0] for file in found})
 
     def read(self, name: str) -> str:
-        """A file's text."""
+        """Return a file's text."""
         [text] = self._texts(name)
         return text
 
     def added(self, name: str) -> list[str]:
-        """All texts that were added under a name."""
+        """Return all texts that were added under a name."""
         return self._texts(name)
 
     def add(self, name: str, text: str) -> None:
-        """Append a row. Its file is in its place at once: a process that is killed while it writes leaves none."""
+        """Append a row. Its file appears only when it's complete, so a process that is killed while it writes leaves none."""
         row = self._spark.createDataFrame([(text,)], "value STRING")
         with _as_os_errors():
             row.coalesce(1).write.mode("append").text(f"{self._folder}/{name}")
@@ -86,7 +86,7 @@ class SparkFiles:
         return [bytes(row.content).decode() for row in rows]
 
     def _files(self, path: str) -> DataFrame:
-        """All files below. Others may vanish meanwhile, such as those of a stream that runs."""
+        """Return all files below a folder. Files may vanish meanwhile, such as those of a running stream."""
         options = {"recursiveFileLookup": True, "ignoreMissingFiles": True}
         return self._spark.read.format("binaryFile").options(**options).load(path)
 

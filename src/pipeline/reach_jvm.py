@@ -1,4 +1,4 @@
-"""Reaches Kafka and the checkpoint's files by the JVM that a session has in this process: with the clients that Spark uses."""
+"""Reach Kafka and the checkpoint's files through the session's JVM in this process, with the clients that Spark uses."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PATIENCE = {"request.timeout.ms": "5000", "default.api.timeout.ms": "8000"}
 
 @contextlib.contextmanager
 def java_client(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[Callable[[str], tuple[str, bool]]]:
-    """What describes topics: see `pipeline.reach.kafka`."""
+    """Yield a function that describes a topic, with Kafka's Java client: see `pipeline.reach.kafka`."""
     context: Any = spark.sparkContext
     java = context._jvm
     client = java.java.util.HashMap()
@@ -54,7 +54,7 @@ def _cause(error: Py4JJavaError) -> Any:
 
 
 class HadoopFiles:
-    """Files in a folder, by the client that Spark itself reads and writes a checkpoint with: see `pipeline.reach.Files`."""
+    """Files in a folder, through the client that Spark uses for its checkpoints: see `pipeline.reach.Files`."""
 
     def __init__(self, spark: SparkSession, folder: str) -> None:
         context: Any = spark.sparkContext
@@ -63,22 +63,22 @@ class HadoopFiles:
         self._manager = getattr(managers, "MODULE$").create(self._path(""), context._jsc.hadoopConfiguration())
 
     def names(self, folder: str = "") -> list[str]:
-        """What is in a folder within."""
+        """Return the names in a subfolder."""
         with _as_os_errors():
             return [path.getName() for path in self._listed(folder)]
 
     def read(self, name: str) -> str:
-        """A file's text."""
+        """Return a file's text."""
         with _as_os_errors():
             return self._text(self._path(name))
 
     def added(self, name: str) -> list[str]:
-        """All texts that were added under a name. Earlier versions of the pipeline had a single file there."""
+        """Return all texts that were added under a name. Earlier versions of the pipeline had a single file there."""
         with _as_os_errors():
             return [self._text(path) for path in self._listed(name) if not path.getName().startswith(("_", "."))]
 
     def add(self, name: str, text: str) -> None:
-        """Put a file in its place at once, as Spark does it: a process that is killed while it writes leaves none."""
+        """Add a file that appears only when it's complete, as Spark does. A process killed while it writes leaves none."""
         with _as_os_errors():
             self._manager.mkdirs(self._path(name))
             stream = self._manager.createAtomic(self._path(f"{name}/{uuid4()}.json"), True)

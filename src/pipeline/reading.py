@@ -1,4 +1,4 @@
-"""What a dashboard shows of a pipeline, looked up at one moment."""
+"""Read the figures that the dashboard shows of a pipeline."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Rate:
-    """What a micro-batch did: when it began (seconds since the epoch); records per second that it took, and could process."""
+    """A micro-batch: its start (seconds since the epoch), and the records per second that it took and could have processed."""
 
     at: float
     taken: float
@@ -53,7 +53,7 @@ class Rate:
 
 @dataclass(frozen=True)
 class Reading:
-    """The figures.
+    """The dashboard's figures.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ class Reading:
 
 @dataclass
 class Reader:
-    """Looks a pipeline up, again and again. What can't be asked at a moment stays as it was.
+    """Reads a pipeline's figures again and again. A figure that can't be read at the moment keeps its last value.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ class Reader:
         self._admin = AdminClient(dict(self.client))
 
     def read(self, pipeline: Pipeline) -> Reading:
-        """What is so now."""
+        """Read the figures now."""
         for look in (self._ask_tables, self._ask_stream, self._ask_kafka):
             self._last = look(pipeline, self._last)
         return self._last
@@ -173,7 +173,7 @@ def _rate(progress: Any) -> Rate:
 
 
 class _Delay(NamedTuple):
-    """How many events a micro-batch had, and after how many seconds it had counted half of them, and all but a hundredth."""
+    """A micro-batch's number of events, and the latencies in seconds that half of them and 99% of them stayed below."""
 
     events: int
     half: float
@@ -189,7 +189,7 @@ def _delay(progress: Any) -> _Delay | None:
 
 
 def _latency(delays: Sequence[_Delay]) -> tuple[float, float]:
-    """Of all batches together: half of the events weren't slower than the first, and all but a hundredth than the second."""
+    """Estimate the median and the 99th percentile of the latency of all events from those of their batches."""
 
     def reached(share: float, which: Callable[[_Delay], float]) -> float:
         left = share * sum(delay.events for delay in delays)

@@ -1,4 +1,4 @@
-"""Send what trucks report, at a rate, and keep the ledger: which events were acknowledged."""
+"""Send trucks' reports at a rate, and keep a ledger of the acknowledged events."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ON_THEIR_WAY = 200
 
 
 class Sender(ABC):
-    """Sends reports from a thread of its own. Its subclasses know where to.
+    """Sends reports from a thread of its own. Subclasses know where to send them.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class Sender(ABC):
         return self
 
     def stop(self) -> None:
-        """Send no more. What is on its way arrives."""
+        """Stop sending. Reports that are on their way still arrive."""
         self._stop.set()
         self._thread.join()
 
@@ -80,7 +80,7 @@ class Sender(ABC):
 
     @property
     def ledger(self) -> list[Event]:
-        """Each event that was acknowledged, once."""
+        """All acknowledged events, each one once."""
         return list({report.event.correlation: report.event for report in self._sent if report.event}.values())
 
     @property
@@ -106,11 +106,11 @@ class Sender(ABC):
 
     @abstractmethod
     def _send(self, report: Report, value: bytes) -> None:
-        """Send one, as soon as few enough are on their way; `_sent` gets it when it's acknowledged."""
+        """Send a report as soon as few enough are on their way. Append it to `_sent` when it's acknowledged."""
 
     @abstractmethod
     def _flush(self) -> None:
-        """Wait until all are acknowledged."""
+        """Wait until all reports are acknowledged."""
 
 
 class TruckSender(Sender):
@@ -148,7 +148,7 @@ class TruckSender(Sender):
 class MqttTruckSender(Sender):
     """Publishes reports to an MQTT broker with QoS 1, as ``driver/ID/position``. A connector brings them to Kafka.
 
-    When the MQTT broker goes away, it reconnects, and publishes again what was not acknowledged: such a report may come twice.
+    When the MQTT broker goes away, it reconnects, and publishes unacknowledged reports again. So a report may come twice.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ _IN_BATCHES = {"kafka.linger.ms": "20", "kafka.batch.size": "262144"}
 
 @dataclass(frozen=True)
 class Settings:
-    """What a pipeline needs to know. Over Spark Connect, addresses and folders are the server's, too.
+    """The settings of a pipeline. Over Spark Connect, the server must reach the same addresses and folders.
 
     Attributes
     ----------
@@ -66,9 +66,9 @@ class Settings:
     wait: float = 60
 
     def source(self, topic: str) -> dict[str, Any]:
-        """Options that read a topic from its beginning, by a batch or, without a checkpoint, by a stream."""
+        """Return options to read a topic from its beginning, in a batch or in a stream without a checkpoint."""
         return {**_IMPATIENT, **self.kafka, "subscribe": topic, "startingOffsets": "earliest"}
 
     def sink(self, topic: str) -> dict[str, str]:
-        """Options that write to a topic."""
+        """Return options to write to a topic."""
         return {**_IN_BATCHES, **self.kafka, "topic": topic}

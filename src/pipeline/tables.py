@@ -1,4 +1,4 @@
-"""The tables in PostgreSQL. To write a batch again changes nothing: one that is repeated after a crash counts once."""
+"""The tables in PostgreSQL. Writing a batch again changes nothing, so a batch repeated after a crash counts once."""
 
 from __future__ import annotations
 
@@ -55,19 +55,19 @@ class Tables:
     schema
         The schema in which they are.
     wait
-        For how many seconds whoever writes waits for a server that is away.
+        For how many seconds a write waits for a server that is away.
 
     Raises
     ------
     ConnectionError
-        By what writes, when the server doesn't come back in time. Nothing is half written.
+        Raised by writes, when the server doesn't come back in time. Nothing is half written.
     """
 
     def __init__(self, database: str, schema: str, wait: float = 60) -> None:
         self._database, self._schema, self._wait = database, sql.Identifier(schema), wait
 
     def create(self) -> None:
-        """Create them, unless they are there."""
+        """Create the tables that don't exist yet."""
 
         def create(connection: psycopg.Connection) -> None:
             connection.execute("SELECT pg_advisory_xact_lock(11)")  # one who does so at a time
@@ -76,26 +76,26 @@ class Tables:
         self._patiently(create)
 
     def drop(self) -> None:
-        """Drop the schema with all that is in it."""
+        """Drop the schema with everything in it."""
         with self._connect() as connection:
             connection.execute(self._statement("DROP SCHEMA IF EXISTS {schema} CASCADE"))
 
     def empty(self) -> None:
-        """Forget all counts, for somebody who begins anew."""
+        """Delete all counts, for a stream that begins anew."""
         self._patiently(lambda connection: connection.execute(self._statement(_FORGET)))
 
     def put(self, batch: int | None, counts: str, dangerous: str) -> None:
-        """Take in what a batch found, in one transaction.
+        """Store a batch's answers in one transaction.
 
         Parameters
         ----------
         batch
-            Its number. Batches come in the order of their numbers; one that comes again is counted once. None stands for one
-            of everything, whose counts take the place of all others.
+            Its number. Batches come in the order of their numbers, and a repeated batch counts once. None stands for a batch
+            of the whole topic, whose counts replace all others.
         counts
             Rows of `transform.per_window` as an array in JSON, to be added to what is there.
         dangerous
-            Rows of `transform.dangerous` as an array in JSON. Those that are there stay.
+            Rows of `transform.dangerous` as an array in JSON. Rows that are already there stay.
         """
 
         def put(connection: psycopg.Connection) -> None:
@@ -107,7 +107,7 @@ class Tables:
         self._patiently(put)
 
     def answers(self) -> Answers:
-        """What they hold."""
+        """Return the answers in the tables."""
         counts = self.ask("SELECT starts, driver, events, dangerous FROM {schema}.driving")
         alarms = self.ask("SELECT correlation, driver, first_name, last_name FROM {schema}.dangerous_driving")
         return Answers(
@@ -116,20 +116,20 @@ class Tables:
         )
 
     def filled(self) -> bool:
-        """Whether they hold anything."""
+        """Return whether the tables hold any counts."""
         return self.ask("SELECT EXISTS (SELECT FROM {schema}.driving)") == [(True,)]
 
     def streamed(self) -> bool:
-        """Whether a stream counts in them, batch by batch."""
+        """Return whether a stream has counted in the tables, batch by batch."""
         return self.ask("SELECT EXISTS (SELECT FROM {schema}.driving WHERE batch IS NOT NULL)") == [(True,)]
 
     def ask(self, query: str) -> list[tuple[Any, ...]]:
-        """Rows that a query gives; ``{schema}`` in it stands for the schema."""
+        """Return the rows of a query. ``{schema}`` in it stands for the schema."""
         with self._connect() as connection:
             return connection.execute(self._statement(query)).fetchall()
 
     def _patiently(self, work: Callable[[psycopg.Connection], object]) -> None:
-        """Do something in one transaction, and again if the server goes away before it's done."""
+        """Work in one transaction. If the server goes away before it's done, do it again."""
 
         def attempt() -> None:
             with self._connect() as connection:

@@ -17,7 +17,7 @@ UNKNOWN = "a value was written by a schema that is new, number"
 """Error text, followed by the schema id, with which a query stops at an unknown schema."""
 
 SENT = "sent"
-"""The metric of `noted`."""
+"""Name of the metrics that `noted` adds."""
 
 _RECORD = ("key", "value", "topic", "partition", "offset")
 _FIELDS = ("truckId", "driverId", "routeId", "eventType", "latitude", "longitude")
@@ -86,25 +86,28 @@ def decoded(records: DataFrame, schemas: Mapping[int, str], foreign: Collection[
 
 
 def _impossible() -> Column:
-    """What would end each query that meets it: times that Spark can't count, and texts that PostgreSQL can't store."""
+    """Return the condition for an event with an impossible time, id or text.
+
+    Some of them would stop any query: times that Spark can't count, and texts that PostgreSQL can't store.
+    """
     time = f.col("event.timestamp").between(0, f.unix_millis("timestamp") + _EARLY)
     name = f.length("event.correlationId").between(1, _LONGEST_ID)
     return ~time | ~name | f.concat("event.correlationId", "event.eventType").contains("\0")
 
 
 def events(decoded: DataFrame) -> DataFrame:
-    """The events alone."""
+    """Keep only the events."""
     return decoded.where("problem IS NULL").select(*_FIELDS, "correlationId", "sent", "time")
 
 
 def noted(rows: DataFrame) -> DataFrame:
-    """The rows. With each micro-batch the stream tells when half of the events had been sent, and when the first hundredth."""
+    """Add metrics of each micro-batch: its number of events, and when half of them, and the first hundredth, had been sent."""
     when = f.percentile_approx(f.unix_millis("sent"), [0.5, 0.01])
     return rows.observe(SENT, when.alias("when"), f.count("sent").alias("events"))
 
 
 def dead_letters(decoded: DataFrame) -> DataFrame:
-    """The other records for a topic of their own, with headers that say what is wrong and where they were.
+    """Turn the records with a problem into dead letters, with headers that say what is wrong and where they were.
 
     Key and value are copied, up to the sizes in `_DEAD`: of larger ones, only the beginning. The record's own headers and
     timestamp aren't copied.
@@ -128,14 +131,14 @@ def once(rows: DataFrame, patience: str) -> DataFrame:
 
 
 def latest_drivers(records: DataFrame) -> DataFrame:
-    """The table of drivers: the last row of each key. One whose last record is a tombstone isn't in it."""
+    """Return the table of drivers: the last row of each key. A driver whose last record is a tombstone isn't in it."""
     last = records.groupBy("key").agg(f.max_by("value", "offset").alias("value"))
     row = f.from_json(f.col("value").cast("string"), _DRIVER)
     return last.where("value IS NOT NULL").select(row.alias("driver")).select("driver.*")
 
 
 def dangerous(events: DataFrame, drivers: DataFrame) -> DataFrame:
-    """Events of any kind but ``Normal``, with the names of their drivers; without names where the driver is unknown."""
+    """Keep events of any kind but ``Normal``, and add their drivers' names. The names of an unknown driver are null."""
     named = drivers.select(f.col("id").alias("driverId"), "first_name", "last_name")
     return events.where(f.col("eventType") != NORMAL).join(f.broadcast(named), "driverId", "left")
 

@@ -1,4 +1,4 @@
-"""Trucks that report: seeded, so the same on every machine, with all that goes wrong on the way."""
+"""Simulated trucks and their reports, with all that goes wrong on the way. A seed makes them the same on every machine."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ class Event(NamedTuple):
 
     @property
     def dangerous(self) -> bool:
-        """Whether it is of another kind than ``Normal``."""
+        """Whether its kind isn't ``Normal``."""
         return self.kind != NORMAL
 
 
 @dataclass(frozen=True)
 class Report:
-    """What is sent to the topic.
+    """A record for the topic: an event, or a malformed value.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class Report:
 
 @dataclass(frozen=True)
 class Trucks:
-    """A fleet. The same settings make the same reports, in every Python.
+    """A fleet. The same settings make the same reports, in every version of Python.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ class Trucks:
     interval
         Milliseconds from one event to the next, by the clocks of the trucks.
     disorder
-        How many events a report may be overtaken by, on its usual way.
+        How many events may overtake a report on its usual way.
     late, late_by
         The share of reports that wait for a network, and how many events later they come at most.
     twice, malformed
@@ -110,7 +110,7 @@ class Trucks:
     malformed: float = 0.01
 
     def reports(self, events: int) -> list[Report]:
-        """So many events as they are sent, in that order: late ones, repeats and malformed ones among them."""
+        """Return the reports of so many events in the order they're sent, with late, repeated and malformed ones among them."""
         # Of all generators, `random.Random.random` alone is promised to give the same numbers in every Python.
         draw = random.Random(self.seed).random
         sent: list[tuple[float, Report]] = []
@@ -139,7 +139,7 @@ class Trucks:
 
 
 def _spoilt(number: int, draw: Callable[[], float]) -> bytes:
-    """A value that isn't an event, of several kinds in turn."""
+    """Return a value that isn't an event, of one of several kinds."""
     kinds = (
         b"18,28,1198242881,Normal,39.77,-92.94",  # as text
         b"\x00\x7f\xff\xff\xffevent",  # in the form of a registry's client, with a schema that nobody registered

@@ -1,4 +1,4 @@
-"""The schemas by which values are written. Trucks get new ones while the pipeline runs."""
+"""The writer schemas of values. Trucks may get new ones while the pipeline runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Writers"]
 
 
 class Writers:
-    """What the registry knows of a topic, and what it was asked in vain.
+    """The schemas that the registry knows for a topic, and the ids that it doesn't know.
 
     Attributes
     ----------
@@ -28,7 +28,7 @@ class Writers:
         self._settings = settings
 
     def ask(self) -> None:
-        """Ask the registry.
+        """Ask the registry for the topic's schemas.
 
         Raises
         ------
@@ -38,7 +38,7 @@ class Writers:
         self.schemas = written_schemas(self._settings.registry, self._settings.positions, self._settings.wait)
 
     def learn(self, error: Exception) -> bool:
-        """If a query ended because of a schema that it didn't know, ask the registry. Whether it did.
+        """If a query ended at an unknown schema, ask the registry. Return whether it ended there.
 
         Raises
         ------

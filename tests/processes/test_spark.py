@@ -19,9 +19,9 @@ from pyspark.sql import functions as f
 
 from kafkalab import Cluster, spark_session
 from kafkalab.distribution import java_command
-from kafkalab.errors import JavaError, SparkFailed, WaitTimeout
+from kafkalab.errors import JavaError, KafkaLabError, SparkFailed, WaitTimeout
 from kafkalab.lifeline import Run, reap
-from kafkalab.spark import archive, jvm, kafka_options, kill_spark, show_progress
+from kafkalab.spark import archive, jvm, kafka_options, kill_spark, require_running, show_progress
 from kafkalab.spark.streaming import _page
 from kafkalab.waiting import wait_until
 from kafkalab.workers import LedgerProducer
@@ -126,6 +126,8 @@ def test_progress_of_a_stream_that_fails(spark: SparkSession, cluster: Cluster) 
     query = stream.load().writeStream.format("memory").queryName("fails").start()
     with pytest.raises(StreamingQueryException, match="UnknownTopicOrPartition"):
         show_progress(query)
+    with pytest.raises(StreamingQueryException, match="UnknownTopicOrPartition"):
+        wait_until(lambda: False, 600, "a row", unless=lambda: require_running(query))
 
 
 def test_progress_gives_up(spark: SparkSession) -> None:
@@ -134,8 +136,11 @@ def test_progress_gives_up(spark: SparkSession) -> None:
     try:
         with pytest.raises(WaitTimeout, match="the query to process all"):
             show_progress(query, timeout=1.0)
+        require_running(query)
     finally:
         query.stop()
+    with pytest.raises(KafkaLabError, match="the query endless was stopped"):
+        require_running(query)
 
 
 def test_streams_stop_with_their_cluster(spark: SparkSession) -> None:

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from kafkalab.checks import CheckContext, Lab, Unmet, evaluate, find_lab, notebooks
+from kafkalab.checks import CheckContext, Lab, Unmet, check, evaluate, find_lab, notebooks
 from kafkalab.checks.answers import WrongType, convert
-from kafkalab.errors import KafkaLabError
+from kafkalab.errors import KafkaLabError, WaitTimeout
 
 
 @pytest.fixture
@@ -98,6 +98,10 @@ def test_a_requirement_comes_after_registered_ones_only(lab: Lab) -> None:
         ({"by-java": "0 1 1"}, dict[str, list[int]], {"by-java": [0, 1, 1]}),
         (np.True_, bool, True),
         (bytearray(b"a"), bytes, b"a"),
+        ("true", bool, True),
+        (["False"], bool, False),
+        (["409"], int, 409),
+        (["_FENCED"], str, "_FENCED"),
         ((1, 2), list[int], [1, 2]),
         ([1, 2], set[int], {1, 2}),
         (["a", 1], tuple[str, int], ("a", 1)),
@@ -140,6 +144,8 @@ def test_an_answer_is_right_in_any_shape_that_means_the_same(value: object, kind
         (("a", "b"), tuple[str, int], "`given[1]` should be a whole number, not text."),
         ((1, 2, 3), tuple[int, int], "`given` should be a tuple of 2, not of 3."),
         (1, bool, "`given` should be True or False, not a whole number."),
+        ("yes", bool, "`given` should be True or False, not text."),
+        (["409", "200"], int, "`given` should be a whole number, not a list."),
         (["here"], Path, "`given` should be a path, not a list."),
         ({0: "x"}, dict[int, int | None], "`given[0]` should be a whole number or None, not text."),
         ({0: None}, dict[int, int], "`given[0]` should be a whole number, not None."),
@@ -167,9 +173,51 @@ def test_an_answer_that_is_missing_none_or_empty() -> None:
     assert ctx.answer("zero", int, "a number") == 0
 
 
+FENCED = KafkaError(KafkaError._FENCED)
+
+
+@pytest.mark.parametrize(
+    "given", ["_FENCED", " _FENCED\n", FENCED, KafkaException(FENCED), str(FENCED), str(KafkaException(FENCED))]
+)
+def test_an_error_by_its_name_itself_or_as_printed(given: object) -> None:
+    assert CheckContext(None, {"fenced": given}).error_name("fenced", "the error") == "_FENCED"  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("given", [None, 7, ValueError("_FENCED"), KafkaException()])
+def test_what_is_no_error_of_kafkas(given: object) -> None:
+    with pytest.raises(Unmet, match="`fenced` "):
+        CheckContext(None, {"fenced": given}).error_name("fenced", "the error")  # type: ignore[arg-type]
+
+
+def test_a_topic_that_cannot_be_read_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Silent:
+        def __init__(self, config: object) -> None: ...
+        def assign(self, partitions: object) -> None: ...
+        def close(self) -> None: ...
+
+        def consume(self, number: int, seconds: float) -> list[object]:
+            return [SimpleNamespace(error=lambda: KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED))]
+
+        def position(self, partitions: object) -> list[object]:
+            return [SimpleNamespace(partition=0, offset=-1)]
+
+    monkeypatch.setattr("kafkalab.checks.context.Consumer", Silent)
+    monkeypatch.setattr("kafkalab.checks.context.watermarks", lambda cluster, topic: {0: (0, 3)})
+    monkeypatch.setattr("kafkalab.checks.context._READ_TIMEOUT", 0)
+    ctx = CheckContext(SimpleNamespace(client_config=dict))  # type: ignore[arg-type]
+    with pytest.raises(WaitTimeout, match="0 records, and KafkaError{code=TOPIC_AUTHORIZATION_FAILED"):
+        ctx.records("customers")
+
+
 def test_a_name_that_is_nearly_right() -> None:
     with pytest.raises(KafkaLabError, match="did you mean 00_first_record"):
         find_lab("00_first_recrod")
+
+
+@pytest.mark.parametrize("given", [["a cluster"], None, "localhost:9092"])
+def test_a_check_without_a_cluster(given: object) -> None:
+    with pytest.raises(TypeError, match=f"takes your cluster next, such as cluster, not a {type(given).__name__}"):
+        check("00_first_record", given)  # type: ignore[arg-type]
 
 
 def test_the_notebook_of_one_check_may_be_named_instead() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -112,7 +113,7 @@ def programs(clone: Path, status: int = 0) -> None:
 
 @pytest.fixture
 def foreign(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in os.environ if name.startswith(("PIP_", "UV_", "SSL_CERT", "PYTHON"))]:
+    for name in [name for name in os.environ if re.match("PIP_|UV_|SSL_CERT|PYTHON|.*_proxy$", name, re.IGNORECASE)]:
         monkeypatch.delenv(name)
     for name in (
         "PIP_USER", "PIP_TARGET", "PIP_PREFIX", "PIP_REQUIRE_VIRTUALENV", "PIP_NO_BINARY", "UV_SYSTEM_PYTHON", "UV_NO_BINARY",

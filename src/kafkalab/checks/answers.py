@@ -2,7 +2,8 @@
 
 A right answer is right in any form with the same meaning: a NumPy integer for an ``int``, a tuple for a list, or text
 for a ``Path``. A number is also right as text, in the form that a tool shows: ``"0"``, ``"1,024"``. So are whole numbers
-in a row, ``"0,1"``. Any other text doesn't count as a list, and no text counts as bytes.
+in a row, ``"0,1"``, a truth value in JSON, and the one line that a ``!`` command printed. Any other text doesn't count as
+a list, and no text counts as bytes.
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ _THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:[,_ \u00a0\u202f]\d{3})+(?:\.\d+)?")
 _SEPARATOR = re.compile(r"[,_ \u00a0\u202f]")
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _ROW = re.compile(r"[\[({]?\s*([+-]?\d+(?:(?:\s*,\s*|\s+)[+-]?\d+)*)\s*[\])}]?")
+
+_TRUTHS = {"true": True, "false": False}
+_SINGLE = (int, float, bool, str)
 
 _NAMES = {
     int: "a whole number",
@@ -89,6 +93,8 @@ def convert(value: object, kind: type[T]) -> T:
         If the value means something else.
     """
     origin, arguments = get_origin(kind) or kind, get_args(kind)
+    if origin in _SINGLE and isinstance(value, list) and len(value) == 1 and isinstance(value[0], str):
+        value = value[0]  # what a command printed is a list of lines
     if origin in _CONVERTERS:
         return cast(T, _CONVERTERS[origin](value, kind, arguments))
     if origin is not object and not isinstance(value, origin):
@@ -138,6 +144,8 @@ def _path(value: object, kind: Any, _: Any) -> Path:
 
 
 def _truth(value: object, kind: Any, _: Any) -> bool:
+    if isinstance(value, str) and (shown := value.strip().lower()) in _TRUTHS:
+        return _TRUTHS[shown]
     # NumPy's truth values aren't bool, but they equal one.
     if not any(value is truth or (type(value).__name__ in ("bool", "bool_") and value == truth) for truth in (True, False)):
         raise _wrong(value, kind)

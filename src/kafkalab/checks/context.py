@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import shutil
 import uuid
 from collections.abc import Callable, Mapping
@@ -78,6 +79,22 @@ class CheckContext:
             raise Unmet(f"`{name}` is empty. It should hold {what}.")
         return value
 
+    def error_name(self, name: str, what: str) -> str:
+        """Return Kafka's name for an error that the learner passed: as that name, as the error itself, or as it's printed.
+
+        Raises
+        ------
+        Unmet
+            If the learner passed nothing, or something that is no text and no error of Kafka's.
+        """
+        given = self.answer(name, object, what)
+        error = given.args[0] if isinstance(given, KafkaException) and given.args else given
+        if isinstance(error, KafkaError):
+            return str(error.name())
+        text = self.answer(name, str, what).strip()
+        shown = re.search(r"KafkaError\{code=(\w+),", text)
+        return shown[1] if shown else text
+
     def function(self, name: str, what: str) -> Callable[..., Any]:
         """Return a function, class or other callable that the learner passed to `check` under this name.
 
@@ -122,16 +139,22 @@ class CheckContext:
         try:
             consumer.assign([TopicPartition(topic, p, low) for p, (low, _) in marks.items()])
             read: list[Message] = []
+            errors: list[Message] = []
             ends = {p: high for p, (_, high) in marks.items()}
 
             def all_read() -> bool:
                 # A few milliseconds at a time, because consume() waits until it has as many records as it may return.
-                read.extend(m for m in consumer.consume(1000, 0.02) if m.error() is None)
+                for message in consumer.consume(1000, 0.02):
+                    (read if message.error() is None else errors).append(message)
                 # The position may be beyond the end if a producer is still writing.
                 return all(p.offset >= ends[p.partition] for p in consumer.position([TopicPartition(topic, p) for p in ends]))
 
             what = f"all records of {topic} to be read"
-            wait_until(all_read, _READ_TIMEOUT, what, last_seen=lambda: f"{len(read)} records", interval=0)
+
+            def last_seen() -> str:
+                return f"{len(read)} records" + (f", and {errors[-1].error()}" if errors else "")
+
+            wait_until(all_read, _READ_TIMEOUT, what, last_seen=last_seen, interval=0)
         finally:
             consumer.close()
         return sorted(read, key=lambda m: (m.partition(), m.offset()))

@@ -311,8 +311,12 @@ def check(lab_id: str, cluster: Cluster, **answers: object) -> Report:
     ------
     KafkaLabError
         If the lab doesn't exist.
+    TypeError
+        If `cluster` isn't one.
     """
     lab = find_lab(lab_id)
+    if not hasattr(cluster, "describe"):
+        raise TypeError(f"check({lab_id!r}, …) takes your cluster next, such as cluster, not a {type(cluster).__name__}")
     ctx = CheckContext(cluster, answers)
     report = evaluate(lab, ctx)
     print(report)

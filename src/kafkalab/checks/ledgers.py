@@ -91,11 +91,12 @@ def is_complete(topic: str) -> Callable[[CheckContext], None]:
         existing(ctx, topic)
         ledger = ledger_of(ctx, topic)
         verdict = verdict_of(ledger, ctx.values(topic), topic)
-        require_no(verdict, "lost write", topic, "Did the producer ask for acks='all'?")
-        require_no(verdict, "duplicate", topic, "Which setting prevents that when a producer retries?")
+        require_no(verdict, "lost write", topic, f"Did the producer ask for acks='all'? {START_OVER}")
+        require_no(verdict, "duplicate", topic, f"Which setting prevents that when a producer retries? {START_OVER}")
         if ledger.failed:
             raise Unmet(
-                f"The producer gave {counted(ledger.failed, 'record')} up. How many replicas were in sync at that time?"
+                f"The producer gave {counted(ledger.failed, 'record')} up. How many replicas were in sync at that time? "
+                f"{START_OVER}"
             )
 
     return probe

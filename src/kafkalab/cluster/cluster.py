@@ -305,8 +305,8 @@ class Cluster:
     def restart(
         self,
         broker: int,
-        timeout: float = START_TIMEOUT,
         *,
+        timeout: float = START_TIMEOUT,
         settings: Mapping[str, object] | None = None,
         version: str | None = None,
     ) -> None:

@@ -222,9 +222,9 @@ def _download(missing: list[Jar], folder: Path, report: Report | None) -> None:
     if failures:
         error = next(iter(failures.values()))
         raise DownloadError(
-            f"{len(failures)} of the jars that Kafka needs are not in the cache and could not be downloaded "
+            f"{len(failures)} of the jars that are needed are not in the cache and could not be downloaded "
             f"({', '.join(sorted(failures)[:3])}{', …' if len(failures) > 3 else ''}). Is there a network? "
-            f"Once they are here, everything works offline; `kafkalab fetch` tries again. "
+            f"`kafkalab fetch --all` gets what every chapter needs; after that, the course works offline. "
             f"Reason: {type(error).__name__}: {error}"
         ) from error
 

@@ -1,4 +1,4 @@
-"""Which process may end what was started."""
+"""The process that started something, and alone may end it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ __all__ = ["Owner"]
 
 
 class Owner:
-    """The process that makes this object.
+    """The process that created this object.
 
-    A process that is forked off has a copy of every object, so it could end what its parent started. It asks here first.
+    A forked process has a copy of every object, so it could end what its parent started. It asks here first.
     """
 
     def __init__(self) -> None:
@@ -18,5 +18,5 @@ class Owner:
 
     @property
     def is_me(self) -> bool:
-        """Whether this is that process, and not one that was forked off since."""
+        """Whether this process is the owner, and not one that was forked from it."""
         return os.getpid() == self._pid

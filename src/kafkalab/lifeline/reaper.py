@@ -30,7 +30,7 @@ def _wait_for_end(pid: int) -> None:
 
 
 def main(pid: int, token: str) -> None:
-    """Wait for the end of the owner, then reap every run that it still claims."""
+    """Wait for the owner to end, then reap every run that it still claims."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         if _owner_token(pid) == token:

@@ -1,4 +1,4 @@
-"""Runs: the folder, the mark and the owner of what kafkalab starts."""
+"""Runs: what kafkalab has started, each with a folder, a mark and an owner."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _reaper_of: int | None = None  # the pid for which this process started a reaper
 
 @dataclass(frozen=True)
 class Run:
-    """One thing that is running: its id, from which folder, mark and label follow.
+    """One thing that kafkalab has started. Its folder, mark and label follow from its id.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Run:
 
     @classmethod
     def create(cls, kind: str) -> Run:
-        """Make the folder of a new run and claim it for this process.
+        """Create the folder of a new run, and claim the run for this process.
 
         When this returns, the run's folder exists (mode 0700) and a reaper watches this process.
 
@@ -77,15 +77,15 @@ class Run:
         return runs_dir() / self.id
 
     def environment(self) -> dict[str, str]:
-        """Environment for a process of this run: what it may inherit, plus the mark by which it is found."""
+        """Return the environment for a process of this run: inherited variables, plus the run's mark."""
         return inherited() | {RUN_VARIABLE: self.id}
 
     def uses_docker(self) -> None:
-        """Note that containers, networks or volumes carry this run's label, so that reaping asks the same Docker engine too."""
+        """Note that this run has containers, networks or volumes, so that `reap` asks the same Docker engine for them."""
         (self.directory / "docker").write_text(os.environ.get("DOCKER_HOST", ""))
 
     def is_mine(self) -> bool:
-        """Whether this process owns the run; not after another one took it over."""
+        """Return whether this process owns the run. False once another process has taken it over."""
         return _claim_file(_owner_token(os.getpid()), self.id).exists()
 
     def take_over(self, owner_pid: int) -> bool:
@@ -112,7 +112,7 @@ class Run:
 
 
 def _require_private_base() -> None:
-    """Make the folder of all runs, or look whether nobody else could have put anything in the one that is there."""
+    """Create the folder of all runs. If it exists, check that it's this user's, and that only this user can write to it."""
     base = runs_dir()
     base.mkdir(mode=0o700, exist_ok=True)
     found = base.lstat()
@@ -129,10 +129,10 @@ def _require_private_base() -> None:
 
 
 def started(pid: int) -> int:
-    """When a process started: a number that stays the same while it lives, and that no other process with its pid has.
+    """Return when a process started, as a number that no other process with its pid has.
 
-    On Linux it counts from the machine's start. A time of day, such as psutil's ``create_time``, changes when the clock is
-    set, as after a laptop's sleep (proc_pid_stat(5), field 22).
+    The number stays the same while the process lives. On Linux it counts from the machine's start. A time of day, such as
+    psutil's ``create_time``, changes when the clock is set, as after a laptop's sleep (proc_pid_stat(5), field 22).
 
     Raises
     ------
@@ -180,7 +180,7 @@ def _ensure_reaper() -> None:
 
 
 def marked_processes(run_id: str) -> list[psutil.Process]:
-    """Processes that carry the mark of a run."""
+    """Return the processes that carry the mark of a run."""
     found = []
     for process in psutil.process_iter():
         try:
@@ -201,9 +201,9 @@ def _is_marked(process: psutil.Process, run_id: str) -> bool:
 
 
 def reap(run: Run) -> None:
-    """End every process of a run at once, remove its containers, its folder and its claims. Safe to call again.
+    """Kill every process of a run, and remove its containers, its folder and its claims. Safe to call again.
 
-    On return none of its processes is alive. Its folder is gone, unless the system refuses to remove it.
+    On return, none of its processes is alive. Its folder is gone, unless the system refuses to remove it.
 
     Raises
     ------
@@ -225,7 +225,7 @@ def reap(run: Run) -> None:
 
 
 def _is_removed(folder: Path) -> bool:
-    """Whether a folder is gone, now or by this; children of a killed process may still write there for a moment."""
+    """Remove a folder, and return whether it's gone. A killed process's children may still write there for a moment."""
     shutil.rmtree(folder, ignore_errors=True)
     return not folder.exists()
 
@@ -265,7 +265,7 @@ def _remove_containers_now(run: Run) -> None:
 
 
 def claimed_runs() -> list[str]:
-    """Ids of all runs that somebody claims, in order."""
+    """Return the ids of all claimed runs, sorted."""
     return sorted(run for owner in runs_dir().glob("owners/*") for run in _claims(owner))
 
 
@@ -277,7 +277,7 @@ def _claims(owner: Path) -> list[str]:
 
 
 def abandoned_runs() -> Iterator[Run]:
-    """Runs whose owner is gone: what a crash left before its reaper could act."""
+    """Yield the runs whose owner is gone. A crash left them behind before a reaper could act."""
     for owner in runs_dir().glob("owners/*"):
         pid = int(owner.name.split("-")[0])
         try:

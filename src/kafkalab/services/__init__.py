@@ -1,4 +1,4 @@
-"""What stands beside a cluster: real servers of other kinds, started and ended with it."""
+"""Real servers to run beside a cluster: Connect, MirrorMaker, a schema registry, PostgreSQL, an MQTT broker and a KDC."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a server on this machine answers."""
+"""Check whether a server on this machine answers."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 def answers_well(url: str) -> bool:
-    """Whether a GET is answered with status 200.
+    """Return whether the server answers a GET with status 200.
 
     Raises
     ------
     OSError
-        Why there's no answer, or which other one.
+        If there's no answer, or an error status. The message says which.
     """
     with direct.open(url, timeout=_SECONDS) as answer:
         return bool(answer.status == 200)

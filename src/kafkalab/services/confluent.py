@@ -96,7 +96,10 @@ class ConfluentServer:
         return self._container.memory()
 
     def _brokers(self) -> str:
-        """Return the brokers' addresses for each other. Those for clients, used inside a container, lead back to it."""
+        """Return the addresses that brokers use among themselves.
+
+        Clients' addresses are on loopback. Inside a container, they'd lead back to the container itself.
+        """
         run, client = self._cluster.run.id, self._container.client
         brokers = self._cluster.describe(groups=False).brokers_up
         nodes = [client.containers.get(f"kafkalab-{run}-node-{broker}") for broker in brokers]

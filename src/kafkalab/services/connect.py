@@ -44,7 +44,7 @@ _ANSWER_SECONDS = 10.0
 _MEMORY = 220 << 20
 _REQUEST_SECONDS = 60.0
 _NOT_YET = (b"STOPPED state", b"tasks haven't stopped completely yet", b"rebalance is expected")
-"""Said by a worker that refuses a request for the moment."""
+"""Parts of a worker's answer when it refuses a request only for the moment."""
 
 _SETTINGS: Mapping[str, str] = {
     # As in Kafka's own connect-distributed.properties.
@@ -105,15 +105,15 @@ class ConnectWorker:
 
     @property
     def pid(self) -> int | None:
-        """Its process id, also after it ended."""
+        """Its process id, even after it ended."""
         return self._process.pid
 
     def logs(self) -> str:
-        """Return its log so far, of all its lives."""
+        """Return its log since its first start."""
         return self._process.logs()
 
     def start(self) -> None:
-        """Start it after it was stopped or killed, unless it runs. On return it answers.
+        """Start it if it doesn't run. On return, it answers.
 
         Raises
         ------
@@ -129,7 +129,7 @@ class ConnectWorker:
         self.wait_until_ready()
 
     def wait_until_ready(self) -> None:
-        """Wait until it answers; the errors are those of `start`."""
+        """Wait until it answers. Raises the same errors as `start`."""
         wait_until(
             self.answers,
             _START_TIMEOUT,
@@ -138,11 +138,11 @@ class ConnectWorker:
         )
 
     def stop(self) -> None:
-        """Stop it cleanly: its tasks go to the other workers. On return its process is gone."""
+        """Stop it cleanly, so that its tasks go to the other workers. On return, its process is gone."""
         self._process.end()
 
     def kill(self) -> None:
-        """SIGKILL. On return its process is gone; the others hear of it when its session has timed out.
+        """Kill it with SIGKILL. On return, its process is gone. The other workers notice when its session times out.
 
         Raises
         ------
@@ -154,7 +154,7 @@ class ConnectWorker:
         self._process.kill()
 
     def restart(self) -> None:
-        """Stop it if it runs, and start it. It then knows what is in the plug-in folder. On return it answers."""
+        """Stop it if it runs, and start it, so that it finds new plug-ins. On return, it answers."""
         self.stop()
         self.start()
 
@@ -169,14 +169,14 @@ class ConnectWorker:
         self._process.spawn(self._connect.heap, connect_classpath(announce), _MAIN, [str(file)])
 
     def answers(self) -> bool:
-        """Whether it has joined its group and answers.
+        """Return whether it has joined its group and answers.
 
         Raises
         ------
         ConnectFailed
             When its process has ended.
         PortInUse
-            When it has ended since its port is another program's.
+            When it has ended because another program has taken its port.
         """
         if not self.alive:
             words = self._process.ended(f"worker {self.number}")
@@ -191,7 +191,7 @@ class ConnectWorker:
             return False
 
     def discard(self) -> None:
-        """End it at once, and let go of its port."""
+        """Kill it, and release its port."""
         self._process.kill()
         self._held.close()
 
@@ -244,7 +244,7 @@ class ConnectCluster:
     # -- life ---------------------------------------------------------------------------------------------------
 
     def start(self) -> Self:
-        """Start all workers that don't run. On return each has joined the group, and answers.
+        """Start all workers that don't run. On return, each has joined the group and answers.
 
         Raises
         ------
@@ -274,7 +274,7 @@ class ConnectCluster:
         return self
 
     def add_worker(self) -> ConnectWorker:
-        """Start one more worker. On return it answers; it gets its share of the tasks.
+        """Start one more worker, which gets its share of the tasks. On return, it answers.
 
         Raises
         ------
@@ -297,7 +297,7 @@ class ConnectCluster:
         return worker
 
     def stop(self) -> None:
-        """Stop all workers cleanly. On return their processes and files are gone; what they kept in topics stays.
+        """Stop all workers cleanly. On return, their processes and files are gone. Their topics stay.
 
         Does nothing in a process that was forked after `start`: the workers belong to its parent.
         """
@@ -322,7 +322,7 @@ class ConnectCluster:
         return f"<ConnectCluster: {sum(worker.alive for worker in self._workers)} of {self._count} workers running>"
 
     def add_plugin(self, name: Plugin) -> None:
-        """Put a plug-in into the plug-in folder. Workers know it from their next start on.
+        """Put a plug-in into the plug-in folder. Workers find it at their next start.
 
         Jars of other projects are downloaded on first use and verified.
 
@@ -356,7 +356,7 @@ class ConnectCluster:
     def compile_plugin(self, source: str, service: str = _TRANSFORMATION) -> Path:
         """Compile a plug-in of your own into the plug-in folder, and register it there. You don't need a JDK.
 
-        Workers know it from their next start on.
+        Workers find it at their next start.
 
         Parameters
         ----------
@@ -383,12 +383,12 @@ class ConnectCluster:
 
     @property
     def workers(self) -> tuple[ConnectWorker, ...]:
-        """Its workers; none before `start`."""
+        """Its workers. Empty before `start`."""
         return tuple(self._workers)
 
     @property
     def url(self) -> str:
-        """The REST interface of a worker that runs: each answers for all.
+        """The REST interface of a running worker. Any worker answers for the whole cluster.
 
         Raises
         ------
@@ -424,7 +424,7 @@ class ConnectCluster:
         return states
 
     def describe(self) -> ConnectView:
-        """Workers, connectors and tasks as they are now, and the lag of sinks."""
+        """Return the workers, connectors and tasks as they are now, with the lag of sinks."""
         workers = tuple(WorkerView(worker.number, worker.url, worker.alive) for worker in self._workers)
         try:
             answer = _get(f"{self.url}/connectors?expand=status")
@@ -435,7 +435,7 @@ class ConnectCluster:
         return ConnectView(workers, connectors_in(answer, workers, lag))
 
     def wait_until_running(self, connector: str, timeout: float = 60) -> None:
-        """Wait until a connector and all its tasks, one at least, are RUNNING.
+        """Wait until a connector has at least one task, and it and all its tasks are RUNNING.
 
         Raises
         ------
@@ -461,14 +461,14 @@ class ConnectCluster:
         by: str | Collection[str],
         ignore: tuple[type[Exception], ...] = (),
     ) -> T:
-        """Wait as `kafkalab.wait_until` does, but not for connectors that have failed.
+        """Wait as `kafkalab.wait_until` does, but give up as soon as one of these connectors has failed.
 
         Parameters
         ----------
         condition, timeout, what, ignore
             As for `kafkalab.wait_until`.
         by
-            The connector that is to bring it about, or several.
+            The connector that brings the condition about, or several.
 
         Raises
         ------
@@ -490,7 +490,7 @@ class ConnectCluster:
         return wait_until(condition, timeout, what, last_seen=self.states, ignore=ignore, unless=not_failed)
 
     def forget(self, connector: str) -> None:
-        """Delete a connector and its offsets, so that one of the same name begins at the beginning. Nothing else is deleted.
+        """Delete a connector and its offsets. A new connector of that name starts from the beginning. Nothing else is deleted.
 
         By REST that takes three requests: stop it, delete its offsets, delete the connector.
 
@@ -526,7 +526,7 @@ class ConnectCluster:
         return True
 
     def worker_settings(self) -> dict[str, str]:
-        """Settings that all workers share."""
+        """Return the settings that all workers share."""
         # All brokers count, not only those that are up: a worker may start while some are down.
         brokers = sum(bool(node.address) for node in self._cluster.describe(groups=False).brokers.values())
         copies = {f"{what}.storage.replication.factor": str(min(_WANTED_COPIES, brokers)) for what in _COPIES}

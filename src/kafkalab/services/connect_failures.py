@@ -1,4 +1,4 @@
-"""Which failures of connectors a wait must believe."""
+"""Decide which failures of connectors end a wait."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kafkalab.services.traces import reason
 __all__ = ["Failures"]
 
 _OLD_SECONDS = 10.0
-"""How long a worker may still report what was true before a request: it starts tasks again a moment after its answer."""
+"""How long a worker may report an old state after a request. It answers first, and restarts tasks a moment later."""
 
 
 class Failures:
@@ -35,7 +35,7 @@ class Failures:
         self._missing_since: float | None = None
 
     def look(self, existing: Collection[str], statuses: Mapping[str, Any]) -> None:
-        """Take in what a worker reports.
+        """Check a worker's report.
 
         Parameters
         ----------

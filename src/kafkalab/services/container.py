@@ -1,4 +1,4 @@
-"""A container of a server that stands beside a cluster: it can be ended and started again, with its data."""
+"""A server in a container beside a cluster. It can end and start again with its data."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _END_SECONDS = 30
 
 
 class ServerContainer:
-    """One container, with one port of it published on loopback.
+    """One container, with one port published on loopback.
 
-    It carries a run's label, and so is removed with what else the run has, however that ends.
+    It carries a run's label, so it's removed with the rest of the run, however the run ends.
 
     Parameters
     ----------
     what
-        What it is, for messages: ``the schema registry``.
+        Its name in messages, such as ``the schema registry``.
     run
         The run's id.
     port
@@ -65,16 +65,16 @@ class ServerContainer:
         networks: Sequence[str] = (),
         report: Report = announce,
     ) -> None:
-        """Make it; it doesn't run yet. The image is pulled first, if need be.
+        """Create it without starting it. Pull the image first if it's missing.
 
         Parameters
         ----------
         port
             Where the server listens in the container.
         networks
-            Those that it joins instead of the engine's own. Its port is published through the first.
+            Networks to join instead of the engine's default. Its port is published through the first.
         report
-            Is told of a pull.
+            Called with the progress of a pull.
 
         Raises
         ------
@@ -99,7 +99,7 @@ class ServerContainer:
             raise self._refused("make", error) from error
 
     def start(self) -> None:
-        """Start it; also again, with its data, after it has ended."""
+        """Start it, or start it again with its data after it ended."""
         assert self._container is not None
         try:
             self._container.start()
@@ -113,20 +113,20 @@ class ServerContainer:
 
     @property
     def status(self) -> int | None:
-        """Its exit status; None before it was started, or while it runs."""
+        """Its exit status. None before it was started, and while it runs."""
         if self._container is None or self.running:
             return None
         return int(self.client.api.inspect_container(self._container.id)["State"]["ExitCode"])
 
     def end(self, sign: str) -> None:
-        """Send it a signal such as ``SIGKILL``; on return it has ended."""
+        """Send it a signal such as ``SIGKILL``. On return, it has ended."""
         container = self._container
         if container is not None and self.running:
             container.kill(sign)
             wait_until(lambda: self._status(container) != "running", _END_SECONDS, f"{self._what} to end")
 
     def destroy(self) -> None:
-        """Remove it with its data, and let go of its port."""
+        """Remove it with its data, and release its port."""
         if self._container is not None:
             with contextlib.suppress(NotFound):
                 self._container.remove(force=True, v=True)
@@ -134,11 +134,11 @@ class ServerContainer:
         self.client.close()
 
     def logs(self) -> str:
-        """Its log so far, of all its lives."""
+        """Return its log since its first start."""
         return "" if self._container is None else str(self._container.logs(), errors="replace")
 
     def memory(self) -> int:
-        """Memory that it takes, in bytes."""
+        """Return the memory that it uses, in bytes."""
         assert self._container is not None
         return int(self._container.stats(stream=False)["memory_stats"]["usage"])
 

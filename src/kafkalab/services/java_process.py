@@ -1,4 +1,4 @@
-"""A Java program beside a cluster, as a process of a run, with its log and its last words."""
+"""A Java program beside a cluster: a process of a run, with a log."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _STOP_TIMEOUT = 20.0
 
 
 class JavaProcess:
-    """One program that may be started again and again; its log holds all its lives.
+    """A Java program that can be started more than once. All its starts write to the same log.
 
     Parameters
     ----------
     run
-        It belongs to it, and has its files in the run's folder.
+        The run that it belongs to. Its files are in the run's folder.
     name
-        Of its log: ``<name>.log``.
+        Name of its log: ``<name>.log``.
     """
 
     def __init__(self, run: Run, name: str) -> None:
@@ -35,16 +35,16 @@ class JavaProcess:
         self._process: subprocess.Popen[bytes] | None = None
 
     def spawn(self, heap: str, classes: str, main: str, arguments: Sequence[str], environment: Mapping[str, str] = {}) -> None:
-        """Start it; on return the process is there, and not more.
+        """Start the process, without waiting until the program is ready.
 
         Parameters
         ----------
         heap
             Java heap, as in ``-Xmx``.
         classes
-            A class path. One that begins with that of brokers and tools has use of their class-data archive.
+            A class path. If it begins with that of brokers and tools, Java can use their class-data archive.
         main, arguments
-            The class that is run, and what it's told.
+            The main class, and its arguments.
         environment
             Variables beside those of the run.
         """
@@ -70,30 +70,30 @@ class JavaProcess:
 
     @property
     def pid(self) -> int | None:
-        """Its process id, also after it ended; None before it was started."""
+        """Its process id, even after it ended. None before the first start."""
         return None if self._process is None else self._process.pid
 
     def logs(self) -> str:
-        """Return its log so far, of all its lives."""
+        """Return its log since its first start."""
         return "".join(self._logs_after({}).values())
 
     def ended(self, who: str) -> str:
-        """What a message says of it when it has ended: who ended, by which signal or why, and its last lines."""
+        """Return the message for its end: who ended, by which signal or why, and the last lines of its log."""
         status = None if self._process is None else self._process.poll()
         return self.last_words(ended(who, status, self._logs_after(self._logged)))
 
     def last_words(self, *said: object) -> str:
-        """What a message about it says: first this, then the last lines of its present life."""
+        """Return a message about it: these words, and the last lines that it has logged since its last start."""
         return f"{'; '.join(map(str, said))}\nIts last lines:\n{log_tail(''.join(self._logs_after(self._logged).values()))}"
 
     def kill(self) -> None:
-        """SIGKILL. On return the process is gone; its log stays."""
+        """Kill it with SIGKILL. On return, the process is gone. Its log stays."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
 
     def end(self) -> None:
-        """SIGTERM, and SIGKILL after 20 s. On return the process is gone; its log stays."""
+        """Send SIGTERM, and SIGKILL after 20 s. On return, the process is gone. Its log stays."""
         if self._process is not None and self.alive:
             self._process.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -101,6 +101,6 @@ class JavaProcess:
             self.kill()
 
     def _logs_after(self, starts: Mapping[Path, int]) -> dict[str, str]:
-        """What its logs hold from these bytes on, by the name of the file."""
+        """Return the contents of its log files from these positions on, by file name."""
         held = {path.name: path.read_bytes()[starts.get(path, 0) :] for path in self._files if path.exists()}
         return {name: text.decode(errors="replace") for name, text in held.items()}

@@ -30,7 +30,7 @@ _ORGANISATION, _DOMAIN = "KAFKALAB", "TEST"
 
 
 class MiniKdc:
-    """A Kerberos realm on loopback. It exists as long as this runs.
+    """A Kerberos realm on loopback. It exists as long as this KDC runs.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ class MiniKdc:
         return self._run.directory / "kdc" / "krb5.conf"
 
     def environment(self) -> dict[str, str]:
-        """Return an environment for Kafka's tools as clients of this realm: what they may inherit, and the KDC's address."""
+        """Return an environment in which Kafka's tools can log in to this realm."""
         jars, options = gssapi_support()
         words = [f"-Djava.security.krb5.conf={self.krb5_conf}", *options]
         return inherited(KAFKA_OPTS=" ".join(words), CLASSPATH=os.pathsep.join(map(str, jars)))

@@ -253,7 +253,7 @@ class MirrorMaker:
         return {**properties, **self._copies(), **self.settings}
 
     def _copies(self) -> dict[str, str]:
-        """Return replication factors for which there are enough brokers, where Kafka's defaults are too large."""
+        """Return smaller replication factors where there are fewer brokers than Kafka's defaults need."""
         brokers = {alias: len(cluster.describe(groups=False).brokers_up) for alias, cluster in self.clusters.items()}
         factors: dict[str, tuple[int, int]] = {}  # setting → replicas wanted, and brokers for them
         for flow in self.flows:

@@ -18,7 +18,7 @@ from kafkalab.services.traces import innermost_cause
 __all__ = ["CONNECTORS", "Flow", "StatusReader"]
 
 CONNECTORS = ("MirrorSourceConnector", "MirrorCheckpointConnector", "MirrorHeartbeatConnector")
-"""What MirrorMaker runs for each flow."""
+"""The connectors that MirrorMaker runs for each flow."""
 
 _KEY = re.compile(r"status-(connector|task)-(\w+?)(?:-(\d+))?")
 _PATIENCE = 0.05  # seconds to wait for records
@@ -26,7 +26,7 @@ _PATIENCE = 0.05  # seconds to wait for records
 
 @dataclass(frozen=True)
 class Flow:
-    """From which cluster MirrorMaker copies topics, and to which. As text, it's written as in MirrorMaker's settings."""
+    """The direction in which MirrorMaker copies topics. As text, it's as in MirrorMaker's settings: ``source->target``."""
 
     source: str
     target: str
@@ -61,13 +61,13 @@ class StatusReader:
         self._reading = threading.Lock()
 
     def states(self) -> dict[str, str]:
-        """Return the last known state by name."""
+        """Return the last known state of each connector and task, by name."""
         with self._reading:
             self._read_on()
             return {name: state for name, (state, _) in sorted(self._said.items())}
 
     def failures(self) -> dict[str, str]:
-        """Return the reason by name for everything whose last state is FAILED."""
+        """Return why connectors and tasks failed, by name, if their last state is FAILED."""
         with self._reading:
             self._read_on()
             return {name: innermost_cause(trace) for name, (state, trace) in sorted(self._said.items()) if state == "FAILED"}

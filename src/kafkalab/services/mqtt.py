@@ -72,7 +72,7 @@ _ANSWER, _REST = b"\x20\x02", 2
 
 
 class MqttBroker:
-    """An MQTT broker on loopback: Apache ActiveMQ Artemis, a process of yours, also where Kafka's brokers are containers.
+    """An MQTT broker on loopback: Apache ActiveMQ Artemis. It's a process even if Kafka's brokers are containers.
 
     It speaks MQTT 3.1.1 and 5. Messages of QoS 1 or 2 that it has acknowledged, and not yet delivered to a subscriber with a
     persistent session, are in files and survive a kill. Messages of QoS 0 are in memory only. The broker ends with this
@@ -121,7 +121,7 @@ class MqttBroker:
     # -- life ---------------------------------------------------------------------------------------------------
 
     def start(self) -> Self:
-        """Start it, unless it runs already. After a kill it starts with its data. On return it answers.
+        """Start it, or start it again with its data after a kill. On return, it answers. Does nothing if it already runs.
 
         Raises
         ------
@@ -155,7 +155,7 @@ class MqttBroker:
         return self
 
     def stop(self) -> None:
-        """End it. On return its process, its port and its data are gone.
+        """End it. On return, its process, its port and its data are gone.
 
         Does nothing in a process that was forked after `start`: the broker belongs to its parent.
         """
@@ -188,7 +188,7 @@ class MqttBroker:
     # -- faults -------------------------------------------------------------------------------------------------
 
     def kill(self) -> None:
-        """Kill it with SIGKILL: a crash. On return its process is gone. At the next start it has what was in its files.
+        """Kill it with SIGKILL, as a crash would. On return, its process is gone. The next start reads its data from its files.
 
         Raises
         ------
@@ -200,7 +200,7 @@ class MqttBroker:
         self._process.kill()
 
     def restart(self) -> None:
-        """Start it again, at the same port and with its data; one that runs is stopped cleanly first.
+        """Start it again at the same port, with its data. If it runs, stop it cleanly first. On return, it answers.
 
         Raises
         ------
@@ -215,7 +215,7 @@ class MqttBroker:
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """The port on which it listens."""
         self._started()
         assert self._held is not None
         return self._held.port
@@ -261,11 +261,11 @@ class MqttBroker:
 
     @property
     def pid(self) -> int | None:
-        """Its process id, also after it was killed."""
+        """Its process id, even after it was killed."""
         return self._started().pid
 
     def logs(self) -> str:
-        """Its log so far, of all its lives."""
+        """Return its log since its first start."""
         return self._started().logs()
 
     # -- parts --------------------------------------------------------------------------------------------------
@@ -303,7 +303,7 @@ class MqttBroker:
         return trusting.wrap_socket(client, server_hostname=self.host)
 
     def _security(self, folder: Path) -> dict[str, object]:
-        """Its settings for TLS and passwords."""
+        """Return its settings for TLS and passwords, and write the files that they name."""
         settings: dict[str, object] = {"securityEnabled": bool(self._users)}
         if self._identity is not None:
             settings |= {

@@ -1,4 +1,4 @@
-"""Connectors and a converter of the course's own: Java sources that a learner can read, compiled on first use."""
+"""The course's own connectors and converter: Java sources that a learner can read, compiled on first use."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class OwnPlugin:
     group
         Group of locked jars that it needs.
     services
-        For each class that Connect loads: what it implements, a connector or a converter.
+        What each class that Connect loads implements: a connector or a converter.
     helpers
-        Classes that those use.
+        Further classes that these use.
     """
 
     name: str
@@ -40,11 +40,11 @@ class OwnPlugin:
     helpers: tuple[str, ...] = ()
 
     def sources(self) -> dict[str, str]:
-        """Its Java sources by class."""
+        """Return its Java sources by class."""
         return {name: (_FOLDER / f"{name}.java").read_text(encoding="utf-8") for name in (*self.helpers, *self.services)}
 
     def jars(self, report: Report | None = None) -> list[Path]:
-        """Return its jars. It's compiled once for these sources, and then comes from the cache.
+        """Return its jars. Compile its sources on first use, and take the jar from the cache after that.
 
         Raises
         ------
@@ -71,4 +71,4 @@ AVRO_CONVERTER = OwnPlugin("avro-converter", "avro", {"AvroConverter": _CONVERTE
 """A converter to Avro and back, which keeps its schemas in a registry."""
 
 OWN_PLUGINS = {plugin.name: plugin for plugin in (AVRO_CONVERTER, JDBC, MQTT_SOURCE)}
-"""All of them, by their names."""
+"""All these plug-ins, by name."""

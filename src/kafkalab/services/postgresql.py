@@ -50,7 +50,7 @@ class _Server(Protocol):
 
 
 class PostgreSQL:
-    """A PostgreSQL server on loopback, for change data capture, too (``wal_level=logical``).
+    """A PostgreSQL server on loopback. It's set up for change data capture, too (``wal_level=logical``).
 
     It's a process from a Python package with PostgreSQL's programs (as root it runs as the user ``nobody``), or a container of
     the official image. It ends with this process, and its data with it.
@@ -98,7 +98,7 @@ class PostgreSQL:
     # -- life ---------------------------------------------------------------------------------------------------
 
     def start(self) -> Self:
-        """Start it, unless it runs already. After a kill it starts with its data. On return it answers.
+        """Start it, or start it again with its data after a kill. On return, it answers. Does nothing if it already runs.
 
         Raises
         ------
@@ -131,7 +131,7 @@ class PostgreSQL:
         return self
 
     def stop(self) -> None:
-        """End it. On return its processes, its port and its data are gone.
+        """End it. On return, its processes, its port and its data are gone.
 
         Does nothing in a process that was forked after `start`: the server belongs to its parent.
         """
@@ -161,7 +161,7 @@ class PostgreSQL:
     # -- faults -------------------------------------------------------------------------------------------------
 
     def kill(self) -> None:
-        """Kill all its processes with SIGKILL: a crash. On return they are gone. Committed data is there at the next start.
+        """Kill all its processes with SIGKILL, as a crash would. On return, they're gone. Committed data survives.
 
         Raises
         ------
@@ -173,7 +173,7 @@ class PostgreSQL:
         self._server.kill()
 
     def restart(self) -> None:
-        """Start it again, at the same port and with its data; one that runs is stopped cleanly first.
+        """Start it again at the same port, with its data. If it runs, stop it cleanly first. On return, it answers.
 
         Raises
         ------
@@ -188,16 +188,16 @@ class PostgreSQL:
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """The port on which it listens."""
         return self._started().port
 
     @property
     def url(self) -> str:
-        """How clients of PostgreSQL's library find it: ``psycopg.connect(server.url)``. It holds the password."""
+        """Its address for PostgreSQL's clients, with the password: ``psycopg.connect(server.url)``."""
         return f"postgresql://{self.user}:{self.password}@{self.host}:{self.port}/{self.database}"
 
     def logs(self) -> str:
-        """Its log so far, of all its lives."""
+        """Return its log since its first start."""
         return self._started().logs()
 
     # -- parts --------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ _PORT = 5432
 
 
 class ContainerServer:
-    """Its parts are those of `kafkalab.services.postgresql_process.ProcessServer`."""
+    """One container, with the methods of `kafkalab.services.postgresql_process.ProcessServer`."""
 
     def __init__(self, run: Run, settings: Mapping[str, str], password: str, port: int) -> None:
         run.uses_docker()
@@ -34,7 +34,7 @@ class ContainerServer:
         return self._container.status
 
     def launch(self) -> None:
-        """Make its container and its data, and start it. The image is pulled first, if need be."""
+        """Create its container and start it, which creates its data. Pull the image first if it's missing."""
         options = [word for name, value in self._settings.items() for word in ("-c", f"{name}={value}")]
         environment = {"POSTGRES_PASSWORD": self._password, "POSTGRES_INITDB_ARGS": "--no-sync"}
         self._container.create(IMAGE, _PORT, environment, ["postgres", *options])
@@ -45,7 +45,7 @@ class ContainerServer:
         self._container.start()
 
     def kill(self) -> None:
-        """SIGKILL; on return its container has ended, and so have all its processes."""
+        """Send SIGKILL. On return, its container has ended with all its processes."""
         self._container.end("SIGKILL")
 
     def shut_down(self) -> None:
@@ -53,9 +53,9 @@ class ContainerServer:
         self._container.end("SIGINT")
 
     def destroy(self) -> None:
-        """Remove its container with its data, and let go of its port."""
+        """Remove its container with its data, and release its port."""
         self._container.destroy()
 
     def logs(self) -> str:
-        """Its log so far, of all its lives."""
+        """Return its log since its first start."""
         return self._container.logs()

@@ -1,4 +1,4 @@
-"""A PostgreSQL server as a process, from the Python package that brings its programs."""
+"""A PostgreSQL server as a process. Its programs come from a Python package."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _SETPRIV = ("--clear-groups", "--inh-caps=-all,+dac_override", "--ambient-caps=-
 
 
 class ProcessServer:
-    """One server, which may be ended and started again with its data.
+    """One server process, which can end and start again with its data.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ class ProcessServer:
         return None if self._process is None else self._process.poll()
 
     def launch(self) -> None:
-        """Create its data folder, and start it. On return it runs, but may not answer yet.
+        """Create its data folder, and start it. On return, it runs, but may not answer yet.
 
         Raises
         ------
@@ -108,7 +108,7 @@ class ProcessServer:
         self.revive()
 
     def revive(self) -> None:
-        """Start its process. On return it runs, but may not answer yet."""
+        """Start its process. On return, it runs, but may not answer yet."""
         folder = self._run.directory
         settings = {"port": str(self.port), **self._settings}
         with self._log.open("ab") as log:
@@ -120,7 +120,7 @@ class ProcessServer:
             )  # fmt: skip
 
     def kill(self) -> None:
-        """Send SIGKILL to all its processes. On return they are gone."""
+        """Send SIGKILL to all its processes. On return, they're gone."""
         if self._process is None or not self.running:
             return
         first = psutil.Process(self._process.pid)
@@ -145,7 +145,7 @@ class ProcessServer:
         self._held.close()
 
     def logs(self) -> str:
-        """Its log so far, of all its lives."""
+        """Return its log since its first start."""
         return self._log.read_text(errors="replace") if self._log.exists() else ""
 
     @property
@@ -154,7 +154,7 @@ class ProcessServer:
 
 
 def programs() -> Path:
-    """The package's folder with ``initdb`` and ``postgres``.
+    """Return the package's folder with ``initdb`` and ``postgres``.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Spark beside the course's clusters: one function that gives a session with the Kafka source ready."""
+"""Spark beside the course's clusters. `spark_session` gives you a session that can read and write Kafka."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ _EXPORTS = {
     "begin_anew": "kafkalab.spark.attempts",
     "kafka_options": "kafkalab.spark.session",
     "kill_spark": "kafkalab.spark.session",
+    "require_running": "kafkalab.spark.streaming",
     "show_progress": "kafkalab.spark.streaming",
     "spark_session": "kafkalab.spark.session",
 }

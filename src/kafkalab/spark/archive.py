@@ -1,11 +1,11 @@
-"""A class-data archive for Spark: its classes laid out once, so that a session and its first query start sooner.
+"""A class-data archive for Spark, so that a session and its first query start sooner.
 
 Measured in processor time, a session and a first query over a topic take two thirds of what they take without. The
 archive takes 190 MB of disk; without it everything works.
 
-PySpark's jars are in the environment of each clone. For the archive to serve all of them, the jars are given one time, and
-stand on the class path under the names of links in the archive's own folder. Java compares times, sizes and names, and it looks
-for the jars under the very names that they had when the archive was made: those of a clone would end with it.
+Each clone has PySpark's jars in its own environment, and one archive serves all clones. Java uses an archive only if the jars
+on the class path have the names, sizes and times that they had when the archive was made. So all jars get the same time, and
+the class path names links in the archive's own folder. If it named one clone's jars, the archive would end with that clone.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _LINKS = "jars"  # in the archive's folder; an archive made under another name w
 
 
 def classpath() -> str:
-    """Spark's jars and those of its Kafka connector, in a fixed order.
+    """Return the class path of Spark and its Kafka connector: links to the jars, in a fixed order.
 
-    The links lead to the jars of the clone that came first. When that is gone, this one's take their place: they are the same.
+    The links point to the jars of the clone that came first. If those are gone, they point to this clone's, which are the same.
     """
     folder = cache_folder("archives", spark_archive().folder.name, _LINKS)
     links = [(folder / jar.name, jar) for jar in _jars()]
@@ -43,7 +43,7 @@ def classpath() -> str:
 
 
 def spark_archive() -> ClassDataArchive:
-    """The archive for this Java and these jars."""
+    """Return the archive for this Java and these jars."""
     jars = "".join(f"{jar.name} {jar.stat().st_size} {jar.stat().st_mtime_ns}\n" for jar in _jars())
     record = metadata.distribution("pyspark").read_text("RECORD") or ""  # each file's SHA-256, as pip installed it
     content = "\n".join(sorted(line for line in record.splitlines() if line.startswith("pyspark/jars/")))
@@ -51,7 +51,7 @@ def spark_archive() -> ClassDataArchive:
 
 
 def archive_options() -> list[str]:
-    """JVM options that use the archive; none if it was not built."""
+    """Return the JVM options that use the archive. Empty if it wasn't built."""
     return spark_archive().options(classpath())
 
 

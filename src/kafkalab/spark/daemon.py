@@ -1,4 +1,4 @@
-"""The daemon that starts Spark's Python workers, with the folder of the session's process last on the path.
+"""Start Spark's Python workers, with the folder of the session's process last on the import path.
 
 By itself Python would look there first: a learner's ``queue.py`` would take the place of Python's own, and no query with a
 Python function would run. ``PYTHONSAFEPATH`` prevents that, but then functions couldn't import the learner's modules at all.

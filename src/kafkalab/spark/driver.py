@@ -1,4 +1,4 @@
-"""What this process's session, the driver, knows of its executors and streams."""
+"""Look up the executors and streams of this process's session, the driver."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Driver", "driver_on"]
 
 
 class Driver(NamedTuple):
-    """What a session does: its application's name, the tasks that each executor has finished, and its streams."""
+    """A session's application name, how many tasks each executor has finished, and the running streams."""
 
     name: str
     tasks: dict[int, int]
@@ -22,7 +22,7 @@ class Driver(NamedTuple):
 
 
 def driver_on(master: str) -> Driver | None:
-    """The session of this process, if its tasks run on that master. None also if it's gone, or just stopping."""
+    """Return what this process's session does on a master. None if it has no session there, or the session is stopping."""
     context, session = SparkContext._active_spark_context, SparkSession._instantiatedSession
     if context is None or session is None or context.master != master:
         return None

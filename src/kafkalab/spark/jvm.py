@@ -1,4 +1,4 @@
-"""Spark's JVM: started without the launcher's detours, and gone when this process is."""
+"""Start Spark's JVM directly, without Spark's launcher. It ends with this process."""
 
 from __future__ import annotations
 
@@ -52,17 +52,17 @@ _OPENED = (
 def start_jvm(run: Run, memory: str, *more_classpath: str) -> ClientServer:
     """Start Spark's JVM and connect to it.
 
-    ``spark-submit`` would run a shell script and a second JVM first, and load the connector into a class loader of its
-    own; in local mode all of that comes to the same as the class path given here, in half the time.
+    ``spark-submit`` would first run a shell script and a second JVM, and load the connector into a class loader of its own.
+    In local mode, the class path given here does the same in half the time.
 
     Parameters
     ----------
     run
-        The JVM belongs to it, writes ``spark.log`` into its folder, and has its temporary files there.
+        The run that the JVM belongs to. Its folder gets ``spark.log`` and the JVM's temporary files.
     memory
         Java heap, as in ``-Xmx``.
     *more_classpath
-        Folders that its class path has besides, such as one with Hadoop's settings.
+        More folders for its class path, such as one with Hadoop's settings.
 
     Raises
     ------
@@ -110,7 +110,7 @@ def _require_own_pyspark() -> None:
 
 
 def jvm_options(memory: str, temporary: Path) -> list[str]:
-    """Options of a JVM of Spark's: its heap, as in ``-Xmx``, and its folder for temporary files."""
+    """Return options for a JVM of Spark's with this heap, as in ``-Xmx``, and this folder for temporary files."""
     return [
         f"-Xmx{memory}",
         "-XX:+UseSerialGC",

@@ -1,4 +1,4 @@
-"""Chooses where a session's tasks run: in its own JVM, on a `SparkCluster`, or on a Spark cluster that exists elsewhere."""
+"""Choose where a session's tasks run: in its own JVM, on a `SparkCluster`, or on another Spark cluster."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ class Master:
 
     @property
     def remote(self) -> bool:
-        """Whether the driver is there, too, behind Spark Connect. This process then has no JVM."""
+        """Whether the driver runs there too, behind Spark Connect. Then this process has no JVM."""
         return self.url.startswith(_CONNECT)
 
 
 def choose_master(given: SparkCluster | str | None) -> Master:
-    """Choose the master given, else the one that ``KAFKALAB_SPARK_MASTER`` names, else this machine.
+    """Choose the given master, or else the one in ``KAFKALAB_SPARK_MASTER``, or else this machine.
 
-    A master that is named by its address gets its settings from ``KAFKALAB_SPARK_SETTINGS``, as JSON.
+    ``KAFKALAB_SPARK_SETTINGS`` holds settings, as JSON, for a master that is given as an address.
 
     Raises
     ------

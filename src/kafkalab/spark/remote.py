@@ -1,4 +1,4 @@
-"""A session of Spark Connect: Spark runs behind an address, and this process has no JVM of it."""
+"""A Spark Connect session: Spark runs on a server, and this process has no JVM."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _RETRIES = 5  # of a call to a server that is gone: a quarter of a minute; PySpa
 
 
 def remote_session() -> Any:
-    """The session of Spark Connect that this process has, unless it was stopped. One whose server is gone is given up."""
+    """Return this process's Spark Connect session, or None. Give up a session whose server is gone."""
     if not is_remote():
         return None
     from pyspark.sql.connect.session import SparkSession as RemoteSession  # takes a second
@@ -36,14 +36,14 @@ def remote_session() -> Any:
 
 
 def address_of(session: Any) -> str:
-    """Where its server is."""
+    """Return the address of a session's server."""
     return f"sc://{session.client._builder.endpoint}"
 
 
 def start_remote(name: str, master: Master, settings: Mapping[str, str]) -> Any:
-    """Begin a session at a server. It ends with this process.
+    """Start a session on a Spark Connect server. It ends with this process.
 
-    A setting that the server has for all sessions stays as it is, and a warning says so.
+    It can't change a setting that the server has for all sessions. A warning says so.
 
     Raises
     ------

@@ -71,7 +71,7 @@ def spark_session(
     master: SparkCluster | str | None = None,
     delta: bool = False,
 ) -> SparkSession:
-    """A Spark session with the Kafka source and sink ready; on this machine, unless a master is given.
+    """Return a Spark session that can read and write Kafka. It runs on this machine unless you name a master.
 
     The first call starts Spark (``local[2]``, 512 MB); later ones return the same session, or a new one after
     ``spark.stop()``. It ends with this process, and leaves no file behind.
@@ -117,7 +117,7 @@ def spark_session(
 
 
 def kill_spark(session: SparkSession) -> None:
-    """End Spark's JVM at once, in the middle of what it does (SIGKILL): as a crash would.
+    """Kill Spark's JVM with SIGKILL in the middle of its work, as a crash would.
 
     The session is of no use after that; `spark_session` starts another one. Killing it twice does no harm.
 
@@ -139,7 +139,7 @@ def kill_spark(session: SparkSession) -> None:
 
 
 def _hush_py4j(hushed: bool = True) -> None:
-    """Let py4j log nothing: for each call that was under way it would log a stack trace, in the midst of the notebook."""
+    """Silence py4j, or let it log again. It would log a stack trace in the notebook for each call that was under way."""
     _PY4J.setLevel(logging.CRITICAL if hushed else logging.NOTSET)
     change = logging.root.addFilter if hushed else logging.root.removeFilter
     change(_not_of_py4j)  # it uses the root logger, too
@@ -150,7 +150,7 @@ def _not_of_py4j(record: logging.LogRecord) -> bool:
 
 
 def jvm_process(session: SparkSession) -> subprocess.Popen[bytes]:
-    """Spark's JVM, of which this process has one."""
+    """Return the process of Spark's JVM. This Python process has only one."""
     if session is remote_session():
         raise SparkFailed(f"Spark's JVM isn't a process of this machine's: it runs behind {address_of(session)}")
     gateway: Any = session.sparkContext._gateway
@@ -159,7 +159,7 @@ def jvm_process(session: SparkSession) -> subprocess.Popen[bytes]:
 
 
 def kafka_options(cluster: Cluster) -> dict[str, str]:
-    """Options of Spark's Kafka source and sink for a cluster.
+    """Return options of Spark's Kafka source and sink for a cluster.
 
     Examples
     --------
@@ -169,7 +169,7 @@ def kafka_options(cluster: Cluster) -> dict[str, str]:
 
 
 def kafka_source_options(bootstrap_servers: str) -> dict[str, str]:
-    """The same for brokers at an address."""
+    """Return options of Spark's Kafka source and sink for brokers at an address."""
     return {
         "kafka.bootstrap.servers": bootstrap_servers,
         # Spark asks for a partition's end on the connection on which a fetch waits for more records, and the broker
@@ -179,7 +179,7 @@ def kafka_source_options(bootstrap_servers: str) -> dict[str, str]:
 
 
 def start_session(name: str, master: SparkCluster | str | None = None, delta: bool = False) -> SparkSession:
-    """The session of this process; if there is none, start one."""
+    """Return this process's session. Start one if there is none."""
     if ended := _forget_dead_jvm():
         announce(f"Spark's JVM is gone, and its session with it ({ended}). Another one starts", 0, 1)
     running = _running()
@@ -198,7 +198,7 @@ def start_session(name: str, master: SparkCluster | str | None = None, delta: bo
 
 
 def _require_kafka(session: Any, running: Master) -> None:
-    """Ask a session that was begun without kafkalab whether it has the Kafka source. No broker is asked."""
+    """Raise `SparkFailed` if a session that kafkalab didn't start lacks the Kafka source. This asks no broker."""
     if session in _reading_kafka or (session is not remote_session() and SparkContext._gateway is _gateway):
         return
     settings = kafka_source_options(f"{HOST}:9") | {"subscribe": "any"}
@@ -213,7 +213,7 @@ def _require_kafka(session: Any, running: Master) -> None:
 
 
 def _running() -> Master | None:
-    """Where the session of this process runs, and its settings."""
+    """Return where this process's session runs, and its settings. None if there is no session."""
     if remote := remote_session():
         return Master(address_of(remote), remote.conf.getAll)
     active = SparkContext._active_spark_context
@@ -281,7 +281,7 @@ def _configuration(name: str, master: Master, delta: bool) -> SparkConf:
 
 
 def _end_foreign_jvm() -> None:
-    """End the JVM of a session that was begun without kafkalab, and stopped. It lacks Spark's connectors."""
+    """End the JVM of a stopped session that kafkalab didn't start. It lacks Spark's connectors."""
     gateway: Any = SparkContext._gateway
     if gateway is None or gateway is _gateway:
         return
@@ -293,12 +293,12 @@ def _end_foreign_jvm() -> None:
 
 
 def _forget_dead_jvm() -> str:
-    """Forget a JVM that ran out of memory, or was killed: PySpark would go on asking it.
+    """Forget a JVM that ran out of memory or was killed. Otherwise PySpark would go on asking it.
 
     Returns
     -------
     str
-        How it ended, unless it lives or this process ended it.
+        How it ended. Empty if it lives, or if `kill_spark` ended it.
     """
     gateway = SparkContext._gateway
     process: Any = getattr(gateway, "proc", None)

@@ -58,7 +58,7 @@ exec {java} "$@"
 
 
 class WorkerFault(NamedTuple):
-    """A fault verb that was carried out: `at` is in seconds since the epoch, `verb` the verb's name."""
+    """A call of a method such as `kill_worker`: `verb` is the method's name, `at` the time in seconds since the epoch."""
 
     at: float
     verb: str
@@ -66,9 +66,9 @@ class WorkerFault(NamedTuple):
 
 
 class SparkCluster:
-    """A standalone cluster of Spark on loopback: a master, and workers of which each runs one executor with one core.
+    """A standalone Spark cluster on loopback: a master, and workers that each run one executor with one core.
 
-    It ends with this process. Only who knows its secret may use it: `spark_session` with ``master=`` does.
+    It ends with this process. A session needs its secret to use it. `spark_session` with ``master=`` has the secret.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class SparkCluster:
     Raises
     ------
     ValueError
-        When that is less than one.
+        When the number of workers is less than one.
 
     Examples
     --------
@@ -113,7 +113,7 @@ class SparkCluster:
     # -- life ---------------------------------------------------------------------------------------------------
 
     def start(self) -> Self:
-        """Start master and workers; one that runs is left as it is. On return every worker is registered.
+        """Start the master and the workers. On return, every worker is registered. Does nothing if they're already started.
 
         Raises
         ------
@@ -147,9 +147,9 @@ class SparkCluster:
         return self
 
     def stop(self) -> None:
-        """End it with its executors. On return its processes and files are gone.
+        """End it with its executors. On return, its processes and files are gone.
 
-        In a process that was forked off after `start`, nothing is ended: the cluster is its parent's.
+        Does nothing in a process that was forked after `start`: the cluster belongs to its parent.
         """
         if not self._owner.is_me:
             return
@@ -165,7 +165,7 @@ class SparkCluster:
         self._killed.clear()
 
     def on_stop(self, callback: Callable[[], None]) -> None:
-        """Call a function when it's stopped, before it is."""
+        """Register a function to call once, just before it stops."""
         self._on_stop.append(callback)
 
     def __enter__(self) -> Self:
@@ -180,7 +180,7 @@ class SparkCluster:
     # -- faults -------------------------------------------------------------------------------------------------
 
     def kill_worker(self, number: int) -> None:
-        """Kill a worker and its executor with SIGKILL, as if their machine had failed. On return they are gone.
+        """Kill a worker and its executor with SIGKILL, as if their machine had failed. On return, they're gone.
 
         Raises
         ------
@@ -197,7 +197,7 @@ class SparkCluster:
         self._end(executors, "kill_worker", number)
 
     def kill_executor(self, number: int) -> None:
-        """Kill the executor on a worker with SIGKILL, and leave the worker. On return it's gone, and soon there is another one.
+        """Kill the executor on a worker with SIGKILL. On return, it's gone. The worker runs on, and soon starts another one.
 
         Raises
         ------
@@ -211,7 +211,7 @@ class SparkCluster:
         self._end(executors, "kill_executor", number)
 
     def restart_worker(self, number: int) -> None:
-        """Start a worker again that was killed. On return it's registered; applications get an executor there.
+        """Start a killed worker again. On return, it's registered. Applications get an executor there.
 
         Raises
         ------
@@ -236,12 +236,12 @@ class SparkCluster:
 
     @property
     def secret(self) -> str:
-        """What a session must know to use it (``spark.authenticate.secret``)."""
+        """The secret that a session needs to use it (``spark.authenticate.secret``)."""
         return self._secret
 
     @property
     def workers(self) -> list[str]:
-        """Ids of the workers that the master takes for alive. It misses one that was killed at once, as its connection ends."""
+        """Ids of the workers that the master counts as alive. It drops a killed worker at once, because its connection ends."""
         return self._alive(self._status())
 
     @property
@@ -251,7 +251,7 @@ class SparkCluster:
         return [one["name"] for one in (*status["completedapps"], *status["activeapps"])] if status else []
 
     def describe(self) -> SparkView:
-        """What there is at this moment: master, workers and executors, and the streams that this process runs on them."""
+        """Return the master, workers and executors as they are now, and the streams that this process runs on them."""
         self._started()
         status, driver = self._status(), driver_on(self.url)
         tasks = driver.tasks if driver else {}
@@ -266,7 +266,7 @@ class SparkCluster:
         return SparkView(status is not None, registered, tuple(workers), name, queries)
 
     def logs(self, who: str) -> str:
-        """The log so far of the ``master``, or of ``worker-0`` and so on."""
+        """Return the log so far of ``master``, ``worker-0`` and so on."""
         path = self._started().directory / f"{who}.log"
         return path.read_text(errors="replace") if path.exists() else ""
 
@@ -294,7 +294,7 @@ class SparkCluster:
         self.faults.append(WorkerFault(time.time(), verb, worker))
 
     def _prepare(self, folder: Path) -> None:
-        """Write what its processes read: settings with the secret, and a Java for executors."""
+        """Write the settings with the secret, and the script that starts Java for executors."""
         secret = f"spark.authenticate true\nspark.authenticate.secret {self._secret}\n"
         write_private(folder / "spark.properties", secret)
         java = shlex.join([str(spark_java_command()), *archive_options()])
@@ -345,7 +345,7 @@ class SparkCluster:
         return [worker["id"] for worker in status["workers"] if worker["state"] == "ALIVE"] if status else []
 
     def _status(self) -> dict[str, Any] | None:
-        """What the master's page says, as JSON; None while it doesn't answer."""
+        """Return the master's status page as JSON. None while the master doesn't answer."""
         try:
             with direct.open(f"http://{HOST}:{self._page}/json/", timeout=10) as answer:
                 status: dict[str, Any] = json.load(answer)
@@ -357,7 +357,7 @@ class SparkCluster:
 
 
 def _executors_of(worker: int) -> list[int]:
-    """Numbers of the executors on a worker, by its process: it starts them with their numbers."""
+    """Return the numbers of the executors that a worker's process has started. Their command lines have them."""
     numbers = []
     with contextlib.suppress(psutil.NoSuchProcess):
         for process in psutil.Process(worker).children():

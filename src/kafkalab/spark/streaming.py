@@ -1,4 +1,4 @@
-"""A streaming query, batch by batch, as it goes."""
+"""Follow a streaming query, batch by batch."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import threading
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from kafkalab.errors import KafkaLabError
 from kafkalab.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -16,25 +17,44 @@ if TYPE_CHECKING:
 
     from pyspark.sql.streaming import StreamingQuery
 
-__all__ = ["new_progress", "show_progress"]
+__all__ = ["new_progress", "require_running", "show_progress"]
 
 _SHOWN = 8  # batches
 _BAR = 160  # pixels
 _ENDS = ("startOffset", "endOffset", "latestOffset")
 
 
-def new_progress(query: StreamingQuery, since: str = "") -> list[dict[str, Any]]:
-    """Return what a streaming query told of its latest batches, the oldest first.
+def require_running(query: StreamingQuery) -> None:
+    """Raise why a streaming query has ended, and do nothing while it runs.
 
-    It's what ``query.recentProgress`` holds, in the words of Spark's JSON. PySpark would ask for each field of each batch by
-    itself: thousands of calls, which keep a processor busy if somebody looks once a second.
+    ``wait_until(…, unless=lambda: require_running(query))`` doesn't wait for a query that has failed.
+
+    Raises
+    ------
+    StreamingQueryException
+        When the query failed.
+    KafkaLabError
+        When somebody stopped it.
+    """
+    if query.isActive:
+        return
+    if (error := query.exception()) is not None:
+        raise error
+    raise KafkaLabError(f"the query {query.name or query.id} was stopped")
+
+
+def new_progress(query: StreamingQuery, since: str = "") -> list[dict[str, Any]]:
+    """Return a streaming query's progress reports on its latest batches, the oldest first.
+
+    They are those of ``query.recentProgress``, as in Spark's JSON. PySpark would ask for each field of each batch by itself:
+    thousands of calls, which keep a processor busy if somebody looks once a second.
 
     Parameters
     ----------
     query
         A query that was started.
     since
-        The ``timestamp`` of the last one that is known. Without it, all of them are returned.
+        The ``timestamp`` of the last report that you know. Without it, all reports are returned.
     """
     if not hasattr(query, "_jsq"):  # over Spark Connect they all come at once
         told = [json.loads(progress.json) for progress in query.recentProgress]
@@ -48,7 +68,7 @@ def new_progress(query: StreamingQuery, since: str = "") -> list[dict[str, Any]]
 
 
 def _in_sparks_words(progress: dict[str, Any]) -> dict[str, Any]:
-    """What Spark Connect tells of a batch, as Spark's own JSON has it: Connect leaves out sums, and has metrics as columns."""
+    """Convert Spark Connect's report on a batch to Spark's own JSON. Connect leaves out sums, and has metrics as columns."""
     sources = progress["sources"]
     sums = {name: sum(float(source[name]) for source in sources) for name in ("inputRowsPerSecond", "processedRowsPerSecond")}
     metrics = {
@@ -65,7 +85,7 @@ def _in_sparks_words(progress: dict[str, Any]) -> dict[str, Any]:
 
 
 def show_progress(query: StreamingQuery, timeout: float = 120.0) -> int:
-    """Show a streaming query's batches until it has processed all that is there now, or ended.
+    """Show a streaming query's batches until it has processed everything that is there now, or has ended.
 
     In a notebook this is a table that grows; elsewhere a line per batch. The query itself goes on.
 
@@ -142,7 +162,7 @@ class _Lines:
 
 
 class _Table:
-    """A display that is replaced with each look, so the stored notebook keeps the last one."""
+    """A table that each look replaces, so the stored notebook keeps only the last one."""
 
     def __init__(self) -> None:
         from IPython.display import HTML, display

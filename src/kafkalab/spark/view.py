@@ -1,4 +1,4 @@
-"""What a Spark cluster and the streams on it do, in one piece."""
+"""A snapshot of a Spark cluster and its streams."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class ExecutorView:
     Attributes
     ----------
     number
-        Spark's id of it: one that replaces another gets the next number.
+        Spark's id for it. An executor that replaces another gets the next number.
     tasks
-        How many tasks it has finished; None while the driver doesn't know it, as at its start.
+        How many tasks it has finished. None while the driver doesn't know it yet.
     """
 
     number: int
@@ -37,7 +37,7 @@ class SparkWorkerView:
     alive
         Whether its process runs.
     executors
-        Those that run on it.
+        The executors that run on it.
     """
 
     number: int
@@ -47,7 +47,7 @@ class SparkWorkerView:
 
 @dataclass(frozen=True)
 class QueryView:
-    """A stream that runs.
+    """A running stream.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class SparkView:
     master
         Whether the master answers.
     registered
-        How many workers it takes for alive.
+        How many workers the master counts as alive.
     workers
         All of them.
     driver
@@ -94,7 +94,7 @@ class SparkView:
 
 
 def query_in(name: str, progress: Mapping[str, Any] | None) -> QueryView:
-    """The stream in what Spark says about its latest batch: ``query.lastProgress``."""
+    """Build a `QueryView` from a query's latest progress, ``query.lastProgress``."""
     if progress is None:
         return QueryView(name)
     rate = float(progress["processedRowsPerSecond"] or 0)
@@ -108,7 +108,7 @@ def query_in(name: str, progress: Mapping[str, Any] | None) -> QueryView:
 
 
 def _offsets(told: object) -> int | None:
-    """The sum of a Kafka source's offsets, which are JSON of topics, partitions and offsets; None for another source."""
+    """Add up a Kafka source's offsets, which are JSON by topic and partition. Return None for any other source."""
     if isinstance(told, str):
         try:
             told = json.loads(told)

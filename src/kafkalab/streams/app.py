@@ -122,7 +122,7 @@ class StreamsApp:
     # -- life ---------------------------------------------------------------------------------------------------
 
     def start(self) -> Self:
-        """Start it, unless it runs already. On return it is RUNNING.
+        """Start it, unless it already runs. On return, it's RUNNING.
 
         Raises
         ------
@@ -157,7 +157,7 @@ class StreamsApp:
         return self
 
     def wait_running(self, timeout: float = _START_TIMEOUT) -> Self:
-        """Wait until it is RUNNING: it has its tasks, and their stores are restored. The errors are those of `start`."""
+        """Wait until it's RUNNING: it has its tasks, and their stores are restored. Raises the same errors as `start`."""
         life = self._required("wait for")
         wait_until(
             lambda: life.state == "RUNNING" or life.over,
@@ -198,12 +198,12 @@ class StreamsApp:
         )
 
     def stop(self) -> None:
-        """Stop it cleanly: it commits, leaves its group, and others get its tasks. On return its process is gone."""
+        """Stop it cleanly: it commits, leaves its group, and others get its tasks. On return, its process is gone."""
         if self._life is not None:
             self._life.close()
 
     def kill(self) -> None:
-        """Kill it with SIGKILL, so that it commits nothing. On return its process is gone.
+        """Kill it with SIGKILL, so that it commits nothing. On return, its process is gone.
 
         Other instances take over after the session timeout.
 
@@ -215,7 +215,7 @@ class StreamsApp:
         self._required("kill").end("killed")
 
     def restart(self) -> Self:
-        """Stop it if it runs, and start it with its file as it is now. On return it is RUNNING."""
+        """Stop it if it runs, and start it with its file as it is now. On return, it's RUNNING."""
         self.stop()
         return self.start()
 
@@ -229,7 +229,7 @@ class StreamsApp:
 
     @property
     def state(self) -> str:
-        """Kafka Streams' own state, ``REBALANCING``, ``RUNNING`` …; or ``not started``, or how it ended."""
+        """Its state: ``not started``, Kafka Streams' own (``REBALANCING``, ``RUNNING`` …), or how it ended."""
         return "not started" if self._life is None else self._life.state
 
     @property
@@ -239,20 +239,20 @@ class StreamsApp:
 
     @property
     def pid(self) -> int | None:
-        """Its process id, also after it ended; None before it was started."""
+        """Its process id, even after it ended. None before the first start."""
         return None if self._life is None else self._life.process.pid
 
     def logs(self) -> str:
-        """Return what Kafka Streams logged and the topology's functions printed, in all its lives."""
+        """Return what Kafka Streams logged and the topology's functions printed, since its first start."""
         return "".join(path.read_text(errors="replace") for path in self._log_files() if path.exists())
 
     def describe(self) -> str:
-        """Return what ``Topology.describe()`` says about the topology that it runs, or ran last."""
+        """Return ``Topology.describe()`` of the topology that it runs, or ran last."""
         return self._description
 
     @property
     def restored(self) -> dict[str, int]:
-        """Store → how many records of its changelog were read to restore it since the process was started last.
+        """How many changelog records were read to restore each store since the process last started.
 
         A standby that follows a store isn't counted, nor is a store that was restored from nothing.
         """
@@ -313,7 +313,7 @@ class StreamsApp:
             raise StreamsFailed(f"waiting for {what} is no use, because {self.name} doesn't run: {self._how_it_is()}")
 
     def _how_it_is(self) -> str:
-        """Its state, and the reason if it ended with one."""
+        """Return its state, and why it ended, if it gave a reason."""
         reason = f": {self._life.reason}" if self._life is not None and self._life.reason else ""
         return f"{self.state}{reason}"
 
@@ -406,7 +406,7 @@ class _Life:
             self.end("killed, because it did not end by itself")
 
     def end(self, state: str) -> None:
-        """SIGKILL."""
+        """Kill it with SIGKILL, and note how it ended."""
         self.state, self._explained = state, True
         self.process.kill()
         self._reader.join()

@@ -20,7 +20,7 @@ _NO_ROCKSDB = (
 
 
 def main() -> None:
-    """Run the topology, and answer the parent, until that says close."""
+    """Run the topology, and answer the parent's queries until it sends close."""
     channel = Channel()
     channel.keep_to_itself()
     log = Path(channel.start["log"])
@@ -46,7 +46,7 @@ def _tell_state(channel: Channel, state: str) -> None:
 
 
 def _built(channel: Channel, kafka: Any) -> Any:
-    """The application, not started yet."""
+    """Build the application without starting it. If the topology is refused, report that and end."""
     file, builder = Path(channel.start["file"]), kafka.StreamsBuilder()
     try:
         topology = load(file)
@@ -113,7 +113,7 @@ def _own_words(error: Any) -> str:
 
 
 def _of_python(error: Any) -> BaseException:
-    """Return the Python exception that a Java exception stands for. JPype raises it where Java throws that one."""
+    """Return the Python exception behind a Java exception. JPype raises it when Java throws the Java exception."""
     try:
         jpype.JClass("java.util.Optional").empty().orElseThrow(lambda: error)
     except BaseException as own:

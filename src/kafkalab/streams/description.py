@@ -1,4 +1,4 @@
-"""What ``Topology.describe()`` says, taken apart."""
+"""Parse what ``Topology.describe()`` says."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Node:
     name
         As Kafka Streams or the topology named it.
     topics
-        What a source reads (a pattern, where it reads by one), or a sink writes. None where a function chooses the topic.
+        Topics that a source reads (or their pattern), or that a sink writes. Empty if a function chooses the topic.
     stores
         State stores that a processor uses.
     followers
@@ -39,7 +39,7 @@ class Node:
 
 @dataclass(frozen=True)
 class SubTopology:
-    """Nodes that one task runs. A global one has no tasks: each instance runs all of it."""
+    """Nodes that a task runs together. A global sub-topology has no tasks: each instance runs all of it."""
 
     number: int
     is_global: bool

@@ -1,4 +1,4 @@
-"""``TopologyTestDriver``: a topology without a broker, record by record."""
+"""``TopologyTestDriver``: run a topology without a broker, record by record."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["topology_test_driver"]
 
 
 def topology_test_driver(topology: Callable[[Any], object], **settings: object) -> Any:
-    """A ``TopologyTestDriver`` of Kafka Streams for a topology.
+    """Create Kafka Streams' ``TopologyTestDriver`` for a topology.
 
     Parameters
     ----------

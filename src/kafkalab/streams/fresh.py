@@ -1,4 +1,4 @@
-"""Topics as good as new, for a lab whose cells are run again."""
+"""Create empty topics for a lab whose cells are run again."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["fresh_topics"]
 
 _KAFKAS = "__"
-"""What the names of Kafka's own topics begin with."""
+"""The prefix of Kafka's own topics."""
 
 
 def fresh_topics(cluster: Cluster, topics: Sequence[NewTopic]) -> None:
@@ -49,5 +49,5 @@ def fresh_topics(cluster: Cluster, topics: Sequence[NewTopic]) -> None:
 
 
 def _is_internal(topic: str, application: str) -> bool:
-    """Whether Kafka Streams made this topic for an application: ``application.id``-name-changelog or -repartition."""
+    """Return whether Kafka Streams made this topic for an application: ``application.id``-name-changelog or -repartition."""
     return topic.startswith(f"{application}-") and topic.endswith(("-changelog", "-repartition"))

@@ -1,4 +1,4 @@
-"""Java with Kafka Streams, within this process."""
+"""Run Java with Kafka Streams within this process."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ _DEFAULTS: Mapping[str, str] = {
 
 
 def start_java(log: Path, heap: str = _HEAP, temporary: Path | None = None) -> None:
-    """Start Java in this process. It can't be done twice.
+    """Start Java in this process. A process can do that only once.
 
     Parameters
     ----------
     log
-        File for what Kafka Streams has to say.
+        File for Kafka Streams' log.
     heap
         Java heap, as in ``-Xmx``.
     temporary

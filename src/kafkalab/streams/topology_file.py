@@ -1,4 +1,4 @@
-"""A file with a topology: loaded and built, or refused in one sentence."""
+"""Load a topology from a file and build it, or refuse it in one sentence."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class TopologyRefused(Exception):
 
 
 def load(file: Path) -> Callable[[Any], object]:
-    """Return the function ``topology`` that a file defines. It may import modules in its folder, or in this process's.
+    """Return the function ``topology`` of a file, which may import modules from its own folder and the working folder.
 
     Raises
     ------
@@ -44,12 +44,12 @@ def load(file: Path) -> Callable[[Any], object]:
 
 
 def run(file: Path, call: Callable[[], object]) -> None:
-    """Call what a file defines.
+    """Call a function that a file defines.
 
     Raises
     ------
     TopologyRefused
-        If that raises an exception, of Python or of Java.
+        If the function raises an exception, of Python or of Java.
     """
     try:
         call()
@@ -60,7 +60,7 @@ def run(file: Path, call: Callable[[], object]) -> None:
 
 
 def _explained(error: BaseException) -> str:
-    """What an exception says, and in words what JPype means by an ambiguous overload."""
+    """Return what an exception says. Explain JPype's ambiguous overload in plain words."""
     first, _, methods = str(error).partition(" found for ")
     if first != "Ambiguous overloads":
         return str(error)

@@ -25,7 +25,11 @@ def main() -> None:
     closing = threading.Event()
     threading.Thread(target=_listen, args=(channel, closing), daemon=True).start()
     while not closing.is_set():
-        records = [record for record in consumer.poll(_LOOK_AROUND) if record.error() is None]
+        polled = consumer.poll(_LOOK_AROUND)
+        for record in polled:
+            if record.error() is not None:
+                channel.warn(record.error())
+        records = [record for record in polled if record.error() is None]
         if not records:
             continue
         if answer == "hold":
@@ -34,8 +38,12 @@ def main() -> None:
             break
         for record in records:
             consumer.acknowledge(record, AcknowledgeType[answer.upper()])
-        consumer.commit_sync(_COMMIT)
-        channel.emit("records", records=[_fields(record) for record in records])  # now that they are acknowledged, report them
+        refused = {(p.topic, p.partition): error for p, error in consumer.commit_sync(_COMMIT).items() if error is not None}
+        for error in refused.values():  # of a record that has been locked for too long, for example
+            channel.warn(error.args[0])
+        # Report those that are acknowledged now. The group gets the others back.
+        settled = [record for record in records if (record.topic(), record.partition()) not in refused]
+        channel.emit("records", records=[_fields(record) for record in settled])
     consumer.close()
     channel.end("closed")
 

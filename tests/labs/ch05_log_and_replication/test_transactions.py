@@ -233,6 +233,11 @@ def test_timeout(eager: Cluster, verdict: Verdict) -> None:
         verdict.says(told, TIMEOUT, eager)
         delete(eager, "late-fees")
 
+    leave(5)
+    wait_for_abort()
+    verdict.says("a transaction may take 5000 ms. How many make a second?", TIMEOUT, eager)
+    delete(eager, "late-fees")
+
     leave(1)
     wait_for_abort()
     verdict.passes(TIMEOUT, eager)

@@ -65,6 +65,10 @@ def test_evolution(registered: Registered, verdict: Verdict) -> None:
     verdict.says("`compatible` is still None", EVOLUTION, cluster, **{**given, "compatible": None})
     client.register_schema("Employee", avro(WITH_ALIASES))
     verdict.passes(EVOLUTION, cluster, **given)
+    curl = ['{"is_compatible":false}']  # a list, as `!curl` gives one
+    verdict.passes(EVOLUTION, cluster, **{**given, "refused": ["409"], "compatible": curl})
+    verdict.passes(EVOLUTION, cluster, **{**given, "compatible": {"is_compatible": False}})
+    verdict.says("`compatible` is True", EVOLUTION, cluster, **{**given, "compatible": ['{"is_compatible":true}']})
 
 
 def test_new_names_that_were_forced(registered: Registered, verdict: Verdict) -> None:

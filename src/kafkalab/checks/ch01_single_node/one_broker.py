@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from confluent_kafka import KafkaError, Message
+from confluent_kafka import Message
 
 from kafkalab.checks.brokers import nodes
 from kafkalab.checks.context import CheckContext, Unmet, text_of
@@ -80,8 +80,7 @@ def sent_before(ctx: CheckContext) -> None:
 def lost_was_given_up(ctx: CheckContext) -> None:
     if found(ctx, "lost"):
         raise Unmet(f"'lost' is in {TOPIC}: a broker was there before the producer gave up. {START_OVER}")
-    given = ctx.answer("error", object, "the name of the error in the delivery report of 'lost'")
-    error = given.name() if isinstance(given, KafkaError) else str(given)
+    error = ctx.error_name("error", "the name of the error in the delivery report of 'lost'")
     if error != "_MSG_TIMED_OUT":
         raise Unmet(f"The error isn't {error!r}. What does name() of the error in the delivery report return?")
 

@@ -43,7 +43,7 @@ def followers_are_down(ctx: CheckContext) -> None:
 
 @refusal.requires("You know the error with which the broker refuses", after=followers_are_down)
 def error_is_known(ctx: CheckContext) -> None:
-    given = ctx.answer("refused", str, "the name of the error with which the third order was refused")
+    given = ctx.error_name("refused", "the name of the error with which the third order was refused")
     if given in ("_MSG_TIMED_OUT", "_TIMED_OUT"):
         raise Unmet(f"{given} is the client giving up after many retries. How do you get to see the broker's first answer?")
     if given != "NOT_ENOUGH_REPLICAS":

@@ -62,20 +62,24 @@ def _require_people(ctx: CheckContext, amount: str, debit: Transaction, credit: 
             raise Unmet(f"In {topic}, {amount} has {key}. Whose account does that topic tell of? {AGAIN}")
 
 
-def _spans_both(ctx: CheckContext, debit: Transaction, credit: Transaction) -> bool:
-    """Return whether the coordinator ended one transaction with partitions of both topics. It prepares that in its log.
+def _coordinator_log(ctx: CheckContext, *halves: Transaction) -> list[bytes] | None:
+    """Return what the coordinator noted of a producer during a transaction, or None if it has no note of it any more.
 
-    In a record of that log, the producer id follows two bytes, and the state comes after 14 more (TransactionLogValue.json). If
-    the log has nothing of the producer any more, the answer is True.
+    The layout is that of TransactionLogValue.json: a version (2 bytes), the producer's id (8) and epoch (2), the timeout in
+    milliseconds (4), the state (1), and what differs between versions.
     """
     partitions = (p.partition for p in ctx.cluster.describe(groups=False, internal=True).topics.get(STATES, ()))
     records = [r for p in partitions for batch in log_of(ctx, STATES, p) for r in batch.records or ()]
-    own = [r for r in records if r.value and r.value[2:10] == debit.producer_id.to_bytes(8, "big")]
-    halves = (debit, credit)
+    own = [r for r in records if r.value and r.value[2:10] == halves[0].producer_id.to_bytes(8, "big")]
     begin = max(half.records[0].timestamp for half in halves) - CLOCK * 1000
     end = min(half.records[0].timestamp + half.seconds * 1000 for half in halves) + CLOCK * 1000
-    prepared = [r.value or b"" for r in own if begin <= r.timestamp <= end]
-    return not own or any(value[16] in PREPARED and all(topic.encode() in value for topic in BOOKS) for value in prepared)
+    return [r.value or b"" for r in own if begin <= r.timestamp <= end] if own else None
+
+
+def _spans_both(ctx: CheckContext, debit: Transaction, credit: Transaction) -> bool:
+    """Return whether the coordinator ended one transaction with partitions of both topics. It prepares that in its log."""
+    noted = _coordinator_log(ctx, debit, credit)
+    return noted is None or any(note[16] in PREPARED and all(topic.encode() in note for topic in BOOKS) for note in noted)
 
 
 def ended(ctx: CheckContext, amount: str, wanted: str) -> None:
@@ -203,7 +207,7 @@ def zombie_is_fenced(ctx: CheckContext) -> None:
 
 @zombie.requires("You know the error that the zombie gets", after=zombie_is_fenced)
 def error_is_known(ctx: CheckContext) -> None:
-    given = ctx.answer("fenced", str, "the name of the error that the zombie's commit raised")
+    given = ctx.error_name("fenced", "the name of the error that the zombie's commit raised")
     if given.upper() not in FENCED:
         raise Unmet(f"{given!r} isn't the name of the error. What did error.args[0].name() say?")
 
@@ -233,7 +237,8 @@ def coordinator_aborts(ctx: CheckContext) -> None:
 
 @timeout.requires("It was open for a second, not for a minute", after=coordinator_aborts)
 def second_is_over(ctx: CheckContext) -> None:
-    took = transaction_with(ctx, LATE, "3").seconds
+    slow = transaction_with(ctx, LATE, "3")
+    took = slow.seconds
     if took < TIMEOUT:
         raise Unmet(
             f"The transaction with fee 3 was aborted after {took:.1f} s, before its time was over. Did a successor start, or "
@@ -241,6 +246,10 @@ def second_is_over(ctx: CheckContext) -> None:
         )
     if took > SOON:
         raise Unmet(f"The transaction with fee 3 was open for {took:.0f} s. Which transaction.timeout.ms had its producer?")
+    # The last note is of this transaction. Those before it may be of an attempt that a new instance ended.
+    for note in (_coordinator_log(ctx, slow) or [])[-1:]:
+        if (told := int.from_bytes(note[12:16], "big")) != TIMEOUT * 1000:
+            raise Unmet(f"Its producer told the coordinator that a transaction may take {told} ms. How many make a second?")
 
 
 # -- a hanging transaction --------------------------------------------------------------------------------------------

@@ -146,7 +146,8 @@ def late_lines_twice(ctx: CheckContext) -> None:
         if times[number] != 2:
             raise Unmet(
                 f"Line {number} is in {TOPIC} {counted(times[number], 'time')}, not twice. Which position did you set, and did "
-                "the source resume?"
+                "the source resume? To set another one, run the cells of section 1 that create both connectors again, and then "
+                "yours."
             )
 
 

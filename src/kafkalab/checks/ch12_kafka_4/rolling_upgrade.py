@@ -9,6 +9,7 @@ from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.lab import Notebook
 from kafkalab.checks.ledgers import is_complete, ledger_of, wrote_throughout
 from kafkalab.checks.topics import in_sync
+from kafkalab.checks.wording import START_OVER
 from kafkalab.errors import DowngradeRefused
 
 __all__ = ["notebook"]
@@ -79,7 +80,8 @@ def went_one_by_one(ctx: CheckContext) -> None:
     for one, other in pairwise(sorted(last, key=last.__getitem__)):
         if not any(last[one] < at < last[other] for at in acknowledged):
             raise Unmet(
-                f"The producer wrote nothing between the restarts of brokers {one} and {other}. Did you wait for complete ISRs?"
+                f"The producer wrote nothing between the restarts of brokers {one} and {other}. Did you wait for complete "
+                f"ISRs? {START_OVER}"
             )
 
 
