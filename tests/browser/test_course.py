@@ -204,7 +204,7 @@ def run_cell(page: Page, number: int, *, fails: bool = False) -> Locator:
         folded.click()
     cell.locator(".cm-content").first.click()
     page.keyboard.press("Shift+Enter")
-    expect(cell.locator(".jp-InputPrompt")).to_have_text(re.compile(r"\[\d+\]:"), timeout=90_000)
+    expect(cell.locator(".jp-InputPrompt")).to_have_text(re.compile(r"\[\d+\]:"))
     expect(cell.locator(".jp-OutputArea-output[data-mime-type='application/vnd.jupyter.stderr']")).to_have_count(int(fails))
     return cell
 
@@ -314,7 +314,7 @@ def test_a_restarted_kernel_has_no_cluster_yet(course: Course, page: Page, troub
     expect(panel.get_by_text(NOT_YET)).to_be_visible(timeout=60_000)
     wait_until_ready(page)
     run_cell(page, 0)  # its number is still there from the first time: that it has run shows in the panel alone
-    expect(up).to_have_count(1, timeout=90_000)
+    expect(up).to_have_count(1)
     run_cell(page, 1)
     expect(panel.get_by_text("The cluster has stopped.")).to_be_visible()
 

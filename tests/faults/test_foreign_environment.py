@@ -110,6 +110,13 @@ OWNER = """
         kept.append(ConnectCluster(cluster).start())
         return json.load(urllib.request.urlopen(f"{kept[-1].url}/connectors"))
 
+    def mirror():
+        from kafkalab import MirrorMaker
+        kept.append(Cluster(1, backend="local").start())
+        flow = {"here->there.enabled": True, "here->there.topics": "t"}
+        kept.append(MirrorMaker({"here": cluster, "there": kept[-1]}, flow).start())
+        return kept[-1].alive
+
     def registry():
         from confluent_kafka.schema_registry import SchemaRegistryClient
         from kafkalab import SchemaRegistry
@@ -226,6 +233,7 @@ def test_workers(owner: Owner) -> None:
     ("what", "answer"),
     [
         ("connect", []),
+        ("mirror", True),
         ("registry", [[], "[]"]),
         ("mqtt", True),
         ("kdc", True),
@@ -247,7 +255,7 @@ def test_spark_runs_the_course_s_own_python(owner: Owner, what: str) -> None:
 def test_nothing_is_left_of_all_that_when_it_is_killed(owner: Owner) -> None:
     """Its temporary folder was named relative to its own working directory; its reaper works in another one."""
     runs = owner.ask("runs")
-    assert len(runs) >= 7
+    assert len(runs) >= 9
     [base] = owner.temporary.glob("kafkalab-*")
     assert {path.name for path in base.iterdir()} == {"owners", *runs}
     started = psutil.Process(owner.process.pid).children(recursive=True)

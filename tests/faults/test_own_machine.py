@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -13,7 +15,7 @@ from typing import Any
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
-from kafkalab import Cluster, rebinding
+from kafkalab import Cluster, rebinding, wait_until
 from kafkalab.lifeline import Run, claimed_runs, marked_processes
 
 # Names of Python's own modules, in the folder where a notebook runs.
@@ -117,20 +119,66 @@ START = """
             print(error)
 """
 
+# A new machine's folder has files that take the place of those in /etc. systemd would give root a name all the same.
+HIDE = "for name in *; do mount --bind $name /etc/$name; done; cd /"
+
+# How to make a machine, what it's told and what helps, and whether brokers start there: without a user's name, only Spark doesn't.
 MACHINES = {
-    "noexec": ("mount -t tmpfs -o noexec tmpfs {}; export TMPDIR={}", "mounted with noexec", "TMPDIR=/another/folder"),
-    "hosts": ("echo '10.0.0.1 other' > {}/hosts; mount --bind {}/hosts /etc/hosts", "localhost has no address", "/etc/hosts"),
+    "noexec": (
+        "mount -t tmpfs -o noexec tmpfs $PWD; export TMPDIR=$PWD",
+        "mounted with noexec",
+        "TMPDIR=/another/folder",
+        False,
+    ),
+    "hosts": (f"echo '10.0.0.1 other' > hosts; {HIDE}", "localhost has no address", "/etc/hosts", False),
+    "passwd": (
+        f"grep -v :0:0: /etc/passwd > passwd; echo 'passwd: files' > nsswitch.conf; {HIDE}",
+        "user 0, who has no name",
+        "echo 'learner:x:0:0:",
+        True,
+    ),
 }
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or shutil.which("unshare") is None, reason="only root mounts file systems")
 @pytest.mark.parametrize("machine", MACHINES)
 def test_a_machine_that_lacks_something_is_told_before_anything_starts(machine: str, tmp_path: Path) -> None:
-    prepare, found, mend = MACHINES[machine]
-    script = f'set -e; {prepare.replace("{}", str(tmp_path))}; exec "$0" -P -c "$1"'
+    prepare, found, mend, brokers_start = MACHINES[machine]
+    script = f'set -e; {prepare}; exec "$0" -P -c "$1"'
     command = ["unshare", "-m", "sh", "-c", script, sys.executable, dedent(START)]
-    said = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=100)
     if "unshare failed" in said.stderr or "permission denied" in said.stderr:
         pytest.skip("this machine lets nobody mount")
     lines = said.stdout.splitlines()
-    assert len(lines) == 2 and all(found in line and mend in line for line in lines), said.stderr
+    assert len(lines) == 2 - brokers_start and all(found in line and mend in line for line in lines), said.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("jupyter_server_config.py", "c.ServerApp.jpserver_extensions = {'absent_extension': True}"),
+        ("jupyter_server_config.json", '{"ServerApp": {"jpserver_extensions": {"absent_extension": true}}}'),
+    ],
+    ids=["python", "json"],
+)
+def test_jupyterlab_starts_without_an_extension_that_own_settings_name(name: str, text: str, tmp_path: Path) -> None:
+    settings, log = tmp_path / "settings", tmp_path / "log"
+    settings.mkdir()
+    (settings / name).write_text(text)
+    program = Path(sys.executable).with_name("kafkalab")
+    command = [program, "lab", "--no-browser", "--no-standby", "--workspace", tmp_path / "work"]
+    with log.open("w") as output:
+        lab = subprocess.Popen(
+            command, env=os.environ | {"JUPYTER_CONFIG_DIR": str(settings)},
+            stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
+        )  # fmt: skip
+    try:
+        address = wait_until(lambda: re.search(r"http://\S+", log.read_text()), 60, "the address", last_seen=log.read_text)
+        token = address[0].rpartition("?token=")[2]
+        request = urllib.request.Request(address[0], headers={"Authorization": f"token {token}"})
+        direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        with direct.open(request, timeout=60) as page:
+            assert "<title>JupyterLab</title>" in page.read().decode()
+    finally:
+        lab.terminate()
+        lab.wait(60)

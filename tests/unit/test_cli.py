@@ -712,8 +712,8 @@ def test_fetch_without_a_cache(
 
 def test_a_cell_has_its_time_limit(tmp_path: Path, no_tools: None, capsys: pytest.CaptureFixture[str]) -> None:
     slow = notebook_file(tmp_path / "slow.ipynb", "1", "import threading; threading.Event().wait(60)")
-    assert main(["run", "--timeout", "5", str(slow)]) == 1  # enough for the first cell on a busy machine
-    assert re.search(r"✗ \S*slow.ipynb .*In \[2\]: took longer than 5 s\n", capsys.readouterr().out)
+    assert main(["run", "--timeout", "2", str(slow)]) == 1
+    assert re.search(r"✗ \S*slow.ipynb .*In \[2\]: took longer than 2 s\n", capsys.readouterr().out)
 
 
 def test_the_time_limit_does_not_count_preparing(tmp_path: Path, no_tools: None, capsys: pytest.CaptureFixture[str]) -> None:
@@ -721,13 +721,13 @@ def test_the_time_limit_does_not_count_preparing(tmp_path: Path, no_tools: None,
         import os, threading, pathlib
         note = pathlib.Path(os.environ["KAFKALAB_PREPARING"], "note")
         note.write_text("the jars")
-        threading.Event().wait(8)
+        threading.Event().wait(3)
         note.unlink()"""
     waiting = notebook_file(tmp_path / "waiting.ipynb", textwrap.dedent(prepare))
-    assert main(["run", "--timeout", "5", str(waiting)]) == 0
+    assert main(["run", "--timeout", "2", str(waiting)]) == 0
     slow = notebook_file(tmp_path / "slow.ipynb", textwrap.dedent(prepare) + "\nthreading.Event().wait(60)")
-    assert main(["run", "--timeout", "5", str(slow)]) == 1
-    assert "In [1]: took longer than 5 s, not counting the time for preparing the jars\n" in capsys.readouterr().out
+    assert main(["run", "--timeout", "2", str(slow)]) == 1
+    assert "In [1]: took longer than 2 s, not counting the time for preparing the jars\n" in capsys.readouterr().out
 
 
 def test_a_kernel_listens_on_sockets_whose_paths_fit(

@@ -26,9 +26,8 @@ def main() -> None:
     threading.Thread(target=_listen, args=(channel, closing), daemon=True).start()
     while not closing.is_set():
         polled = consumer.poll(_LOOK_AROUND)
-        for record in polled:
-            if record.error() is not None:
-                channel.warn(record.error())
+        for error in filter(None, (record.error() for record in polled)):
+            channel.warn(error)
         records = [record for record in polled if record.error() is None]
         if not records:
             continue
@@ -39,8 +38,8 @@ def main() -> None:
         for record in records:
             consumer.acknowledge(record, AcknowledgeType[answer.upper()])
         refused = {(p.topic, p.partition): error for p, error in consumer.commit_sync(_COMMIT).items() if error is not None}
-        for error in refused.values():  # of a record that has been locked for too long, for example
-            channel.warn(error.args[0])
+        for refusal in refused.values():  # of a record that has been locked for too long, for example
+            channel.warn(refusal.args[0])
         # Report those that are acknowledged now. The group gets the others back.
         settled = [record for record in records if (record.topic(), record.partition()) not in refused]
         channel.emit("records", records=[_fields(record) for record in settled])

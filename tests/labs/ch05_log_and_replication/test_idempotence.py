@@ -72,14 +72,14 @@ def test_idempotence(breakable: Cluster, verdict: Verdict) -> None:
     verdict.passes(RETRY, cluster, **RIGHT)
 
 
-def commit_three(cluster: Cluster, topic: str, transactional_id: str, *, instances: int = 1) -> None:
-    """Commit three transactions of a record each, with so many instances in turn."""
+def commit(cluster: Cluster, topic: str, transactional_id: str, *, number: int = 3, instances: int = 1) -> None:
+    """Commit so many transactions of a record each, with so many instances in turn."""
     for _ in range(instances):
         producer = Producer(cluster.client_config(transactional_id=transactional_id))
         producer.init_transactions(60)
-        for number in range(3 // instances):
+        for value in range(number // instances):
             producer.begin_transaction()
-            producer.produce(topic, f"record {number}", partition=0)
+            producer.produce(topic, f"record {value}", partition=0)
             producer.commit_transaction()
 
 
@@ -88,14 +88,18 @@ def test_epochs(clean: Cluster, verdict: Verdict) -> None:
     verdict.says("There is no topic 'by-java' yet", EPOCHS, cluster)
     for topic in ("by-java", "by-librdkafka"):
         create(cluster, topic, 1)
+    commit(cluster, "by-java", "hasty", number=1)
+    too_few = "by-java has 1 transaction so far, and should have 2 or more. Its cell may run again"
+    verdict.says(too_few, EPOCHS, cluster)
+    again(cluster, "by-java")
     tool = ["kafka-producer-perf-test.sh", "--bootstrap-server", cluster.bootstrap_servers, "--topic", "by-java"]
     load = ["--num-records", "6", "--record-size", "10", "--throughput", "5"]
     subprocess.run([*tool, *load, "--transactional-id", "java", "--transaction-duration-ms", "1"], check=True)
     verdict.says("by-librdkafka has 0 transactions so far", EPOCHS, cluster)
-    commit_three(cluster, "by-librdkafka", "many", instances=3)
+    commit(cluster, "by-librdkafka", "many", instances=3)
     verdict.says("by-librdkafka has records of 3 epochs", EPOCHS, cluster)
     again(cluster, "by-librdkafka")
-    commit_three(cluster, "by-librdkafka", "one")
+    commit(cluster, "by-librdkafka", "one")
 
     ctx = CheckContext(cluster)
     batches = [batch.producer_epoch for batch in log_of(ctx, "by-java") if not batch.control]
@@ -110,5 +114,5 @@ def test_epochs(clean: Cluster, verdict: Verdict) -> None:
     markers = [batch.producer_epoch for batch in log_of(ctx, "by-java")]
     verdict.says("leave the markers out", EPOCHS, cluster, epochs={"by-java": markers, "by-librdkafka": [epoch] * 3})
 
-    commit_three(cluster, "by-librdkafka", "another")
+    commit(cluster, "by-librdkafka", "another")
     verdict.says("has records of 2 producer ids", EPOCHS, cluster)

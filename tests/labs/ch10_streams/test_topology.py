@@ -43,7 +43,7 @@ def test_nothing_was_done(clean: Cluster, verdict: Verdict) -> None:
 
 
 def test_an_inner_join(sent: Cluster, verdict: Verdict) -> None:
-    verdict.says("The topic out-1 is empty", LAB, sent)
+    verdict.says("The topic out-1 is empty. Does the application that writes it run?", LAB, sent)
     write(sent, "out-1", {key: count for key, count in RIGHT.items() if key != "unknown"})
     verdict.says("out-1 has no count for unknown, but 5 alarms of in-1 came from drivers that aren't in in-2", LAB, sent)
 

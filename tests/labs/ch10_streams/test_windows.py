@@ -41,7 +41,7 @@ def test_nothing_was_done(clean: Cluster, verdict: Verdict) -> None:
 
 
 def test_windows_of_another_kind(sent: Cluster, verdict: Verdict) -> None:
-    verdict.says("The topic alarm_counts is empty", LAB, sent)
+    verdict.says("The topic alarm_counts is empty. Does the application that writes it run?", LAB, sent)
     write(sent, **{"11@0": 2})
     verdict.says("alarm_counts has no count for 21@0 so far", LAB, sent)
     write(sent, **RIGHT, **{"11@5": 2})
