@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import textwrap
+import tomllib
 from importlib import resources
 from pathlib import Path
 
@@ -76,6 +77,13 @@ def test_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
 def test_help_lists_every_command() -> None:
     listed = build_parser().format_help()
     assert all(re.search(rf"^    {command} ", listed, re.MULTILINE) for command in COMMANDS)
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        main(["--version"])
+    project = tomllib.loads(Path(__file__).parents[2].joinpath("pyproject.toml").read_text())["project"]
+    assert capsys.readouterr().out == f"kafkalab {project['version']}\n"
 
 
 def test_help_is_quick() -> None:

@@ -6,6 +6,7 @@ import argparse
 import errno
 import sys
 from collections.abc import Sequence
+from importlib.metadata import version
 
 from kafkalab.cli import clean, doctor, fetch, lab, reset, run, solution
 from kafkalab.cli.arguments import Subcommand
@@ -34,6 +35,7 @@ def build_parser() -> argparse.ArgumentParser:
         description="A hands-on Kafka course: real clusters from a notebook cell, broken on purpose.",
         epilog="`kafkalab COMMAND --help` tells more about each. New here? `kafkalab lab` opens the first chapter.",
     )
+    parser.add_argument("--version", action="version", version=f"kafkalab {version('kafkalab')}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=Subcommand)
     for command in (lab, reset, solution, doctor, fetch, run, clean):
         command.add_parser(commands)

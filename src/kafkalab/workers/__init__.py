@@ -8,8 +8,7 @@ events on its standard output. When either pipe closes, the child ends.
 
 from __future__ import annotations
 
-import importlib
-from typing import Any
+from kafkalab.lazy import on_first_use
 
 # Loaded on first use, because a child imports this package, too, and must start quickly.
 _EXPORTS = {
@@ -26,12 +25,4 @@ _EXPORTS = {
 
 __all__ = sorted(_EXPORTS)
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _EXPORTS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(_EXPORTS[name]), name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__ = on_first_use(__name__, _EXPORTS)

@@ -33,8 +33,7 @@ dead_letters = notebook.check(
         "Before `handle` returns, call `producer.flush(10)`: only then may the batch be committed. It returns how many records "
         "still wait.",
         "A record that the producer gave up doesn't wait any more: only `on_delivery=lambda error, message: …` is told. Keep "
-        "the "
-        "errors, and look at them after `flush`.",
+        "the errors, and look at them after `flush`.",
     ),
 )
 

@@ -23,8 +23,8 @@ priority = notebook.check(
     "More workers for important stocks",
     hints=(
         "`consumer.assign([TopicPartition(topic, partition)])` replaces `subscribe`. Without an offset it starts at the "
-        "committed "
-        "one. Nothing comes? Look at the `error()` of what `consume` returns: after one out of `NOT_READY`, assign again.",
+        "committed one. Nothing comes? Look at the `error()` of what `consume` returns: after one out of `NOT_READY`, assign "
+        "again.",
         "Put the records of a batch into lists by key. `ThreadPoolExecutor(workers)` and its `map` give each list to a worker.",
         "`list(pool.map(…))` returns when all are done. Then `consumer.commit(offsets=following(records), "
         "asynchronous=False)`.",
@@ -82,8 +82,7 @@ def last_has_more_workers(ctx: CheckContext) -> None:
     if most[last] > 2:
         raise Unmet(
             f"{most[last]} prices of the last partition were processed at once. It holds two stocks, so two prices of the "
-            "same stock "
-            "were, and their order is left to chance."
+            "same stock were, and their order is left to chance."
         )
 
 
@@ -95,11 +94,9 @@ pause = notebook.check(
     hints=(
         "Start with the others paused. `consumer.pause` and `consumer.resume` take lists of partitions.",
         "With `enable.partition.eof`, a message whose error code is `KafkaError._PARTITION_EOF` says that its partition was "
-        "read "
-        "to the end, `message.offset()`. If that's the last partition, resume the others.",
+        "read to the end, `message.offset()`. If that's the last partition, resume the others.",
         "`consumer.get_watermark_offsets(important, cached=True)[1]` is the end as far as the client knows, without asking a "
-        "broker. "
-        "Is it beyond the end that you have read? Then pause the others again.",
+        "broker. Is it beyond the end that you have read? Then pause the others again.",
     ),
 )
 
