@@ -512,7 +512,6 @@ def bench_transactions() -> list[Figure]:
         without = Producer(cluster.client_config(enable_idempotence=True))
         for producer in producers.values():
             producer.init_transactions()
-        transaction_rate(without, TOPIC, None)  # warm-up
         for _ in range(5):
             plain.values.append(transaction_rate(without, TOPIC, None))
             for (size, producer), figure in zip(producers.items(), figures, strict=True):
