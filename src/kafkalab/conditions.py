@@ -48,8 +48,8 @@ _YEARS = (2025, 2100)  # the first is that of the oldest Kafka that the course d
 class Problem:
     """What is wrong, and what to do about it: half a sentence each."""
 
-    found: str
-    mend: str
+    description: str
+    remedy: str
 
 
 Condition = Callable[[], Problem | None]
@@ -59,7 +59,7 @@ def require(*conditions: Condition) -> None:
     """Raise `UnsuitableMachine` for the first condition that doesn't hold."""
     for condition in conditions:
         if problem := condition():
-            raise UnsuitableMachine(f"{problem.found}. To fix it: {problem.mend}")
+            raise UnsuitableMachine(f"{problem.description}. To fix it: {problem.remedy}")
 
 
 def user_name() -> Problem | None:
@@ -86,13 +86,13 @@ def home() -> Problem | None:
 
 def localhost() -> Problem | None:
     """Jupyter, Spark and the labs connect to ``localhost``, where brokers listen on 127.0.0.1."""
-    mend = "add this line to /etc/hosts: 127.0.0.1 localhost"
+    remedy = "add this line to /etc/hosts: 127.0.0.1 localhost"
     try:
-        found = {str(address[0]) for *_, address in socket.getaddrinfo("localhost", None, type=socket.SOCK_STREAM)}
+        addresses = {str(address[0]) for *_, address in socket.getaddrinfo("localhost", None, type=socket.SOCK_STREAM)}
     except OSError as error:
-        return Problem(f"the name localhost has no address on this machine ({error.strerror or error})", mend)
-    if not any(address.startswith("127.") for address in found):
-        return Problem(f"localhost is {', '.join(sorted(found))} here, and brokers listen on 127.0.0.1", mend)
+        return Problem(f"the name localhost has no address on this machine ({error.strerror or error})", remedy)
+    if not any(address.startswith("127.") for address in addresses):
+        return Problem(f"localhost is {', '.join(sorted(addresses))} here, and brokers listen on 127.0.0.1", remedy)
     return None
 
 
@@ -126,20 +126,20 @@ def open_files() -> Problem | None:
     _, limit = resource.getrlimit(resource.RLIMIT_NOFILE)
     if limit == resource.RLIM_INFINITY or limit >= _OPEN_FILES:
         return None
-    found = f"a process may open only {limit} files here, and a broker needs {_OPEN_FILES}"
-    return Problem(found, "let root raise it: ulimit -Hn 4096")
+    description = f"a process may open only {limit} files here, and a broker needs {_OPEN_FILES}"
+    return Problem(description, "let root raise it: ulimit -Hn 4096")
 
 
 def processes(brokers: int | None = None) -> Problem | None:
     """Each broker has some ninety threads, which the system counts like processes. Without a number: the most there are."""
-    needed, what = (
+    needed, programs = (
         (_THREADS, "three brokers and Spark") if brokers is None else (_THREADS_OF_A_BROKER * brokers, "this cluster")
     )
-    left, why = min([*_left_for_user(), *_left_in_cgroups()], default=(needed, ""))
-    if left >= needed:
+    available, why = min([*_left_for_user(), *_left_in_cgroups()], default=(needed, ""))
+    if available >= needed:
         return None
     return Problem(
-        f"only {max(left, 0)} more processes and threads may start here ({why}), and {what} needs {needed}",
+        f"only {max(available, 0)} more processes and threads may start here ({why}), and {programs} needs {needed}",
         "end other programs, or raise that limit",
     )
 

@@ -113,9 +113,9 @@ def inherited(**more: str) -> dict[str, str]:
     import tempfile  # only what starts processes needs it
 
     settle()
-    kept = {name: value for name, value in os.environ.items() if not _NOT_INHERITED.fullmatch(name)}
-    own = {"_JAVA_OPTIONS": os.environ[JAVA_OPTIONS]} if os.environ.get(JAVA_OPTIONS) else {}
-    return {**kept, **own, **LOCALE, "TMPDIR": tempfile.gettempdir(), **more}
+    variables = {name: value for name, value in os.environ.items() if not _NOT_INHERITED.fullmatch(name)}
+    java_options = {"_JAVA_OPTIONS": os.environ[JAVA_OPTIONS]} if os.environ.get(JAVA_OPTIONS) else {}
+    return {**variables, **java_options, **LOCALE, "TMPDIR": tempfile.gettempdir(), **more}
 
 
 def forget(pattern: str) -> None:
@@ -136,8 +136,8 @@ def _reach_loopback_directly() -> None:
     # Without a variable that names a proxy, Python asks the system for one. With any variable it doesn't.
     if not any(name.lower() in _PROXIES for name in os.environ):
         return
-    given = ",".join(filter(None, (os.environ.get(name) for name in ("no_proxy", "NO_PROXY"))))
-    direct = list(dict.fromkeys(entry for entry in map(str.strip, given.split(",")) if entry))
+    configured = ",".join(filter(None, (os.environ.get(name) for name in ("no_proxy", "NO_PROXY"))))
+    direct = list(dict.fromkeys(entry for entry in map(str.strip, configured.split(",")) if entry))
     if "*" not in direct:
         direct += [host for host in _LOOPBACK if host not in direct]
     os.environ["no_proxy"] = os.environ["NO_PROXY"] = ",".join(direct)

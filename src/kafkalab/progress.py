@@ -19,7 +19,7 @@ __all__ = ["LabProgress", "ProgressRecord", "QuizProgress", "load", "record_lab"
 _VERSION = 1
 _REMEDY = "Free some space there, or name a folder that you can write: export KAFKALAB_PROGRESS=/another/folder"
 
-_told: set[str] = set()  # sentences that this process has printed
+_printed: set[str] = set()  # sentences that this process has printed
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def load() -> ProgressRecord:
     try:
         return _read()
     except OSError as error:  # another user's file, or a folder of that name
-        _tell_once(f"Your progress can't be read: {_reason(error)}. {_REMEDY}")
+        _print_once(f"Your progress can't be read: {_reason(error)}. {_REMEDY}")
         return ProgressRecord()
 
 
@@ -127,16 +127,16 @@ def _set_aside(path: Path, reason: Exception) -> None:
         path.replace(kept)
     except OSError:
         kept = path  # in a folder that can't be written
-    _tell_once(f"Your progress file isn't one that this version of the course can read ({reason}). It's kept as {kept}.")
+    _print_once(f"Your progress file isn't one that this version of the course can read ({reason}). It's kept as {kept}.")
 
 
 def _reason(error: OSError) -> str:
     return f"{error.strerror or error}, {error.filename or progress_dir()}"
 
 
-def _tell_once(sentence: str) -> None:
-    if sentence not in _told:
-        _told.add(sentence)
+def _print_once(sentence: str) -> None:
+    if sentence not in _printed:
+        _printed.add(sentence)
         print(sentence)
 
 
@@ -154,7 +154,7 @@ def _changing() -> Iterator[ProgressRecord]:
             yield record
             _write(_path(), record)
     except OSError as error:
-        _tell_once(f"Your progress can't be kept: {_reason(error)}. {_REMEDY}")
+        _print_once(f"Your progress can't be kept: {_reason(error)}. {_REMEDY}")
         if record is None:
             yield ProgressRecord()
 

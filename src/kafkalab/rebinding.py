@@ -28,7 +28,7 @@ _KEPT = ("In", "Out")  # by IPython, beside names with an underscore
 @dataclass(eq=False)
 class _Started:
     thing: Any
-    what: str
+    kind: str
     is_alive: Callable[[], bool]
     end: Callable[[], object]
     execution: int  # of the cell that started it
@@ -41,7 +41,7 @@ _lock = threading.Lock()
 _watched: Any = None
 
 
-def note_started(thing: Any, what: str, is_alive: Callable[[], bool], end: Callable[[], object]) -> None:
+def note_started(thing: Any, kind: str, is_alive: Callable[[], bool], end: Callable[[], object]) -> None:
     """Note something that this process has started. Outside notebooks nothing is noted.
 
     Parameters
@@ -58,8 +58,8 @@ def note_started(thing: Any, what: str, is_alive: Callable[[], bool], end: Calla
         return
     with _lock:
         _watch(shell)
-        _started[:] = [one for one in _started if one.thing is not thing and one.is_alive()]
-        _started.append(_Started(thing, what, is_alive, end, shell.execution_count, _place(shell.user_ns)))
+        _started[:] = [entry for entry in _started if entry.thing is not thing and entry.is_alive()]
+        _started.append(_Started(thing, kind, is_alive, end, shell.execution_count, _place(shell.user_ns)))
 
 
 def end_nameless() -> None:
@@ -68,27 +68,27 @@ def end_nameless() -> None:
     if shell is None or not _started or threading.current_thread() is not threading.main_thread():
         return
     place = _place(shell.user_ns)
-    for one in _lost(_started, shell.user_ns, place, shell.execution_count):
+    for entry in _lost(_started, shell.user_ns, place, shell.execution_count):
         with _lock:
-            _started.remove(one)
-        names = " and ".join(f"`{name}`" for name in sorted(one.names))
+            _started.remove(entry)
+        names = " and ".join(f"`{name}`" for name in sorted(entry.names))
         why = f"{names} doesn't name it any more" if names else "this cell started it before"
-        print(f"An earlier {one.what} still ran, and {why}. It's stopped now.")
+        print(f"An earlier {entry.kind} still ran, and {why}. It's stopped now.")
         with contextlib.suppress(KafkaLabError):  # it's lost in any case
-            one.end()
+            entry.end()
 
 
 def _lost(started: Iterable[_Started], names: Mapping[str, Any], place: tuple[str, int], execution: int) -> list[_Started]:
     """Return what runs and has no name left, as soon as the statement at this place has bound its names anew."""
     rebound = rebound_in(*place)
     lost = []
-    for one in started:
-        now = set(_names_of(one.thing, names))
-        one.names = now or one.names
-        had_a_place = bool(one.names) or (one.place == place and bool(place[0]))
+    for candidate in started:
+        current = set(_names_of(candidate.thing, names))
+        candidate.names = current or candidate.names
+        was_named_or_repeated = bool(candidate.names) or (candidate.place == place and bool(place[0]))
         # What this very cell started before, such as in a loop, is meant to be there.
-        if had_a_place and not now - rebound and one.execution != execution and one.is_alive():
-            lost.append(one)
+        if was_named_or_repeated and not current - rebound and candidate.execution != execution and candidate.is_alive():
+            lost.append(candidate)
     return lost
 
 
@@ -117,15 +117,17 @@ def _place(names: Mapping[str, Any]) -> tuple[str, int]:
 def rebound_in(source: str, line: int) -> set[str]:
     """Return the names that the statement at this line binds without reading them."""
     try:
-        statements = [one for one in ast.walk(ast.parse(source)) if isinstance(one, ast.stmt)]
+        statements = [statement for statement in ast.walk(ast.parse(source)) if isinstance(statement, ast.stmt)]
     except SyntaxError:
         return set()
-    here = [one for one in statements if one.lineno <= line <= (one.end_lineno or one.lineno)]
-    first = max((one.lineno for one in here), default=0)
-    parts = [part for one in here if one.lineno == first for part in _binding(one)]
-    found = [name for part in parts for name in ast.walk(part) if isinstance(name, ast.Name)]
-    read = {name.id for name in found if isinstance(name.ctx, ast.Load)}
-    return {name.id for name in found if isinstance(name.ctx, ast.Store)} - read
+    enclosing = [
+        statement for statement in statements if statement.lineno <= line <= (statement.end_lineno or statement.lineno)
+    ]
+    first = max((statement.lineno for statement in enclosing), default=0)
+    parts = [part for statement in enclosing if statement.lineno == first for part in _binding(statement)]
+    nodes = [name for part in parts for name in ast.walk(part) if isinstance(name, ast.Name)]
+    read = {name.id for name in nodes if isinstance(name.ctx, ast.Load)}
+    return {name.id for name in nodes if isinstance(name.ctx, ast.Store)} - read
 
 
 def _binding(statement: ast.stmt) -> list[Any]:
@@ -154,5 +156,5 @@ def _watch(shell: Any) -> None:
 
 
 def _look(shell: Any) -> None:
-    for one in list(_started):
-        one.names = set(_names_of(one.thing, shell.user_ns)) or one.names
+    for entry in list(_started):
+        entry.names = set(_names_of(entry.thing, shell.user_ns)) or entry.names

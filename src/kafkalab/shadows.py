@@ -14,12 +14,12 @@ __all__ = ["hiding_files", "require_unshadowed", "shadows", "warning"]
 
 def require_unshadowed() -> None:
     """Raise `ShadowedModule` if a file in this process's own folder hides a module that Python would find elsewhere."""
-    here = Path.cwd()
-    for place, folder in enumerate(sys.path):
-        if not folder or Path(folder) == here:
-            found = [*shadows(here, sys.path[place + 1 :])]
+    folder = Path.cwd()
+    for place, entry in enumerate(sys.path):
+        if not entry or Path(entry) == folder:
+            hidden = [*shadows(folder, sys.path[place + 1 :])]
             # Python's own modules that are loaded already are the right ones: nobody looks for them again.
-            if hiding := [file for file, name in found if not _is_loaded_from_elsewhere(name, here)]:
+            if hiding := [file for file, name in hidden if not _is_loaded_from_elsewhere(name, folder)]:
                 raise ShadowedModule(f"{warning(hiding)}. Then restart the kernel, or the program.")
 
 
@@ -36,7 +36,7 @@ def shadows(folder: Path, path: Sequence[str]) -> Iterator[tuple[Path, str]]:
     others = [entry for entry in path if entry and Path(entry) != folder]
     for file in sorted(folder.iterdir()):
         name = _module_name(file)
-        if name and (found := PathFinder.find_spec(name, others)) and found.loader is not None:
+        if name and (spec := PathFinder.find_spec(name, others)) and spec.loader is not None:
             yield file, name
 
 
@@ -69,7 +69,7 @@ def _module_name(file: Path) -> str:
     return name if name.isidentifier() else ""
 
 
-def _is_loaded_from_elsewhere(name: str, here: Path) -> bool:
+def _is_loaded_from_elsewhere(name: str, folder: Path) -> bool:
     if name not in sys.stdlib_module_names or name not in sys.modules:
         return False
-    return Path(getattr(sys.modules[name], "__file__", None) or "/").parent not in (here, here / name)
+    return Path(getattr(sys.modules[name], "__file__", None) or "/").parent not in (folder, folder / name)

@@ -47,13 +47,13 @@ def mirror(archive: tarfile.TarFile, folder: Path) -> None:
             files.add(path)
             _write(folder / path, content.read())
     for parent in folders | {path.parent for path in files if path.parent.name}:
-        for there in (folder / parent).iterdir():
-            if (path := parent / there.name) in folders:
+        for existing in (folder / parent).iterdir():
+            if (path := parent / existing.name) in folders:
                 continue
-            if there.is_dir():
-                shutil.rmtree(there)
+            if existing.is_dir():
+                shutil.rmtree(existing)
             elif path not in files:
-                there.unlink()
+                existing.unlink()
 
 
 def _write(path: Path, content: bytes) -> None:

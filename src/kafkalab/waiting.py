@@ -58,20 +58,20 @@ def wait_until(
     while True:
         ignored = ""
         try:
-            seen: object = condition()
-            if seen:
-                return seen  # type: ignore[return-value]
+            state: object = condition()
+            if state:
+                return state  # type: ignore[return-value]
         except ignore as error:
-            seen = ignored = f"{type(error).__name__}: {error}"
+            state = ignored = f"{type(error).__name__}: {error}"
         if unless is not None:
             unless()
         if time.monotonic() >= deadline:
             if last_seen is not None:
                 try:
-                    seen = last_seen()
+                    state = last_seen()
                 except Exception as error:  # what was waited for matters more
-                    seen = f"{type(error).__name__}: {error}"
+                    state = f"{type(error).__name__}: {error}"
             # Its own words may be from before: the error of the last check is the reason.
-            also = f"; last error: {ignored}" if ignored and ignored not in str(seen) else ""
-            raise WaitTimeout(f"waited {timeout:g} s for {what}; last seen: {seen}{also}")
+            also = f"; last error: {ignored}" if ignored and ignored not in str(state) else ""
+            raise WaitTimeout(f"waited {timeout:g} s for {what}; last seen: {state}{also}")
         _never.wait(interval)

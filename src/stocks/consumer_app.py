@@ -68,10 +68,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"{len(prices)} prices, {len(malformed)} set aside", flush=True)
 
         def start_at(partitions: Sequence[TopicPartition]) -> list[TopicPartition]:
-            found = book.positions(partitions)
-            for p in found:
+            positions = book.positions(partitions)
+            for p in positions:
                 print(f"{p.topic} [{p.partition}] from {p.offset if p.offset >= 0 else 'the beginning'}", flush=True)
-            return found
+            return positions
 
         read_batches(consumer, options.topic, handle, stopping=end.arrived, start_at=start_at)
         book.close()

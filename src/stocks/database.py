@@ -53,7 +53,7 @@ class Database:
         list of tuple
             All rows of the result.
         """
-        with self._told():
+        with self._translated_errors():
             return [tuple(row) for row in self._execute(sql).fetchall()]
 
     def run(self, sql: str, rows: Sequence[Sequence[object]] | None = None) -> None:
@@ -66,7 +66,7 @@ class Database:
         rows
             Run it once for each of these rows. Their values replace the ``?`` in the statement.
         """
-        with self._told():
+        with self._translated_errors():
             if rows is None:
                 self._execute(sql)
             else:
@@ -81,11 +81,11 @@ class Database:
         None
         """
         try:
-            with self._told():
+            with self._translated_errors():
                 for statement in self._begin:
                     self._execute(statement)
             yield
-            with self._told():
+            with self._translated_errors():
                 self._execute("COMMIT")
         except BaseException:
             with suppress(self._unavailable):  # no transaction was open, or the database is gone and has rolled back by itself
@@ -102,7 +102,7 @@ class Database:
         return cursor
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _translated_errors(self) -> Iterator[None]:
         try:
             yield
         except self._unavailable as error:

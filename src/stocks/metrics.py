@@ -72,13 +72,13 @@ def read_metrics(text: str) -> Metrics:
     Metrics
         The most useful of these figures, over all brokers and topics.
     """
-    told = json.loads(text)
-    brokers, topics = told["brokers"].values(), told["topics"].values()
+    statistics = json.loads(text)
+    brokers, topics = statistics["brokers"].values(), statistics["topics"].values()
     return Metrics(
-        at=told["ts"] / 1e6,
-        records=told["txmsgs"],
+        at=statistics["ts"] / 1e6,
+        records=statistics["txmsgs"],
         requests=sum(broker["req"].get("Produce", 0) for broker in brokers),
-        queued=told["msg_cnt"],
+        queued=statistics["msg_cnt"],
         batch_records=_average([topic["batchcnt"] for topic in topics]),
         batch_bytes=_average([topic["batchsize"] for topic in topics]),
         queue_time=_average([broker["int_latency"] for broker in brokers]) / 1000,

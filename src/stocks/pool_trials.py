@@ -124,8 +124,8 @@ def try_pool(
     settings |= {"enable.auto.commit": False, "auto.offset.reset": "earliest"}
     settings |= {"session.timeout.ms": 3000, "heartbeat.interval.ms": 500, "queued.min.messages": 1000, "log_level": 0}
 
-    def run(left: int, *, kill: bool) -> int | None:
-        task = (settings, topic, str(path), _as_text(tracker), workers, len(partitions), left, kill)
+    def run(records_left: int, *, kill: bool) -> int | None:
+        task = (settings, topic, str(path), _as_text(tracker), workers, len(partitions), records_left, kill)
         process = _processes.Process(target=_run, args=task, daemon=True)
         process.start()
         process.join(_PATIENCE + 5)
@@ -173,7 +173,7 @@ def _run(
     tracker: Callable[[], Tracker] | tuple[str, str],
     workers: int,
     partitions: int,
-    left: int,
+    records_left: int,
     kill: bool,
 ) -> None:
     signal.alarm(_PATIENCE)  # a last resort if the parent dies
@@ -194,7 +194,7 @@ def _run(
     def stopping() -> bool:
         if kill and processed and time.monotonic() - processed[-1] > _IDLE:
             os.kill(os.getpid(), signal.SIGKILL)  # the pool seems to commit nothing
-        return len(processed) >= left
+        return len(processed) >= records_left
 
     if kill:
         consumer.due = enough

@@ -40,9 +40,9 @@ class StockPrice:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name or not self.name.isprintable():
             raise ValueError(f"a stock has a name, not {self.name!r}")
-        for what, value in (("dollars", self.dollars), ("cents", self.cents)):
+        for field, value in (("dollars", self.dollars), ("cents", self.cents)):
             if type(value) is not int or value < 0:  # isinstance would accept True as an int
-                raise ValueError(f"{what} are a whole number from 0, not {value!r}")
+                raise ValueError(f"{field} are a whole number from 0, not {value!r}")
         if self.dollars >= _LIMIT:
             raise ValueError("dollars are too many to be a price")
         if self.cents > 99:

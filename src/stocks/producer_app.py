@@ -63,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sender.stop()
     print("Flushing and closing", flush=True)
     producer.flush(_FLUSH_SECONDS)
-    sent, delivered, failed = (sum(getattr(sender, what) for sender in senders) for what in ("sent", "delivered", "failed"))
+    sent, delivered, failed = (sum(getattr(sender, count) for sender in senders) for count in ("sent", "delivered", "failed"))
     waiting = sent - delivered - failed  # flush returns fewer: it counts unserved report events, each for many records
     print(f"{sent} sent, {delivered} delivered, {waiting} still waiting", flush=True)
     if waiting:

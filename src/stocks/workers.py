@@ -88,7 +88,7 @@ class _Share:
         self.committed: int | None = None
         self.paused = False
         # The workers use the following two as well.
-        self.gone = False
+        self.revoked = False
         self.working = 0
 
 
@@ -250,7 +250,7 @@ class WorkerPool:
         shares = {place: self._shares.pop(place) for place in places if place in self._shares}
         with self._changed:
             for share in shares.values():
-                share.gone = True
+                share.revoked = True
             if commit and not self._changed.wait_for(lambda: not any(s.working for s in shares.values()), self._patience):
                 _LOG.warning("given up: records that are processed for more than %g s", self._patience)
         self._note_finished()
@@ -278,7 +278,7 @@ class WorkerPool:
         while (name := self._ready.get()) is not None:
             with self._changed:
                 share, record = self._lines[name][0]
-                begun = not share.gone and self._failure is None
+                begun = not share.revoked and self._failure is None
                 share.working += begun
             failure: BaseException | None = None
             if begun:

@@ -138,14 +138,14 @@ def test_doctor_does_without_docker(console: Console) -> None:
 def test_doctor_on_an_empty_cache(machine: Path) -> None:
     for check in (findings.kafka_jars, findings.spark_connector, findings.class_data_archives, findings.tools):
         finding = check()
-        assert (finding.state, finding.mend) == ("missing", "kafkalab fetch"), finding
+        assert (finding.state, finding.remedy) == ("missing", "kafkalab fetch"), finding
 
 
 @pytest.mark.parametrize(
-    ("name", "mend"),
+    ("name", "remedy"),
     [("kafka-4.3.1", "fetch"), ("spark", "fetch"), ("kafka-4.2.1", "fetch --all"), ("registry", "fetch --all")],
 )
-def test_doctor_finds_a_damaged_archive(name: str, mend: str, machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_finds_a_damaged_archive(name: str, remedy: str, machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def write(archive: ClassDataArchive, *_: object) -> None:
         archive.folder.mkdir(parents=True)
         archive.path.write_bytes(bytes(1000))
@@ -158,11 +158,11 @@ def test_doctor_finds_a_damaged_archive(name: str, mend: str, machine: Path, mon
     for one in (kafka_archive(), archives[name]):
         one.make("")
     finding = findings.class_data_archives()
-    assert finding.state == "ok" and name in finding.found
+    assert finding.state == "ok" and name in finding.result
     flip_bits(archives[name].path)
     finding = findings.class_data_archives()
-    assert (finding.state, finding.mend) == ("missing", f"kafkalab {mend}")
-    assert finding.found == f"damaged: {name}; a JVM could crash"
+    assert (finding.state, finding.remedy) == ("missing", f"kafkalab {remedy}")
+    assert finding.result == f"damaged: {name}; a JVM could crash"
 
 
 def test_doctor_finds_a_wrong_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -172,20 +172,20 @@ def test_doctor_finds_a_wrong_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     monkeypatch.setenv("KAFKALAB_JAVA_HOME", str(tmp_path))
     finding = findings.java()
     assert finding.state == "missing"
-    assert "17 or newer" in finding.found
-    assert finding.mend == "unset KAFKALAB_JAVA_HOME"
+    assert "17 or newer" in finding.result
+    assert finding.remedy == "unset KAFKALAB_JAVA_HOME"
 
 
 def test_doctor_finds_too_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kafkalab.cluster.resources.available_memory", lambda: 500_000_000)
     finding = findings.memory()
     assert finding.state == "missing"
-    assert "0.5 GB free" in finding.found
+    assert "0.5 GB free" in finding.result
 
 
 def test_doctor_finds_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may write anywhere
-    assert findings.disk("Disk", tmp_path / "not/yet", "mend").state == "missing"
+    assert findings.disk("Disk", tmp_path / "not/yet", "remedy").state == "missing"
 
 
 def test_doctor_finds_no_docker(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -196,13 +196,13 @@ def test_doctor_finds_no_docker(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
 def test_doctor_finds_no_curl(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(findings.shutil, "which", lambda name: None if name == "curl" else f"/bin/{name}")
     finding = findings.commands()
-    assert finding.state == "optional" and finding.found == "no curl (chapter 6 calls it)"
+    assert finding.state == "optional" and finding.result == "no curl (chapter 6 calls it)"
     monkeypatch.setattr(findings.shutil, "which", lambda name: f"/bin/{name}")
     assert findings.commands().state == "ok"
 
 
 def test_doctor_looks_at_everything() -> None:
-    names = {finding.what for finding in findings.find_all()}
+    names = {finding.subject for finding in findings.find_all()}
     assert len(names) == len(findings.CHECKS)
     assert {"Python", "Java", "Memory", "Ports", "Kafka's jars", "Docker (optional)"} <= names
 

@@ -41,8 +41,8 @@ def test_doctor_shows_all_problems_of_a_line(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(pwd, "getpwuid", refuse(KeyError()))
     monkeypatch.delenv("HOME", raising=False)
     finding = findings.machine("User and home folder")
-    assert finding.state == "missing" and "no name" in finding.found and "HOME isn't set" in finding.found
-    assert "export HOME=" in finding.mend
+    assert finding.state == "missing" and "no name" in finding.result and "HOME isn't set" in finding.result
+    assert "export HOME=" in finding.remedy
 
 
 def test_every_condition_is_one_of_doctors(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,21 +53,21 @@ def test_every_condition_is_one_of_doctors(monkeypatch: pytest.MonkeyPatch) -> N
 def test_no_localhost(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket, "getaddrinfo", refuse(socket.gaierror(-2, "Name or service not known")))
     problem = conditions.localhost()
-    assert problem and "Name or service not known" in problem.found and "127.0.0.1 localhost" in problem.mend
+    assert problem and "Name or service not known" in problem.description and "127.0.0.1 localhost" in problem.remedy
 
 
 def test_a_localhost_of_version_6_only(monkeypatch: pytest.MonkeyPatch) -> None:
     found = [(socket.AF_INET6, socket.SOCK_STREAM, 6, "", ("::1", 0, 0, 0))]
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
     problem = conditions.localhost()
-    assert problem and "localhost is ::1 here" in problem.found
+    assert problem and "localhost is ::1 here" in problem.description
 
 
 @pytest.mark.parametrize("condition", ["runs_executable", "cache_executable"])
 def test_a_folder_where_nothing_may_be_executed(condition: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(f_flag=os.ST_NOEXEC | os.ST_RDONLY))
     problem = getattr(conditions, condition)()
-    assert problem and "noexec" in problem.found and "export " in problem.mend
+    assert problem and "noexec" in problem.description and "export " in problem.remedy
 
 
 @pytest.mark.parametrize(("year", "right"), [(1970, False), (2024, False), (2026, True), (2120, False)])
@@ -79,7 +79,7 @@ def test_a_clock_that_is_far_off(year: int, right: bool, monkeypatch: pytest.Mon
 def test_few_open_files(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _: (64, 64))
     problem = conditions.open_files()
-    assert problem and "only 64 files" in problem.found
+    assert problem and "only 64 files" in problem.description
     monkeypatch.setattr(resource, "getrlimit", lambda _: (64, 4096))  # Java raises it by itself
     assert conditions.open_files() is None
 
@@ -88,7 +88,7 @@ def test_few_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setattr(resource, "getrlimit", lambda _: (10, 10))
     problem = conditions.processes()
-    assert problem and "ulimit -u is 10" in problem.found
+    assert problem and "ulimit -u is 10" in problem.description
 
 
 def test_few_processes_in_a_control_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,7 +98,7 @@ def test_few_processes_in_a_control_group(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(conditions, "_PROC", tmp_path / "proc")
     monkeypatch.setattr(conditions, "_CGROUPS", tmp_path / "cgroup")
     problem = conditions.processes()
-    assert problem and "only 10 more" in problem.found and "pids.max is 100" in problem.found
+    assert problem and "only 10 more" in problem.description and "pids.max is 100" in problem.description
 
 
 def test_no_proc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,4 +198,4 @@ def test_a_check_of_doctors_that_fails_is_a_finding(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(findings, "CHECKS", (memory,))
     (finding,) = findings.find_all()
-    assert finding.state == "missing" and "Check the memory. /proc/meminfo" in finding.found
+    assert finding.state == "missing" and "Check the memory. /proc/meminfo" in finding.result

@@ -108,7 +108,7 @@ def test_a_file_from_before_there_were_predictions_can_be_read(folder):
 
 @pytest.fixture
 def told(monkeypatch):
-    monkeypatch.setattr(progress, "_told", set())
+    monkeypatch.setattr(progress, "_printed", set())
 
 
 def test_a_folder_that_cannot_be_made_costs_the_record_and_nothing_else(folder, told, capsys):

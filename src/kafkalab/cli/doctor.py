@@ -35,7 +35,9 @@ def examine(findings: Iterable[Finding], console: Console) -> int:
     missing = 0
     for finding in findings:
         missing += finding.state == "missing"
-        table.add_row(MARKS[finding.state], finding.what, finding.found, f"[bold]{finding.mend}" if finding.mend else "")
+        table.add_row(
+            MARKS[finding.state], finding.subject, finding.result, f"[bold]{finding.remedy}" if finding.remedy else ""
+        )
     console.print(table, highlight=False)
     if missing:
         lacks = "1 thing" if missing == 1 else f"{missing} things"

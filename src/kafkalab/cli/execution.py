@@ -163,8 +163,8 @@ class _CellClock:
                 await asyncio.gather(task, return_exceptions=True)
 
     def _count(self, seconds: float) -> None:
-        if now := [what for what in map(_content, self.preparing.iterdir()) if what] if self.preparing else []:
-            self._prepared = now
+        if preparing := [task for task in map(_content, self.preparing.iterdir()) if task] if self.preparing else []:
+            self._prepared = preparing
             return
         self._seconds += seconds
         if self._seconds > self._limit:
@@ -215,11 +215,11 @@ async def _run(path: Path, cell_timeout: float, watch: Watcher) -> Outcome:
     watch(path, 0, total)
     began = time.monotonic()
     reason = ""
-    with TemporaryDirectory(prefix="kafkalab-") as own:
+    with TemporaryDirectory(prefix="kafkalab-") as scratch:
         # A solved lab doesn't count as the learner's progress, and stored outputs show the same progress for everybody.
         # And the learner's own startup files and settings of IPython are for other notebooks.
         names = ("progress", "preparing", "sockets", "ipython")
-        progress, clock.preparing, sockets, ipython = (Path(own, name) for name in names)
+        progress, clock.preparing, sockets, ipython = (Path(scratch, name) for name in names)
         for folder in (progress, clock.preparing, sockets, ipython):
             folder.mkdir()
         client = _Client(

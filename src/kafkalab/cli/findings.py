@@ -51,10 +51,10 @@ class Finding:
         The command or step that fixes it, or empty if all is well.
     """
 
-    what: str
+    subject: str
     state: State
-    found: str
-    mend: str = ""
+    result: str
+    remedy: str = ""
 
 
 def python() -> Finding:
@@ -62,8 +62,10 @@ def python() -> Finding:
     version = platform.python_version()
     if PYTHONS[0] <= sys.version_info[:2] <= PYTHONS[1]:
         return Finding("Python", "ok", version)
-    wanted = " to ".join(".".join(map(str, version)) for version in PYTHONS)
-    return Finding("Python", "missing", f"{version}; the course needs {wanted}", f"make setup PYTHON=python{PYTHONS[1][0]}.12")
+    supported = " to ".join(".".join(map(str, version)) for version in PYTHONS)
+    return Finding(
+        "Python", "missing", f"{version}; the course needs {supported}", f"make setup PYTHON=python{PYTHONS[1][0]}.12"
+    )
 
 
 def packages() -> Finding:
@@ -71,39 +73,43 @@ def packages() -> Finding:
     from packaging.requirements import Requirement
 
     wrong = []
-    wanted = [Requirement(text) for text in metadata.requires("kafkalab") or ()]
-    wanted = [one for one in wanted if not one.marker or one.marker.evaluate({"extra": ""})]
-    for one in wanted:
+    requirements = [Requirement(text) for text in metadata.requires("kafkalab") or ()]
+    requirements = [
+        requirement for requirement in requirements if not requirement.marker or requirement.marker.evaluate({"extra": ""})
+    ]
+    for requirement in requirements:
         try:
-            if not one.specifier.contains(metadata.version(one.name), prereleases=True):
-                wrong.append(f"{one.name} {metadata.version(one.name)}, not {one.specifier}")
+            if not requirement.specifier.contains(metadata.version(requirement.name), prereleases=True):
+                wrong.append(f"{requirement.name} {metadata.version(requirement.name)}, not {requirement.specifier}")
         except metadata.PackageNotFoundError:
-            wrong.append(f"no {one.name}")
+            wrong.append(f"no {requirement.name}")
     if wrong:
         return Finding("Python packages", "missing", "; ".join(wrong), INSTALL)
-    return Finding("Python packages", "ok", f"all {len(wanted)}, confluent-kafka {metadata.version('confluent-kafka')}")
+    return Finding("Python packages", "ok", f"all {len(requirements)}, confluent-kafka {metadata.version('confluent-kafka')}")
 
 
 def java() -> Finding:
     """Check the Java that runs Kafka and Spark."""
     from kafkalab.distribution import java_command, java_version, spark_java_command
 
-    mend = "unset KAFKALAB_JAVA_HOME" if "KAFKALAB_JAVA_HOME" in os.environ else INSTALL
+    remedy = "unset KAFKALAB_JAVA_HOME" if "KAFKALAB_JAVA_HOME" in os.environ else INSTALL
     try:
         command = java_command()
         spark_java_command()
     except KafkaLabError as error:
-        return Finding("Java", "missing", str(error), mend)
+        return Finding("Java", "missing", str(error), remedy)
     whose = "named by KAFKALAB_JAVA_HOME" if "KAFKALAB_JAVA_HOME" in os.environ else "the course's own"
     return Finding("Java", "ok", f"version {java_version(command)}, {whose}")
 
 
-def machine(what: str) -> Finding:
+def machine(subject: str) -> Finding:
     """Check some of what Kafka and Spark take for granted about a machine: a line of `CONDITIONS`."""
-    if problems := [problem for condition in CONDITIONS[what] if (problem := condition())]:
-        found, mend = ("; ".join(texts) for texts in zip(*((one.found, one.mend) for one in problems), strict=True))
-        return Finding(what, "missing", found, mend)
-    return Finding(what, "ok", "as it should be")
+    if problems := [problem for condition in CONDITIONS[subject] if (problem := condition())]:
+        result, remedy = (
+            "; ".join(texts) for texts in zip(*((problem.description, problem.remedy) for problem in problems), strict=True)
+        )
+        return Finding(subject, "missing", result, remedy)
+    return Finding(subject, "ok", "as it should be")
 
 
 def own_files() -> Finding:
@@ -132,29 +138,29 @@ def memory() -> Finding:
     from kafkalab.cluster.resources import available_memory
 
     free, total = available_memory(), psutil.virtual_memory().total
-    found = f"{free / 1e9:.1f} GB free of {total / 1e9:.1f} GB"
+    result = f"{free / 1e9:.1f} GB free of {total / 1e9:.1f} GB"
     if free < psutil.virtual_memory().available * 0.95:  # the two are measured one after the other
-        found += " (a container's limit is nearer than the machine's)"
+        result += " (a container's limit is nearer than the machine's)"
     if free >= MEMORY_NEEDED:
-        return Finding("Memory", "ok", found)
+        return Finding("Memory", "ok", result)
     return Finding(
         "Memory",
         "missing",
-        f"{found}; three brokers and Spark need {MEMORY_NEEDED / 1e9:.1f} GB",
+        f"{result}; three brokers and Spark need {MEMORY_NEEDED / 1e9:.1f} GB",
         "shut other notebooks' kernels down, then: kafkalab clean",
     )
 
 
-def disk(what: str, folder: Path, mend: str, needed: int = DISK_NEEDED) -> Finding:
+def disk(subject: str, folder: Path, remedy: str, needed: int = DISK_NEEDED) -> Finding:
     """Check free disk where a folder is or will be."""
     existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
     free = shutil.disk_usage(existing).free
-    found = f"{free / 1e9:.1f} GB free, {folder}"
+    result = f"{free / 1e9:.1f} GB free, {folder}"
     if not (os.access(existing, os.W_OK) and existing.is_dir()):
-        return Finding(what, "missing", f"{folder} cannot be written", mend)
+        return Finding(subject, "missing", f"{folder} cannot be written", remedy)
     if free < needed:
-        return Finding(what, "missing", f"{found}; the course needs {needed / 1e9:g} GB", mend)
-    return Finding(what, "ok", found)
+        return Finding(subject, "missing", f"{result}; the course needs {needed / 1e9:g} GB", remedy)
+    return Finding(subject, "ok", result)
 
 
 def cache_disk() -> Finding:
@@ -200,14 +206,14 @@ def spark_connector() -> Finding:
     return _jars("Spark's Kafka connector", "spark")
 
 
-def _jars(what: str, group: str) -> Finding:
+def _jars(subject: str, group: str) -> Finding:
     from kafkalab.distribution import KAFKA_VERSION, faulty_jars, locked_jars
 
-    wanted, faulty = locked_jars(group), faulty_jars(group)
+    jars, faulty = locked_jars(group), faulty_jars(group)
     megabytes = sum(jar.bytes for jar in faulty) / 1e6
     if faulty:
-        return Finding(what, "missing", f"{len(faulty)} of {len(wanted)} missing or damaged ({megabytes:.0f} MB)", FETCH)
-    return Finding(what, "ok", f"{len(wanted)}, verified" + (f", version {KAFKA_VERSION}" if group == "kafka" else ""))
+        return Finding(subject, "missing", f"{len(faulty)} of {len(jars)} missing or damaged ({megabytes:.0f} MB)", FETCH)
+    return Finding(subject, "ok", f"{len(jars)}, verified" + (f", version {KAFKA_VERSION}" if group == "kafka" else ""))
 
 
 def class_data_archives() -> Finding:
@@ -215,7 +221,7 @@ def class_data_archives() -> Finding:
     from kafkalab.distribution import KAFKA_VERSIONS, faulty_jars, kafka_archive
     from kafkalab.distribution.registry import registry_archive
 
-    what = "Class-data archives"
+    subject = "Class-data archives"
     usual, of_single_chapters = [kafka_archive()], [*map(kafka_archive, KAFKA_VERSIONS[1:]), registry_archive()]
     if not faulty_jars("spark"):  # Spark's would download them
         with contextlib.suppress(ImportError):  # another line says that PySpark is missing
@@ -225,15 +231,15 @@ def class_data_archives() -> Finding:
     try:
         made = [archive for archive in (*usual, *of_single_chapters) if archive.exists()]
     except KafkaLabError:
-        return Finding(what, "missing", "cannot be used without Java", INSTALL)
+        return Finding(subject, "missing", "cannot be used without Java", INSTALL)
     if kafka_archive() not in made:
-        return Finding(what, "missing", "not made yet: brokers would start slowly", FETCH)
+        return Finding(subject, "missing", "not made yet: brokers would start slowly", FETCH)
     if damaged := [archive for archive in made if not archive.is_whole(thoroughly=True)]:
         names = ", ".join(archive.name for archive in damaged)
-        mend = FETCH if set(damaged) <= set(usual) else f"{FETCH} --all"
-        return Finding(what, "missing", f"damaged: {names}; a JVM could crash", mend)
+        remedy = FETCH if set(damaged) <= set(usual) else f"{FETCH} --all"
+        return Finding(subject, "missing", f"damaged: {names}; a JVM could crash", remedy)
     size = sum(archive.path.stat().st_size for archive in made) / 1e6
-    return Finding(what, "ok", f"{', '.join(archive.name for archive in made)}; {size:.0f} MB, verified")
+    return Finding(subject, "ok", f"{', '.join(archive.name for archive in made)}; {size:.0f} MB, verified")
 
 
 def tools() -> Finding:
@@ -241,20 +247,20 @@ def tools() -> Finding:
     from kafkalab.distribution import TOOLS, tools_dir
 
     try:
-        there = sum(os.access(tools_dir() / name, os.X_OK) for name in TOOLS)
+        installed = sum(os.access(tools_dir() / name, os.X_OK) for name in TOOLS)
     except KafkaLabError as error:  # no Java, or no cache
         return Finding("Command-line tools", "missing", str(error), FETCH)
-    if there < len(TOOLS):
-        return Finding("Command-line tools", "missing", f"{there} of {len(TOOLS)}", FETCH)
-    return Finding("Command-line tools", "ok", f"all {there}, in {tools_dir()}")
+    if installed < len(TOOLS):
+        return Finding("Command-line tools", "missing", f"{installed} of {len(TOOLS)}", FETCH)
+    return Finding("Command-line tools", "ok", f"all {installed}, in {tools_dir()}")
 
 
 def commands() -> Finding:
     """Check the system's commands that single notebooks call."""
     lacking = {name: where for name, where in COMMANDS.items() if not shutil.which(name)}
     if lacking:
-        found = ", ".join(f"no {name} ({where} calls it)" for name, where in lacking.items())
-        return Finding("Other commands (optional)", "optional", found, f"install {' and '.join(lacking)} as your system does")
+        result = ", ".join(f"no {name} ({where} calls it)" for name, where in lacking.items())
+        return Finding("Other commands (optional)", "optional", result, f"install {' and '.join(lacking)} as your system does")
     return Finding("Other commands (optional)", "ok", ", ".join(COMMANDS))
 
 
@@ -308,5 +314,5 @@ def find_all() -> Iterator[Finding]:
         try:
             yield check()
         except (OSError, RuntimeError, KafkaLabError) as error:  # no home folder, no /proc, a disk that can't be read
-            what, *_ = (check.__doc__ or "").splitlines()
-            yield Finding("This could not be checked", "missing", f"{what} {error}", "fix the other lines first")
+            summary, *_ = (check.__doc__ or "").splitlines()
+            yield Finding("This could not be checked", "missing", f"{summary} {error}", "fix the other lines first")

@@ -153,13 +153,13 @@ def describe(update: Update, workspace: Path) -> Iterator[str]:
         yield f"Your workspace is {workspace}. Change anything in it: updates never overwrite your work."
         return
     yield f"Your workspace is {workspace}."
-    for what, names in (
+    for change, names in (
         ("New in the course", update.added),
         ("Updated, because the course changed", update.updated),
         ("Removed, because it's no longer part of the course", update.removed),
     ):
         if names:
-            yield f"{what}: {', '.join(names) if len(names) <= LISTED else f'{len(names)} files'}."
+            yield f"{change}: {', '.join(names) if len(names) <= LISTED else f'{len(names)} files'}."
     for name, kept in update.kept.items():
         yield f"Your run of {name} is kept in {kept.name}."
     for name, why in update.left.items():

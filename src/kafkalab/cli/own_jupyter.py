@@ -21,8 +21,8 @@ _FOLDERS = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IP
 def prefer_course() -> None:
     """Let Jupyter, in this process and its children, look into the course's folder first: also for the kernel python3."""
     for variable in ("JUPYTER_CONFIG_PATH", "JUPYTER_PATH"):
-        others = [part for part in os.environ.get(variable, "").split(os.pathsep) if part and part != str(SETTINGS)]
-        os.environ[variable] = os.pathsep.join([str(SETTINGS), *others])
+        more = [part for part in os.environ.get(variable, "").split(os.pathsep) if part and part != str(SETTINGS)]
+        os.environ[variable] = os.pathsep.join([str(SETTINGS), *more])
 
 
 def own_settings() -> list[Path]:

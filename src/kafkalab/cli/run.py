@@ -147,8 +147,8 @@ def _keeper(save: bool, out: Path | None) -> Callable[[Outcome], str]:
 
     def save_in_place(outcome: Outcome) -> str:
         strip(outcome.notebook)
-        if found := leaks(outcome.notebook, machine_marks(Path.cwd())):
-            return "not stored: " + "; ".join(found)
+        if problems := leaks(outcome.notebook, machine_marks(Path.cwd())):
+            return "not stored: " + "; ".join(problems)
         note_seconds(outcome.notebook, outcome.seconds)
         store(outcome.notebook, outcome.path)
         return ""

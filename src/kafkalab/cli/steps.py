@@ -60,14 +60,14 @@ class Steps:
         self._bars.start_task(task)
         shown = -1
 
-        def report(what: str, done: int, total: int) -> None:
+        def report(detail: str, done: int, total: int) -> None:
             nonlocal shown
             amount = f"{done / 1e6:.0f} of {total / 1e6:.0f} MB" if unit == "MB" else f"{done} of {total}"
-            self._bars.update(task, completed=done, total=total, amount=amount, detail=what)
+            self._bars.update(task, completed=done, total=total, amount=amount, detail=detail)
             quarter = 4 * done // max(total, 1)
             if quarter > shown:  # a log should have few lines
                 shown = quarter
-                self._line(step, f"{amount}: {what}")
+                self._line(step, f"{amount}: {detail}")
 
         return report
 

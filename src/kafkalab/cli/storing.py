@@ -42,13 +42,13 @@ def machine_marks(folder: Path) -> dict[str, re.Pattern[str]]:
         "the home folder": Path.home(),
         "the folder for temporary files": Path(tempfile.gettempdir()),
     }
-    for what, path in folders.items():
+    for description, path in folders.items():
         if len(path.parts) > 1:
             # Don't match the start of a longer name, or the end of a longer path.
-            marks[what] = re.compile(rf"(?<![\w/.-]){re.escape(str(path))}(?![\w-])")
-    for what, name in {"the user's name": _user(), "the machine's name": platform.node()}.items():
+            marks[description] = re.compile(rf"(?<![\w/.-]){re.escape(str(path))}(?![\w-])")
+    for description, name in {"the user's name": _user(), "the machine's name": platform.node()}.items():
         if len(name) > 2 and name not in COMMON_NAMES:
-            marks[what] = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
+            marks[description] = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
     return marks
 
 
@@ -61,17 +61,17 @@ def _user() -> str:
 
 def leaks(notebook: NotebookNode, marks: dict[str, re.Pattern[str]]) -> list[str]:
     """Return a sentence for every output that identifies this machine: the cell, what it shows, and the text itself."""
-    found = []
+    sentences = []
     for cell in notebook.cells:
-        seen: list[str] = []
+        matches: list[str] = []
         for text in _texts(cell):
-            for what, pattern in marks.items():
+            for description, pattern in marks.items():
                 match = pattern.search(text)
                 # Folders are nested: report the innermost.
-                if match and not any(match[0] in longer for longer in seen):
-                    seen.append(match[0])
-                    found.append(f"In [{cell.execution_count}] prints {what}: {match[0]}")
-    return found
+                if match and not any(match[0] in longer for longer in matches):
+                    matches.append(match[0])
+                    sentences.append(f"In [{cell.execution_count}] prints {description}: {match[0]}")
+    return sentences
 
 
 def _texts(cell: NotebookNode) -> Iterator[str]:

@@ -88,13 +88,13 @@ class Workspace:
             if not any((self.folder / name).exists() for name in entries):
                 entries.clear()  # everything was deleted, so create a new workspace
             solutions = self._content.solutions()
-            wanted = self._content.files() | {name: path for name, path in solutions.items() if name in entries}
-            for name, path in wanted.items():
+            course_files = self._content.files() | {name: path for name, path in solutions.items() if name in entries}
+            for name, path in course_files.items():
                 entries[name] = self._update_file(name, Version.for_learners(path), entries.get(name), done)
-            for name in entries.keys() - wanted.keys():
+            for name in entries.keys() - course_files.keys():
                 if solutions or not name.startswith(f"{SOLUTIONS}/"):
                     self._remove_file(name, entries.pop(name), done)
-            done.created = len(done.added) == len(wanted)
+            done.created = len(done.added) == len(course_files)
         return done
 
     def open(self, name: str | None = None) -> Path:
@@ -105,11 +105,11 @@ class Workspace:
         KafkaLabError
             If the name fits no notebook, or more than one, or the folder can't be written.
         """
-        found = FIRST if name is None else find_notebook(name, self._content)
-        path = self.folder / found
+        notebook = FIRST if name is None else find_notebook(name, self._content)
+        path = self.folder / notebook
         if not path.exists():
             with self._changing() as entries:
-                self._refresh(found, self._content.files()[found], entries)
+                self._refresh(notebook, self._content.files()[notebook], entries)
         return path
 
     def reset(self, name: str) -> tuple[Path, Path | None]:
@@ -138,15 +138,15 @@ class Workspace:
         KafkaLabError
             If the name fits no lab, or more than one, or the course has no solution for it.
         """
-        found = find_notebook(name, self._content)
-        stem = Path(found).stem
-        if found.startswith("notebooks/"):
-            labs = ", ".join(Path(path).stem for path in labs_of(found, self._content)) or "none"
+        notebook = find_notebook(name, self._content)
+        stem = Path(notebook).stem
+        if notebook.startswith("notebooks/"):
+            labs = ", ".join(Path(path).stem for path in labs_of(notebook, self._content)) or "none"
             raise KafkaLabError(f"{stem} is a chapter, and only labs have solutions; its labs: {labs}")
-        notebook = found.replace("labs/", f"{SOLUTIONS}/", 1)
-        if notebook not in self._content.solutions():
+        solution = notebook.replace("labs/", f"{SOLUTIONS}/", 1)
+        if solution not in self._content.solutions():
             raise KafkaLabError(f"this copy of the course has no solution of {stem}; ask your teacher for it")
-        return notebook
+        return solution
 
     def solution(self, name: str) -> tuple[Path, list[Path]]:
         """Copy a lab's solution into ``solutions``, with the modules it needs.
@@ -262,8 +262,8 @@ class Workspace:
 def _sentence(folder: Path, error: OSError) -> str:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return f"there is no space left for the workspace {folder}; free some, then call it again to go on"
-    what = f"{error.strerror}: {error.filename}" if error.filename else error.strerror
-    return f"the workspace {folder} can't be written ({what}); name another folder: kafkalab lab --workspace DIR"
+    reason = f"{error.strerror}: {error.filename}" if error.filename else error.strerror
+    return f"the workspace {folder} can't be written ({reason}); name another folder: kafkalab lab --workspace DIR"
 
 
 def _write(path: Path, data: bytes) -> None:
@@ -300,11 +300,11 @@ def _written_in(path: Path) -> str | None:
     if path.suffix != ".py":
         return None
     with path.open("rb") as file:
-        found = WRITTEN_IN.match(file.readline())
-    return found[1].decode() if found else None
+        match = WRITTEN_IN.match(file.readline())
+    return match[1].decode() if match else None
 
 
-def workspace_dir(given: Path | None = None) -> Path:
+def workspace_dir(requested: Path | None = None) -> Path:
     """Return the folder of the learner's workspace.
 
     Parameters
@@ -313,19 +313,19 @@ def workspace_dir(given: Path | None = None) -> Path:
         The requested folder. Without it, the folder that ``KAFKALAB_WORKSPACE`` names, else the workspace that contains
         the current folder, else ``workspace`` in the clone, or ``~/kafkalab`` for an installed package.
     """
-    if given is None and (named := os.environ.get("KAFKALAB_WORKSPACE")):
-        given = Path(named)
-    if given is not None:
-        return given.expanduser().absolute()
-    here = Path.cwd()
-    for folder in (here, *here.parents):
+    if requested is None and (named := os.environ.get("KAFKALAB_WORKSPACE")):
+        requested = Path(named)
+    if requested is not None:
+        return requested.expanduser().absolute()
+    working_folder = Path.cwd()
+    for folder in (working_folder, *working_folder.parents):
         if (folder / HIDDEN / "manifest.json").exists():
             return folder
     clone = clone_dir()
     return clone / "workspace" if clone else Path.home() / "kafkalab"
 
 
-def open_workspace(given: Path | None = None) -> Workspace:
+def open_workspace(folder: Path | None = None) -> Workspace:
     """Return the learner's workspace with this package's course, unchanged. `Workspace.update` brings it up to date.
 
     Parameters
@@ -338,7 +338,7 @@ def open_workspace(given: Path | None = None) -> Workspace:
     KafkaLabError
         If the course's notebooks are missing.
     """
-    return Workspace(workspace_dir(given), find_content())
+    return Workspace(workspace_dir(folder), find_content())
 
 
 def reset(name: str) -> Path:

@@ -175,15 +175,15 @@ class ClassDataArchive:
         draft, names, crash = (self.folder / f"draft-{os.getpid()}.{kind}" for kind in ("jsa", "txt", "crash"))
         names.write_text("\n".join(lines) + "\n")
         try:
-            status, said = _run(
+            status, output = _run(
                 [str(java_command()), "-Xshare:dump", f"-XX:SharedClassListFile={names}", f"-XX:SharedArchiveFile={draft}",
                  f"-XX:ErrorFile={crash}", "-Xlog:disable", "-Xlog:all=error:stderr", "-cp", classes],
                 lambda seconds: report(f"still preparing {self.name}: {seconds:.0f} s so far", 0, 1) if report else None,
             )  # fmt: skip
             if status != 0 or not draft.exists():
-                reason = "; ".join(filter(None, (exit_status(status), said[-500:])))
-                sign = signal_of(status)
-                kind = JavaError if sign and sign.name not in CRASHES else _Refused
+                reason = "; ".join(filter(None, (exit_status(status), output[-500:])))
+                signal_number = signal_of(status)
+                kind = JavaError if signal_number and signal_number.name not in CRASHES else _Refused
                 raise kind(f"the class-data archive of {self.name} could not be written: {reason}")
             # First write the record of its hash: after a crash in between, the archive is made again.
             self._note({"archive": file_digest(draft), "touched": []})

@@ -29,12 +29,12 @@ def highest_metadata_version(version: str) -> int | None:
     JavaError
         If something killed the tool.
     """
-    done = subprocess.run(
+    result = subprocess.run(
         [java_command(), *JVM_OPTIONS, *archive_options(), "-cp", classpath(), TOOLS["kafka-features"],
          "version-mapping", "--release-version", version],
         check=False, capture_output=True, text=True, env=inherited(),
     )  # fmt: skip
-    if signal_of(done.returncode):
-        raise JavaError(f"kafka-features can't say what Kafka {version} supports: it was {exit_status(done.returncode)}")
-    found = _LEVEL.search(done.stdout)
-    return int(found[1]) if found else None
+    if signal_of(result.returncode):
+        raise JavaError(f"kafka-features can't say what Kafka {version} supports: it was {exit_status(result.returncode)}")
+    match = _LEVEL.search(result.stdout)
+    return int(match[1]) if match else None

@@ -57,8 +57,8 @@ class Jar:
     @property
     def file_name(self) -> str:
         """``artifact-version.jar``, or ``artifact-version-classifier.type``."""
-        _, artifact, version, *other = self.coordinate.split(":")
-        return f"{artifact}-{version}-{other[0]}.{other[1]}" if other else f"{artifact}-{version}.jar"
+        _, artifact, version, *kind = self.coordinate.split(":")
+        return f"{artifact}-{version}-{kind[0]}.{kind[1]}" if kind else f"{artifact}-{version}.jar"
 
     def is_intact(self, folder: Path) -> bool:
         """Return whether the folder holds this jar with the locked content."""
@@ -171,16 +171,16 @@ def ensure_jars(group: str, report: Report | None = None, version: str | None = 
     if faulty_jars(group, version):
         with made_by_one(folder, f"the jars of {group}", report):
             cache_folder("jars", folder.name)
-            missing = [jar for jar in faulty_jars(group, version) if not _found_elsewhere(jar, folder)]
+            missing = [jar for jar in faulty_jars(group, version) if not _link_from_cache(jar, folder)]
             if missing:
                 _download(missing, folder, report)
     return sorted(folder / jar.file_name for jar in locked_jars(group, version))
 
 
-def _found_elsewhere(jar: Jar, folder: Path) -> bool:
-    for other in (path for pattern in _SAME_JARS for path in cache_dir().glob(f"{pattern}/{jar.file_name}")):
-        if other.parent != folder and jar.is_intact(other.parent):
-            _put(other, folder / jar.file_name, os.link)
+def _link_from_cache(jar: Jar, folder: Path) -> bool:
+    for copy in (path for pattern in _SAME_JARS for path in cache_dir().glob(f"{pattern}/{jar.file_name}")):
+        if copy.parent != folder and jar.is_intact(copy.parent):
+            _put(copy, folder / jar.file_name, os.link)
             return True
     return False
 
@@ -232,11 +232,11 @@ def _download(missing: list[Jar], folder: Path, report: Report | None) -> None:
 def _fetch(jar: Jar, scratch: Path, folder: Path, report: Report | None) -> None:
     from jgo.maven import MavenContext, PythonResolver  # imported only if something is missing, because it loads an HTTP client
 
-    group, artifact, version, *other = jar.coordinate.split(":")
+    group, artifact, version, *kind = jar.coordinate.split(":")
     # Each jar gets its own repository, so that a file found elsewhere on this machine doesn't count as a download.
     resolver = PythonResolver(progress_callback=_in_steps(report) if report and jar.bytes > _LARGE else None)
     context = MavenContext(resolver=resolver, repo_cache=scratch / jar.sha256, timeout=30)
-    path = context.project(group, artifact).at_version(version).artifact(*other).resolve()
+    path = context.project(group, artifact).at_version(version).artifact(*kind).resolve()
     if not jar.is_intact(path.parent):
         raise HashMismatch(
             f"what was downloaded as {jar.file_name} is not the locked file (its SHA-256 differs); it was not used. "
@@ -250,13 +250,13 @@ def _in_steps(report: Report) -> Callable[[str, int], AbstractContextManager[Cal
 
     @contextmanager
     def progress(name: str, total: int) -> Iterator[Callable[[int], None]]:
-        done = told = 0
+        done = reported = 0
 
         def add(count: int) -> None:
-            nonlocal done, told
+            nonlocal done, reported
             done += count
-            if done - told >= _LARGE and done < total:
-                told = done
+            if done - reported >= _LARGE and done < total:
+                reported = done
                 report(f"downloading {name}", done, total)
 
         yield add

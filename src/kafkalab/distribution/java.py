@@ -74,10 +74,10 @@ def java_version(java: Path) -> int:
             ).stderr
     except (OSError, subprocess.SubprocessError) as error:
         raise JavaError(f"this Java does not run: {java} ({error})") from error
-    found = re.search(r'(?:JAVA_VERSION=|version )"(?:1\.)?(\d+)', text)
-    if not found:
+    match = re.search(r'(?:JAVA_VERSION=|version )"(?:1\.)?(\d+)', text)
+    if not match:
         raise JavaError(f"this Java does not tell its version: {java}")
-    return int(found[1])
+    return int(match[1])
 
 
 def java_identity(java: Path) -> str:

@@ -98,15 +98,15 @@ def compile_jar(
         files = [Path(scratch, f"{name}.java") for name in sources]
         for file, source in zip(files, sources.values(), strict=True):
             file.write_text(source, encoding="utf-8")
-        done = subprocess.run(
+        result = subprocess.run(
             [str(java_command()), *JVM_OPTIONS, "-cp", str(compiler), _MAIN,
              "-17", "-encoding", "UTF-8", "-nowarn", "-proc:none", "-cp", classes, "-d", str(compiled), *map(str, files)],
             check=False, capture_output=True, text=True, env=inherited(), errors="replace",
         )  # fmt: skip
-        if signal_of(done.returncode):
-            raise JavaError(f"the compiler of {', '.join(sources)} was {exit_status(done.returncode)}")
-        if done.returncode != 0:
-            raise JavaError(f"{', '.join(sources)} doesn't compile:\n{done.stderr.replace(f'{scratch}/', '').strip()}")
+        if signal_of(result.returncode):
+            raise JavaError(f"the compiler of {', '.join(sources)} was {exit_status(result.returncode)}")
+        if result.returncode != 0:
+            raise JavaError(f"{', '.join(sources)} doesn't compile:\n{result.stderr.replace(f'{scratch}/', '').strip()}")
         draft = jar.with_name(f".{jar.stem}.draft")
         with zipfile.ZipFile(draft, "w") as archive:
             for path in sorted(compiled.rglob("*.class")):

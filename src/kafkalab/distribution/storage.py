@@ -52,13 +52,13 @@ def bootstrap_checkpoint(version: str | None = None) -> bytes:
     JavaError
         If the tool fails. The message holds its reason.
     """
-    kept = cache_folder("archives", f"storage-{jars_dir('kafka', version).name}") / "bootstrap.checkpoint"
-    mark_used(kept.parent)
-    if not kept.exists():
-        draft = kept.with_suffix(f".{uuid.uuid4().hex}")
+    path = cache_folder("archives", f"storage-{jars_dir('kafka', version).name}") / "bootstrap.checkpoint"
+    mark_used(path.parent)
+    if not path.exists():
+        draft = path.with_suffix(f".{uuid.uuid4().hex}")
         draft.write_bytes(_formatted((), version))
-        draft.replace(kept)
-    return kept.read_bytes()
+        draft.replace(path)
+    return path.read_bytes()
 
 
 @functools.lru_cache(maxsize=8)  # the same for all nodes of a cluster
@@ -71,13 +71,15 @@ def _formatted(first_users: tuple[str, ...], version: str | None) -> bytes:
             words += ["--add-scram", user]
         arguments.touch(mode=0o600)  # in a file, because others can see a process's arguments, and these hold passwords
         arguments.write_text("\n".join(words))
-        done = subprocess.run(
+        result = subprocess.run(
             [java_command(), *JVM_OPTIONS, *archive_options(version), "-cp", classpath(version), TOOLS["kafka-storage"],
              f"@{arguments}"],
             check=False, capture_output=True, text=True, env=inherited(),
         )  # fmt: skip
-        if done.returncode != 0:
-            raise JavaError(f"kafka-storage could not format a folder ({exit_status(done.returncode)}): {done.stderr[-500:]}")
+        if result.returncode != 0:
+            raise JavaError(
+                f"kafka-storage could not format a folder ({exit_status(result.returncode)}): {result.stderr[-500:]}"
+            )
         return (logs / "bootstrap.checkpoint").read_bytes()
 
 

@@ -61,7 +61,7 @@ def judge(
 def verdict_on(history: History) -> Verdict:
     """Return the verdict on a history."""
     known = _Known(history)
-    found = [
+    anomalies = [
         *_lost_and_unseen(history, known),
         *_aborted_reads(history, known),
         *_duplicates(history, known),
@@ -70,7 +70,7 @@ def verdict_on(history: History) -> Verdict:
         *_poll_jumps(history, known),
     ]
     ranks = {kind: rank for rank, kind in enumerate(TERMS)}
-    return Verdict(history, tuple(sorted(found, key=lambda anomaly: ranks[anomaly.kind])))
+    return Verdict(history, tuple(sorted(anomalies, key=lambda anomaly: ranks[anomaly.kind])))
 
 
 class _Known:
@@ -82,13 +82,13 @@ class _Known:
         self.at: dict[Place, Record] = {}
         self.polls: defaultdict[tuple[str, str], list[Poll]] = defaultdict(list)
         self.bad = {(s.topic, s.value) for s in history.sends if s.outcome in ("aborted", "failed")}
-        seen: set[tuple[Place, str | None]] = set()
+        counted: set[tuple[Place, str | None]] = set()
         for record in history.log if history.log is not None else history.polls:
-            twice = record.offset is not None and (record.place, record.value) in seen  # polled again, not a second copy
+            twice = record.offset is not None and (record.place, record.value) in counted  # polled again, not a second copy
             unplaced = history.log is None and record.offset is None
             if record.value is not None and not twice and not unplaced:
                 self.copies[record.topic, record.value].append(record)
-            seen.add((record.place, record.value))
+            counted.add((record.place, record.value))
         for record in (*(history.log or ()), *history.polls):
             if record.offset is not None and (record.topic, record.value) not in self.bad and record.place not in self.at:
                 self.at[record.place] = record
@@ -156,22 +156,22 @@ def _duplicates(history: History, known: _Known) -> Iterator[Anomaly]:
 
 
 def _inconsistent_offsets(history: History, known: _Known) -> Iterator[Anomaly]:
-    told: dict[Place, dict[str | None, Record]] = defaultdict(dict)
+    records_at: dict[Place, dict[str | None, Record]] = defaultdict(dict)
     acknowledged = (send for send in history.sends if send.outcome == "acknowledged")
     for record in (*acknowledged, *(history.log or ()), *history.polls):
         if record.offset is not None and record.partition is not None:
-            told[record.place].setdefault(record.value, record)
-    for records in told.values():
+            records_at[record.place].setdefault(record.value, record)
+    for records in records_at.values():
         if len(records) > 1:
-            first, *others = records.values()
-            yield Anomaly("inconsistent offset", first, tuple(others))
+            first, *conflicting = records.values()
+            yield Anomaly("inconsistent offset", first, tuple(conflicting))
 
 
 def _backward_sends(history: History, known: _Known) -> Iterator[Anomaly]:
     for sends in _by_partition(send for send in history.sends if send.outcome == "acknowledged"):
         for before, after in pairwise(sends):
-            was, now = known.offset(before), known.offset(after)
-            if was is not None and now is not None and now <= was:
+            previous, current = known.offset(before), known.offset(after)
+            if previous is not None and current is not None and current <= previous:
                 yield Anomaly("non-monotonic send", after, (before,))
 
 

@@ -41,7 +41,7 @@ def history_of(
     """
     produced, withdrawn, consumed = _named(sent, "producer"), _named(aborted, "producer"), _named(polled, "consumer")
     read = [] if log is None else _named({"": log}, "")
-    every = [source for given in (produced, withdrawn, consumed, read) for source in given]
+    every = [source for sources in (produced, withdrawn, consumed, read) for source in sources]
     topic = _only_topic(topic, every)
     sends = [send for source in produced for send in source.sends(topic)]
     sends += [send for source in withdrawn for send in source.sends(topic, "aborted")]
@@ -53,10 +53,10 @@ def history_of(
     )
 
 
-def _named(given: Sources, who: str) -> list[_Source]:
-    if isinstance(given, Mapping):
-        return [_Source.of(source, name) for name, source in given.items()]
-    source = _Source.of(given, who)
+def _named(sources: Sources, who: str) -> list[_Source]:
+    if isinstance(sources, Mapping):
+        return [_Source.of(source, name) for name, source in sources.items()]
+    source = _Source.of(sources, who)
     return [source] if source.items else []
 
 
@@ -72,15 +72,15 @@ def _only_topic(topic: str | None, sources: list[_Source]) -> str:
 
 
 def _require_different(sends: list[Send]) -> None:
-    seen: set[tuple[str, str | None]] = set()
+    sent: set[tuple[str, str | None]] = set()
     for send in sends:
         name = send.topic, send.value
-        if name in seen and send.value is not None:
+        if name in sent and send.value is not None:
             raise ValueError(
                 f"{send.value!r} was sent to {send.topic} twice, so nobody can say which copy is which: "
                 "give each record a value of its own"
             )
-        seen.add(name)
+        sent.add(name)
 
 
 @dataclass(frozen=True)
@@ -92,11 +92,11 @@ class _Source:
     items: list[Any]
 
     @classmethod
-    def of(cls, given: Any, who: str) -> _Source:
-        if hasattr(given, "entries"):  # a ledger
-            ordered = sorted(given.entries, key=lambda entry: entry.seq)  # the ledger is in order of acknowledgement
-            return cls(given.name if who == "producer" else who, given.topic, ordered)
-        return cls(who, None, list(given))
+    def of(cls, source: Any, who: str) -> _Source:
+        if hasattr(source, "entries"):  # a ledger
+            ordered = sorted(source.entries, key=lambda entry: entry.seq)  # the ledger is in order of acknowledgement
+            return cls(source.name if who == "producer" else who, source.topic, ordered)
+        return cls(who, None, list(source))
 
     @property
     def topics(self) -> set[str | None]:
@@ -135,8 +135,8 @@ def _field(item: Any, name: str) -> Any:
     """Return a field of a row or an entry, or the result of a message's method of that name, or None."""
     if isinstance(item, str | bytes):
         return None
-    found = getattr(item, name, None)
-    return found() if callable(found) else found
+    value = getattr(item, name, None)
+    return value() if callable(value) else value
 
 
 def _text(item: Any) -> str | None:

@@ -89,18 +89,18 @@ class Anomaly:
         return f"in {' and '.join(copy.where for copy in self.others)}"
 
     def _inconsistent(self) -> str:
-        return f"{self._there()}, like {' and '.join(str(other.value) for other in self.others)}"
+        return f"{self._event()}, like {' and '.join(str(other.value) for other in self.others)}"
 
     def _back(self) -> str:
         [before] = self.others
-        return f"{self._there()}, after offset {before.offset}{self._call()}"
+        return f"{self._event()}, after offset {before.offset}{self._call()}"
 
     def _skip(self) -> str:
         count, first = len(self.others), self.others[0].offset
         jump = f"{count:,} record{'s' if count > 1 else ''} from offset {first} on"
-        return f"{self._there()}, after a jump over {jump}{self._call()}"
+        return f"{self._event()}, after a jump over {jump}{self._call()}"
 
-    def _there(self) -> str:
+    def _event(self) -> str:
         done = (
             "acknowledged to" if isinstance(self.record, Send) else "polled by" if isinstance(self.record, Poll) else "read by"
         )
@@ -149,7 +149,7 @@ class Verdict:
         return ", ".join(self.counts) or "no anomaly"
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """A summary of the history in one line."""
         history = self.history
         acknowledged = sum(send.outcome == "acknowledged" for send in history.sends)
@@ -160,7 +160,7 @@ class Verdict:
         return f"{', '.join(history.topics) or 'nothing'}: {', '.join(parts) or 'no records'}"
 
     def __repr__(self) -> str:
-        lines = [self.told]
+        lines = [self.summary]
         for kind, count in self.counts.items():
             lines.append(f"{counted(count, kind)}. {TERMS[kind]}")
             lines += [f"   {anomaly}" for anomaly in self[kind][:_SHOWN]]

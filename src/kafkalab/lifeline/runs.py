@@ -115,10 +115,10 @@ def _require_private_base() -> None:
     """Create the folder of all runs. If it exists, check that it's this user's, and that only this user can write to it."""
     base = runs_dir()
     base.mkdir(mode=0o700, exist_ok=True)
-    found = base.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+    status = base.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
         problem = "it is not a folder of yours"
-    elif found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+    elif status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         problem = "others can write in it"
     else:
         base.chmod(0o700)
@@ -181,14 +181,14 @@ def _ensure_reaper() -> None:
 
 def marked_processes(run_id: str) -> list[psutil.Process]:
     """Return the processes that carry the mark of a run."""
-    found = []
+    processes = []
     for process in psutil.process_iter():
         try:
             if _is_marked(process, run_id):
-                found.append(process)
+                processes.append(process)
         except (psutil.Error, OSError):
             continue  # ended meanwhile, or another user's
-    return found
+    return processes
 
 
 def _is_marked(process: psutil.Process, run_id: str) -> bool:
@@ -211,11 +211,11 @@ def reap(run: Run) -> None:
         When it may have containers, and the Docker engine that would remove them does not answer. Its processes are gone then,
         its folder and its claims are kept.
     """
-    while left := [p for p in marked_processes(run.id) if p.pid != os.getpid()]:
-        for process in left:
+    while processes := [p for p in marked_processes(run.id) if p.pid != os.getpid()]:
+        for process in processes:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
-        psutil.wait_procs(left, timeout=5)
+        psutil.wait_procs(processes, timeout=5)
     if (run.directory / "docker").exists():
         _remove_containers(run)
     with contextlib.suppress(WaitTimeout):
@@ -252,8 +252,8 @@ def _remove_containers_now(run: Run) -> None:
     label = {"label": f"{RUN_LABEL}={run.id}"}
     with contextlib.closing(DockerClient(base_url=address) if address else from_env()) as client:
         # Again until nothing is found: a launch that was under way may still have created one.
-        while found := [*client.containers.list(all=True, filters=label, ignore_removed=True)]:
-            for container in found:
+        while containers := [*client.containers.list(all=True, filters=label, ignore_removed=True)]:
+            for container in containers:
                 with contextlib.suppress(APIError):  # gone meanwhile, or being removed
                     container.remove(force=True, v=True)
         for network in client.networks.list(filters=label):

@@ -181,12 +181,14 @@ class CertificateAuthority:
         chain = certificate.public_bytes(Encoding.PEM) + self._certificate.public_bytes(Encoding.PEM)
         sealed = _sealed(self.password)
         trusted = [pkcs12.PKCS12Certificate(self._certificate, b"ca")]
-        own = pkcs12.serialize_key_and_certificates(name.encode(), key, certificate, [self._certificate], sealed)
+        key_and_certificate = pkcs12.serialize_key_and_certificates(
+            name.encode(), key, certificate, [self._certificate], sealed
+        )
         return Identity(
             name,
             write_private(to / "certificate.pem", chain),
             write_private(to / "key.pem", _pem(key)),
-            write_private(to / "keystore.p12", own),
+            write_private(to / "keystore.p12", key_and_certificate),
             write_private(to / "truststore.p12", pkcs12.serialize_java_truststore(trusted, sealed)),
             self.certificate,
             self.password,

@@ -37,8 +37,8 @@ def login_line(mechanism: str, **options: object) -> str:
     """
     if mechanism not in _MODULES:
         raise ValueError(f"there is no login module for {mechanism!r}; there are {', '.join(MECHANISMS)}")
-    told = "".join(f' {name}="{_quoted(value)}"' for name, value in options.items())
-    return f"{_MODULES[mechanism]} required{told};"
+    settings = "".join(f' {name}="{_quoted(value)}"' for name, value in options.items())
+    return f"{_MODULES[mechanism]} required{settings};"
 
 
 def _quoted(value: object) -> str:

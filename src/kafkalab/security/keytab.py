@@ -44,7 +44,7 @@ def split_keytab(table: Path, folder: Path) -> dict[str, Path]:
             name = _principal(content, position + 4)
             entries[name] = entries.get(name, b"") + content[position:end]
         position = end
-    return {name: write_private(folder / f"{name.replace('/', '_')}.keytab", _VERSION + kept) for name, kept in entries.items()}
+    return {name: write_private(folder / f"{name.replace('/', '_')}.keytab", _VERSION + keys) for name, keys in entries.items()}
 
 
 def _principal(content: bytes, position: int) -> str:

@@ -57,16 +57,16 @@ def archive_options() -> list[str]:
 
 def _same(link: Path, jar: Path) -> bool:
     try:
-        linked, own = link.stat(), jar.stat()
+        target, original = link.stat(), jar.stat()
     except OSError:  # gone, or in somebody else's home
         return False
-    return (linked.st_size, linked.st_mtime_ns) == (own.st_size, own.st_mtime_ns)
+    return (target.st_size, target.st_mtime_ns) == (original.st_size, original.st_mtime_ns)
 
 
 def _jars() -> list[Path]:
-    own = sorted((Path(pyspark.__file__).parent / "jars").glob("*.jar"))
-    for jar in own:
+    jars = sorted((Path(pyspark.__file__).parent / "jars").glob("*.jar"))
+    for jar in jars:
         if jar.stat().st_mtime != FIXED_TIME:
             with contextlib.suppress(OSError):  # somebody else's: then the archive is for this environment alone
                 os.utime(jar, (FIXED_TIME, FIXED_TIME))
-    return [*own, *spark_jars()]
+    return [*jars, *spark_jars()]

@@ -34,8 +34,8 @@ def driver_on(master: str) -> Driver | None:
 
 def _tasks(context: Any) -> dict[int, int]:
     executors = context._jsc.sc().statusStore().executorList(True)
-    listed = (executors.apply(place) for place in range(executors.size()))
-    return {int(one.id()): one.completedTasks() for one in listed if one.id() != "driver"}
+    executor_infos = (executors.apply(place) for place in range(executors.size()))
+    return {int(executor.id()): executor.completedTasks() for executor in executor_infos if executor.id() != "driver"}
 
 
 def _queries(session: SparkSession) -> tuple[QueryView, ...]:

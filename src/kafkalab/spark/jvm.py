@@ -88,9 +88,9 @@ def start_jvm(run: Run, memory: str, *more_classpath: str) -> ClientServer:
             last_seen=lambda: log_tail(log_file.read_text(errors="replace")),
         )
         if not address.exists():
-            said = log_file.read_text(errors="replace")
-            why = ended("Spark's JVM", process.poll(), {log_file.name: said})
-            raise SparkFailed(f"Spark did not start: {why}\nIts last lines:\n{log_tail(said)}")
+            output = log_file.read_text(errors="replace")
+            why = ended("Spark's JVM", process.poll(), {log_file.name: output})
+            raise SparkFailed(f"Spark did not start: {why}\nIts last lines:\n{log_tail(output)}")
         gateway = _connect(address)
     except BaseException:
         process.kill()
@@ -101,10 +101,10 @@ def start_jvm(run: Run, memory: str, *more_classpath: str) -> ClientServer:
 
 
 def _require_own_pyspark() -> None:
-    own = metadata.version("pyspark")
-    if pyspark.__version__ != own:
+    pinned = metadata.version("pyspark")
+    if pyspark.__version__ != pinned:
         raise SparkFailed(
-            f"Python has loaded PySpark {pyspark.__version__} from {Path(pyspark.__file__).parent}, not the course's {own}. "
+            f"Python has loaded PySpark {pyspark.__version__} from {Path(pyspark.__file__).parent}, not the course's {pinned}. "
             "PYTHONPATH names another Spark: unset it, and restart the kernel"
         )
 

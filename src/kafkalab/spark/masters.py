@@ -40,7 +40,7 @@ class Master:
         return self.url.startswith(_CONNECT)
 
 
-def choose_master(given: SparkCluster | str | None) -> Master:
+def choose_master(master: SparkCluster | str | None) -> Master:
     """Choose the given master, or else the one in ``KAFKALAB_SPARK_MASTER``, or else this machine.
 
     ``KAFKALAB_SPARK_SETTINGS`` holds settings, as JSON, for a master that is given as an address.
@@ -50,9 +50,9 @@ def choose_master(given: SparkCluster | str | None) -> Master:
     SparkFailed
         When no master answers at that address, or the address isn't of a known kind.
     """
-    if isinstance(given, SparkCluster):
-        return Master(given.url, _of_a_cluster(given))
-    url = given or os.environ.get("KAFKALAB_SPARK_MASTER", "")
+    if isinstance(master, SparkCluster):
+        return Master(master.url, _of_a_cluster(master))
+    url = master or os.environ.get("KAFKALAB_SPARK_MASTER", "")
     if not url:
         return Master("local[2]", _on_this_machine())
     if _LOCAL.fullmatch(url):
@@ -155,17 +155,17 @@ def reach(url: str) -> str:
 
 def _addresses(url: str) -> list[tuple[str, int]]:
     """Return host and port of each master in an address."""
-    scheme, _, rest = url.partition("://")
+    scheme, _, location = url.partition("://")
     if scheme == "k8s":
-        parts = urlsplit(rest if "://" in rest else f"https://{rest}")
+        parts = urlsplit(location if "://" in location else f"https://{location}")
         if parts.hostname:
             return [(parts.hostname, parts.port or (80 if parts.scheme == "http" else 443))]
     elif match := _REMOTE.fullmatch(url):
         return [(match[1], int(match[2] or _CONNECT_PORT))]
     elif scheme == "spark":
-        found = [re.fullmatch(r"(.+):(\d{1,5})", address) for address in rest.split(",")]
-        if all(found):
-            return [(match[1], int(match[2])) for match in found if match]
+        matches = [re.fullmatch(r"(.+):(\d{1,5})", address) for address in location.split(",")]
+        if all(matches):
+            return [(match[1], int(match[2])) for match in matches if match]
     raise SparkFailed(
         f"{without_secrets(url)!r} is no address of a Spark master: use spark://host:port, yarn, k8s://https://host:port, "
         "sc://host:port (Spark Connect) or local[n]."

@@ -232,8 +232,8 @@ def _start_remote(name: str, master: Master, delta: bool) -> None:
     session = start_remote(name, master, {**_OWN, **master.settings})
     if delta and not _has_delta(Master(master.url, session.conf.getAll)):
         session.stop()
-        wanted = " ".join(f"--conf {setting}={value}" for setting, value in _DELTA.items())
-        raise SparkFailed(f"the Spark Connect server has no Delta Lake: start it with its package, and with {wanted}")
+        options = " ".join(f"--conf {setting}={value}" for setting, value in _DELTA.items())
+        raise SparkFailed(f"the Spark Connect server has no Delta Lake: start it with its package, and with {options}")
 
 
 def _start(name: str, master: Master, delta: bool) -> None:

@@ -57,14 +57,14 @@ def new_progress(query: StreamingQuery, since: str = "") -> list[dict[str, Any]]
         The ``timestamp`` of the last report that you know. Without it, all reports are returned.
     """
     if not hasattr(query, "_jsq"):  # over Spark Connect they all come at once
-        told = [json.loads(progress.json) for progress in query.recentProgress]
-        return [_in_sparks_words(progress) for progress in told if progress["timestamp"] > since]
-    found = []
+        reports = [json.loads(progress.json) for progress in query.recentProgress]
+        return [_in_sparks_words(progress) for progress in reports if progress["timestamp"] > since]
+    reports = []
     for progress in reversed(query._jsq.recentProgress()):
         if progress.timestamp() == since:
             break
-        found.append(json.loads(progress.json()))
-    return found[::-1]
+        reports.append(json.loads(progress.json()))
+    return reports[::-1]
 
 
 def _in_sparks_words(progress: dict[str, Any]) -> dict[str, Any]:

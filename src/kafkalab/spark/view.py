@@ -100,20 +100,20 @@ def query_in(name: str, progress: Mapping[str, Any] | None) -> QueryView:
     rate = float(progress["processedRowsPerSecond"] or 0)
     ends = [(_offsets(source["latestOffset"]), _offsets(source["endOffset"])) for source in progress["sources"]]
     lag = sum(latest - end for latest, end in ends if latest is not None and end is not None)
-    told = all(None not in pair for pair in ends)
+    is_known = all(None not in pair for pair in ends)
     # Spark gives NaN for a batch that took no time.
     return QueryView(
-        name, progress["batchId"], progress["numInputRows"], rate if rate == rate else 0.0, max(0, lag) if told else None
+        name, progress["batchId"], progress["numInputRows"], rate if rate == rate else 0.0, max(0, lag) if is_known else None
     )
 
 
-def _offsets(told: object) -> int | None:
+def _offsets(offsets: object) -> int | None:
     """Add up a Kafka source's offsets, which are JSON by topic and partition. Return None for any other source."""
-    if isinstance(told, str):
+    if isinstance(offsets, str):
         try:
-            told = json.loads(told)
+            offsets = json.loads(offsets)
         except ValueError:
             return None
-    if not isinstance(told, Mapping) or not all(isinstance(topic, Mapping) for topic in told.values()):
+    if not isinstance(offsets, Mapping) or not all(isinstance(topic, Mapping) for topic in offsets.values()):
         return None
-    return sum(int(offset) for topic in told.values() for offset in topic.values())
+    return sum(int(offset) for topic in offsets.values() for offset in topic.values())

@@ -48,18 +48,20 @@ class SubTopology:
 
 def parse(description: str) -> list[SubTopology]:
     """Return the sub-topologies of a description, in its order."""
-    found: list[tuple[int, bool, list[Node]]] = []
+    sub_topologies: list[tuple[int, bool, list[Node]]] = []
     for line in description.splitlines():
         if match := _SUB_TOPOLOGY.match(line.removeprefix("Topologies:")):
-            found.append((int(match[1]), match[2] is not None, []))
+            sub_topologies.append((int(match[1]), match[2] is not None, []))
         elif match := _NODE.match(line):
-            kind, name, what, listed = match.groups()
-            names = () if what == "extractor class" else _names(listed)
-            found[-1][2].append(Node(kind, name, stores=names) if what == "stores" else Node(kind, name, topics=names))
+            kind, name, attribute, values = match.groups()
+            names = () if attribute == "extractor class" else _names(values)
+            sub_topologies[-1][2].append(
+                Node(kind, name, stores=names) if attribute == "stores" else Node(kind, name, topics=names)
+            )
         elif match := _NEXT.match(line):
-            nodes = found[-1][2]
+            nodes = sub_topologies[-1][2]
             nodes[-1] = replace(nodes[-1], followers=_names(match[1]))
-    return [SubTopology(number, is_global, tuple(nodes)) for number, is_global, nodes in found]
+    return [SubTopology(number, is_global, tuple(nodes)) for number, is_global, nodes in sub_topologies]
 
 
 def _names(listed: str) -> tuple[str, ...]:

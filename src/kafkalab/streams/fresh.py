@@ -40,11 +40,11 @@ def fresh_topics(cluster: Cluster, topics: Sequence[NewTopic]) -> None:
         As for `kafkalab.cluster.fresh.recreate`.
     """
     applications = stop_all(cluster)
-    there = cluster.describe(groups=False).topics
+    topics_now = cluster.describe(groups=False).topics
     if cluster.backend == "attached":
-        old = [name for name in there for application in applications if _is_internal(name, application)]
+        old = [name for name in topics_now for application in applications if _is_internal(name, application)]
     else:
-        old = [name for name in there if not name.startswith(_KAFKAS)]
+        old = [name for name in topics_now if not name.startswith(_KAFKAS)]
     recreate(cluster, topics, leave_out=old)
 
 

@@ -64,7 +64,7 @@ def start_java(log: Path, heap: str = _HEAP, temporary: Path | None = None) -> N
     library = next((path for part in ("server", "client") for path in folder.glob(f"{part}/libjvm.*")), None)
     if library is None and os.name != "nt":
         raise JavaError(f"this Java can't run within Python: there is no libjvm in {folder}")
-    given = {name: os.environ.get(name) for name in LOCALE}
+    locale = {name: os.environ.get(name) for name in LOCALE}
     os.environ |= LOCALE  # Java takes it from here, as it starts
     try:
         jpype.startJVM(
@@ -79,7 +79,7 @@ def start_java(log: Path, heap: str = _HEAP, temporary: Path | None = None) -> N
     except (OSError, RuntimeError) as error:
         raise JavaError(f"Java doesn't start within Python: {error}") from error
     finally:
-        for name, value in given.items():
+        for name, value in locale.items():
             os.environ.pop(name)
             if value is not None:
                 os.environ[name] = value

@@ -61,7 +61,7 @@ def draw_space_time(layout: SpaceTimeLayout, faults: Iterable[Fault] = (), palet
 
 def _title(verdict: Verdict, palette: Palette) -> list[tuple[str, str]]:
     found = [(counted(count, kind), _COLOURS[kind]) for kind, count in verdict.counts.items()]
-    return [(verdict.told, palette.text), *(found or [("no anomaly", STATE_COLOURS["up"])])]
+    return [(verdict.summary, palette.text), *(found or [("no anomaly", STATE_COLOURS["up"])])]
 
 
 class _Diagram:
