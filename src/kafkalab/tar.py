@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import tarfile
 from pathlib import Path, PurePosixPath
+
+from kafkalab.files import write_atomically
 
 __all__ = ["mirror", "unpack"]
 
@@ -65,6 +66,4 @@ def _write(path: Path, content: bytes) -> None:
             file.write(content[len(before) :])
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}")
-    draft.write_bytes(content)
-    os.replace(draft, path)
+    write_atomically(path, content)

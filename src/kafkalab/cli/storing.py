@@ -13,6 +13,7 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
+from kafkalab.files import write_atomically
 from kafkalab.paths import cache_dir, runs_dir
 
 __all__ = ["leaks", "machine_marks", "note_seconds", "store", "strip"]
@@ -107,6 +108,4 @@ def note_seconds(notebook: NotebookNode, seconds: float) -> None:
 
 def store(notebook: NotebookNode, path: Path) -> None:
     """Write a notebook in one step, so that readers of the file see the complete old or new one."""
-    draft = path.with_name(f".{path.name}.draft")
-    nbformat.write(notebook, draft)
-    draft.replace(path)
+    write_atomically(path, nbformat.writes(notebook) + "\n")

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from kafkalab.course.versions import Version
+from kafkalab.files import write_atomically
 
 __all__ = ["Entry", "load", "save"]
 
@@ -50,6 +51,4 @@ def load(path: Path) -> dict[str, Entry]:
 def save(path: Path, entries: dict[str, Entry]) -> None:
     """Store the entries in one step."""
     stored = {"format": _FORMAT, "files": {name: asdict(entry) for name, entry in sorted(entries.items())}}
-    draft = path.with_name(f"{path.name}.draft")
-    draft.write_text(json.dumps(stored, indent=1), encoding="utf-8")
-    draft.replace(path)
+    write_atomically(path, json.dumps(stored, indent=1))

@@ -19,6 +19,7 @@ from kafkalab.course.manifest import Entry
 from kafkalab.course.names import find_notebook, labs_of
 from kafkalab.course.versions import Version
 from kafkalab.errors import KafkaLabError
+from kafkalab.files import write_atomically
 
 __all__ = ["Update", "Workspace", "open_workspace", "reset", "solution", "workspace_dir"]
 
@@ -268,12 +269,7 @@ def _sentence(folder: Path, error: OSError) -> str:
 
 def _write(path: Path, data: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.draft")
-    try:
-        draft.write_bytes(data)
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
+    write_atomically(path, data)
 
 
 def _keep(path: Path) -> Path:

@@ -27,6 +27,7 @@ from kafkalab.distribution.shared import Report, announce, cache_folder, made_by
 from kafkalab.environment import inherited
 from kafkalab.errors import JavaError, KafkaLabError
 from kafkalab.exits import CRASHES, exit_status, signal_of
+from kafkalab.files import write_atomically
 from kafkalab.paths import cache_dir
 
 __all__ = [
@@ -193,9 +194,7 @@ class ClassDataArchive:
                 file.unlink(missing_ok=True)
 
     def _note(self, record: dict[str, object]) -> None:
-        draft = self._checksum.with_suffix(f".{os.getpid()}")
-        draft.write_text(json.dumps(record))
-        draft.replace(self._checksum)
+        write_atomically(self._checksum, json.dumps(record))
 
 
 class _Refused(JavaError):

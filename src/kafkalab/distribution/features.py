@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import functools
 import re
-import subprocess
 
-from kafkalab.distribution.archive import archive_options, classpath
-from kafkalab.distribution.java import java_command
-from kafkalab.distribution.tools import JVM_OPTIONS, TOOLS
-from kafkalab.environment import inherited
+from kafkalab.distribution.tools import run_tool
 from kafkalab.errors import JavaError
 from kafkalab.exits import exit_status, signal_of
 
@@ -29,11 +25,7 @@ def highest_metadata_version(version: str) -> int | None:
     JavaError
         If something killed the tool.
     """
-    result = subprocess.run(
-        [java_command(), *JVM_OPTIONS, *archive_options(), "-cp", classpath(), TOOLS["kafka-features"],
-         "version-mapping", "--release-version", version],
-        check=False, capture_output=True, text=True, env=inherited(),
-    )  # fmt: skip
+    result = run_tool("kafka-features", "version-mapping", "--release-version", version)
     if signal_of(result.returncode):
         raise JavaError(f"kafka-features can't say what Kafka {version} supports: it was {exit_status(result.returncode)}")
     match = _LEVEL.search(result.stdout)

@@ -6,11 +6,11 @@ import functools
 import os
 import re
 import subprocess
-import threading
 from pathlib import Path
 
 from kafkalab.environment import inherited
 from kafkalab.errors import JavaError
+from kafkalab.files import write_atomically
 
 __all__ = ["java_command", "java_home", "java_identity", "java_version", "spark_java_command", "write_script"]
 
@@ -112,7 +112,4 @@ def write_script(path: Path, text: str) -> None:
     if path.exists() and path.read_text() == text:
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}")
-    draft.write_text(text)
-    draft.chmod(0o755)
-    draft.replace(path)
+    write_atomically(path, text, 0o777)

@@ -27,32 +27,23 @@ _CLASS = re.compile(r"^\s*public\s+(?:final\s+)?class\s+(\w+)", re.MULTILINE)
 
 
 def compile_service(source: str, service: str, classes: str, folder: Path, report: Report | None = None) -> Path:
-    """Compile a public class into a jar that registers it as a provider of a service.
+    """Compile one public class, the provider of a service, into a jar named after the class.
 
     Parameters
     ----------
     source
-        Source code of the class, in Java 17.
+        Its source code, in Java 17.
     service
-        The service that it implements. Java's `ServiceLoader` finds the class under that name.
-    classes
-        Class path for the compiler.
+        The service that it implements.
     folder
-        Where to write the jar, in one step, named after the class. It replaces a jar of that name.
-    report
-        Called with the progress when the compiler is downloaded.
-
-    Returns
-    -------
-    Path
-        The jar.
+        The folder for the jar.
+    classes, report
+        As for `compile_jar`.
 
     Raises
     ------
     JavaError
-        If the source has no public class, or doesn't compile. The message holds the compiler's output.
-    DownloadError, HashMismatch
-        If the compiler isn't in the cache and can't be downloaded, or doesn't match the lock.
+        Also if the source has no public class.
     """
     named = _CLASS.search(source)
     if named is None:
@@ -65,32 +56,27 @@ def compile_service(source: str, service: str, classes: str, folder: Path, repor
 def compile_jar(
     sources: Mapping[str, str], services: Mapping[str, str], classes: str, jar: Path, report: Report | None = None
 ) -> Path:
-    """Compile classes into a jar that registers some of them as providers of services.
+    """Compile classes into a jar, and register some of them as providers of services, for Java's `ServiceLoader`.
 
     Parameters
     ----------
     sources
-        Of each class, in Java 17, by its simple name.
+        Source code by the class's simple name, in Java 17.
     services
-        What a class implements, by the class's full name: Java's `ServiceLoader` finds it under that.
+        The service that a class implements, by the class's full name.
     classes
         Class path for the compiler.
     jar
-        Appears in one step.
+        The jar to write, in one step. It replaces an earlier one.
     report
-        Told of progress when the compiler is downloaded.
-
-    Returns
-    -------
-    Path
-        The jar.
+        Called with the progress if the compiler is downloaded.
 
     Raises
     ------
     JavaError
-        When they don't compile; with what the compiler says.
+        If the sources don't compile. The message holds the compiler's output.
     DownloadError, HashMismatch
-        When the compiler isn't in the cache and cannot be downloaded, or is not what was locked.
+        If the compiler isn't in the cache and can't be downloaded, or doesn't match the lock.
     """
     [compiler] = ensure_jars("ecj", report)
     with tempfile.TemporaryDirectory() as scratch:
@@ -125,23 +111,19 @@ def jar_in_cache(
     groups: Sequence[str],
     report: Report | None = None,
 ) -> Path:
-    """Return the jar of classes of this package, compiled once for these sources and jars, and then in the cache.
+    """Return a jar from the cache, compiled by `compile_jar` on first use. Other sources or class paths give another jar.
 
     Parameters
     ----------
     name
-        Of the jar.
-    sources, services, classes, report
-        As `compile_jar` takes them.
+        The jar's name.
     groups
         Groups of locked jars that `classes` consists of.
 
     Raises
     ------
-    JavaError, DownloadError, HashMismatch
-        As `compile_jar` raises them.
     KafkaLabError
-        If the cache can't be written.
+        As `compile_jar`, or if the cache can't be written.
     """
     made_from = [*sources.items(), *map(lock_digest, (*groups, "ecj"))]
     entry = cache_dir() / "plugins" / f"{name}-{hashlib.sha256(repr(made_from).encode()).hexdigest()[:12]}"

@@ -9,20 +9,17 @@ from __future__ import annotations
 
 import base64
 import functools
-import subprocess
 import tempfile
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
 
-from kafkalab.distribution.archive import archive_options, classpath
 from kafkalab.distribution.jars import jars_dir
-from kafkalab.distribution.java import java_command
 from kafkalab.distribution.shared import cache_folder, mark_used
-from kafkalab.distribution.tools import JVM_OPTIONS, TOOLS
-from kafkalab.environment import inherited
+from kafkalab.distribution.tools import run_tool
 from kafkalab.errors import JavaError
 from kafkalab.exits import exit_status
+from kafkalab.files import write_atomically
 from kafkalab.settings import format_properties
 
 __all__ = ["bootstrap_checkpoint", "format_log_dir", "random_uuid"]
@@ -55,9 +52,7 @@ def bootstrap_checkpoint(version: str | None = None) -> bytes:
     path = cache_folder("archives", f"storage-{jars_dir('kafka', version).name}") / "bootstrap.checkpoint"
     mark_used(path.parent)
     if not path.exists():
-        draft = path.with_suffix(f".{uuid.uuid4().hex}")
-        draft.write_bytes(_formatted((), version))
-        draft.replace(path)
+        write_atomically(path, _formatted((), version))
     return path.read_bytes()
 
 
@@ -71,11 +66,7 @@ def _formatted(first_users: tuple[str, ...], version: str | None) -> bytes:
             words += ["--add-scram", user]
         arguments.touch(mode=0o600)  # in a file, because others can see a process's arguments, and these hold passwords
         arguments.write_text("\n".join(words))
-        result = subprocess.run(
-            [java_command(), *JVM_OPTIONS, *archive_options(version), "-cp", classpath(version), TOOLS["kafka-storage"],
-             f"@{arguments}"],
-            check=False, capture_output=True, text=True, env=inherited(),
-        )  # fmt: skip
+        result = run_tool("kafka-storage", f"@{arguments}", version=version)
         if result.returncode != 0:
             raise JavaError(
                 f"kafka-storage could not format a folder ({exit_status(result.returncode)}): {result.stderr[-500:]}"

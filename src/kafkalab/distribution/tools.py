@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import subprocess
 import sys
 from pathlib import Path
 
@@ -12,9 +13,9 @@ from kafkalab.distribution.archive import archive_options, archive_path, classpa
 from kafkalab.distribution.jars import KAFKA_VERSION, jars_dir, locked_jars
 from kafkalab.distribution.java import java_command, write_script
 from kafkalab.distribution.shared import environment_dir
-from kafkalab.environment import JAVA_OPTIONS, LOCALE, OPTIONS_OF_OTHERS
+from kafkalab.environment import JAVA_OPTIONS, LOCALE, OPTIONS_OF_OTHERS, inherited
 
-__all__ = ["CONNECT_TOOLS", "JVM_OPTIONS", "TOOLS", "install_tools", "put_tools_on_path", "tools_dir"]
+__all__ = ["CONNECT_TOOLS", "JVM_OPTIONS", "TOOLS", "install_tools", "put_tools_on_path", "run_tool", "tools_dir"]
 
 JVM_OPTIONS = ("-Xss512k", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
 """For JVMs that must start fast and stay small: one collector thread, the quick compiler, no statistics file."""
@@ -131,6 +132,24 @@ def _install(name: str, main: str, classes: str, version: str | None, first: str
     )
     for file_name in (name, f"{name}.sh"):
         write_script(tools_dir(version) / file_name, text)
+
+
+def run_tool(name: str, *arguments: str, version: str | None = None) -> subprocess.CompletedProcess[str]:
+    """Run one of Kafka's tools to its end, without a script, and return its exit status and output.
+
+    Parameters
+    ----------
+    name
+        One of `TOOLS`.
+    *arguments
+        Its arguments. Other users can see them.
+    version
+        The Kafka version, by default the course's own.
+    """
+    return subprocess.run(
+        [java_command(), *JVM_OPTIONS, *archive_options(version), "-cp", classpath(version), TOOLS[name], *arguments],
+        check=False, capture_output=True, text=True, env=inherited(),
+    )  # fmt: skip
 
 
 def put_tools_on_path() -> None:

@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 import os
-import uuid
 from pathlib import Path
 from typing import IO
+
+from kafkalab.files import write_atomically
 
 __all__ = ["open_private", "private_folder", "write_private"]
 
 
 def write_private(path: Path, content: bytes | str) -> Path:
-    """Write a file that only its owner can read, in one step. Readers get the complete old or new file.
-
-    Returns
-    -------
-    Path
-        The file.
-    """
-    draft = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(content.encode() if isinstance(content, str) else content)
-    draft.replace(path)
-    return path
+    """Write a file that only its owner can read, in one step, and return it."""
+    return write_atomically(path, content, 0o600)
 
 
 def open_private(path: Path) -> IO[bytes]:
