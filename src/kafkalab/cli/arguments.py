@@ -7,7 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeAlias
 
-__all__ = ["Subcommand", "Subparsers", "add_workspace", "subcommand"]
+from rich.console import Console
+
+__all__ = ["Subcommand", "Subparsers", "add_workspace", "confirm", "subcommand"]
 
 # argparse has no public name for it, and its class takes a type parameter only in its stubs.
 Subparsers: TypeAlias = "argparse._SubParsersAction[Subcommand]"
@@ -54,6 +56,15 @@ def subcommand(
     parser.describe = description if callable(description) else lambda: description
     parser.set_defaults(command=function, interrupted=interrupted)
     return parser
+
+
+def confirm(question: str, console: Console) -> bool:
+    """Ask a question, and return whether the answer is yes. If nobody can answer, that's a no."""
+    console.print(f"{question} [y/N] ", end="", soft_wrap=True, markup=False, highlight=False)
+    try:
+        return console.input().strip().lower() in ("y", "yes")
+    except EOFError:
+        return False
 
 
 def add_workspace(parser: argparse.ArgumentParser) -> None:

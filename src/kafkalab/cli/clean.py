@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from kafkalab.cli.arguments import Subparsers, subcommand
+from kafkalab.cli.arguments import Subparsers, confirm, subcommand
 from kafkalab.distribution.shared import UNUSED_DAYS, sweep
 from kafkalab.errors import BackendUnavailable, KafkaLabError
 from kafkalab.lifeline import abandoned_runs, claimed_runs, marked_processes, reap
@@ -74,14 +74,10 @@ def clean_cache(console: Console, *, sure: bool) -> bool:
     if live := claimed_runs():
         raise KafkaLabError(f"these runs still use the cache: {', '.join(live)}; shut their notebooks down first")
     megabytes = _bytes_below(folder) / 1e6
-    if not sure:
-        console.print(
-            f"Delete {folder} ({megabytes:.0f} MB)? `kafkalab fetch` would have to fetch it again. [y/N] ",
-            end="", soft_wrap=True, markup=False, highlight=False,
-        )  # fmt: skip
-        if console.input().strip().lower() not in ("y", "yes"):
-            console.print("Kept.")
-            return False
+    question = f"Delete {folder} ({megabytes:.0f} MB)? `kafkalab fetch` would have to fetch it again."
+    if not sure and not confirm(question, console):
+        console.print("Kept.")
+        return False
     try:
         shutil.rmtree(folder)
     except OSError as error:

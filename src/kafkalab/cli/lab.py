@@ -176,13 +176,13 @@ def _put_kafkalab_on_path() -> None:
         os.environ["PATH"] = os.pathsep.join([*path, folder])
 
 
-def _fetch_at_first(console: Console) -> None:
+def _fetch_at_first() -> None:
     """Download what the course needs if it isn't there, because the learner would otherwise wait for it in silence."""
     from kafkalab.cli.fetch import fetch, steps
 
     todo = steps()
     if not todo[0].is_done():  # Kafka itself
-        fetch(console, todo)
+        fetch(Console(), todo)
 
 
 def _command(args: argparse.Namespace) -> int:
@@ -194,22 +194,20 @@ def _command(args: argparse.Namespace) -> int:
     from kafkalab.cluster.ports import reserve_port
     from kafkalab.distribution import put_tools_on_path
 
-    console = Console()
+    console = Console(soft_wrap=True, highlight=False, markup=False)
     for line in describe(update, workspace.folder):
-        console.print(line, soft_wrap=True, highlight=False, markup=False)
+        console.print(line)
     if args.port:
         reserve_port(args.port).close()  # raises a clear error if the port is taken; the server would only log it
-    _fetch_at_first(console)
+    _fetch_at_first()
     put_tools_on_path()
     _put_kafkalab_on_path()
-    if refused := use_writable_folders(workspace.folder / HIDDEN / "jupyter"):
-        console.print(
-            f"Jupyter can't write {', '.join(map(str, refused))}: it uses {workspace.folder / HIDDEN / 'jupyter'} instead.",
-            soft_wrap=True, highlight=False, markup=False,
-        )  # fmt: skip
+    replacement = workspace.folder / HIDDEN / "jupyter"
+    if refused := use_writable_folders(replacement):
+        console.print(f"Jupyter can't write {', '.join(map(str, refused))}: it uses {replacement} instead.")
     prefer_course()
     for line in [*broken_settings(), *hiding_files(notebook.parent)]:
-        console.print(line, soft_wrap=True, highlight=False, markup=False)
+        console.print(line)
     browser = not args.no_browser and graphical_browser()
     standby = not args.no_standby and _wants_standby()
     options = server_options(notebook, workspace.folder, browser=browser, port=args.port)
@@ -223,10 +221,8 @@ def _why_no_server(error: BaseException) -> str:
     reason = "for the reason above" if isinstance(error, SystemExit) else f"{type(error).__name__}: {error}"
     if not (files := own_settings()):
         return f"JupyterLab doesn't start: {reason}. `kafkalab doctor` looks at this machine"
-    named = ", ".join(map(str, files))
-    which = named if len(files) == 1 else f"one of {named}"
-    mend = f"fix {which}, or rename it, and try again"
-    return f"JupyterLab doesn't start: {reason}. Your own Jupyter settings may be why: {mend}"
+    which = ("" if len(files) == 1 else "one of ") + ", ".join(map(str, files))
+    return f"JupyterLab doesn't start: {reason}. Your own Jupyter settings may be why: fix {which}, or rename it, and try again"
 
 
 def _serve(options: list[str], *, browser: bool, standby: bool) -> None:
@@ -241,10 +237,10 @@ def _serve(options: list[str], *, browser: bool, standby: bool) -> None:
 
         def announce() -> None:
             opens = "JupyterLab is ready and opens in your browser. Its address:"
-            console = Console()
+            console = Console(soft_wrap=True, highlight=False, markup=False)
             console.print(opens if browser else "JupyterLab is ready. Open this address in a browser:")
             address, hidden, _ = server.public_url.partition("?token=...")  # the learner's own token isn't shown
-            console.print(f"\n    {address}\n", soft_wrap=True, highlight=False, markup=False)
+            console.print(f"\n    {address}\n")
             if hidden:
                 console.print("It asks for the token of your own Jupyter settings.")
             console.print("Ctrl-C ends it, with its notebooks and their clusters.")

@@ -28,9 +28,9 @@ def add_parser(commands: Subparsers) -> None:
 
 
 def _command(args: argparse.Namespace) -> int:
-    console = Console()
+    console = Console(soft_wrap=True, highlight=False, markup=False)
     fresh, kept = open_workspace(args.workspace).reset(args.notebook)
-    console.print(f"{fresh} is fresh.", soft_wrap=True, highlight=False, markup=False)
+    console.print(f"{fresh} is fresh.")
     if kept:
-        console.print(f"Yours is kept in {kept.name}, beside it.", soft_wrap=True, highlight=False, markup=False)
+        console.print(f"Yours is kept in {kept.name}, beside it.")
     return 0

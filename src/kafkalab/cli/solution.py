@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from kafkalab.cli.arguments import Subparsers, add_workspace, subcommand
+from kafkalab.cli.arguments import Subparsers, add_workspace, confirm, subcommand
 from kafkalab.course import open_workspace
 
 __all__ = ["add_parser"]
@@ -31,20 +31,14 @@ def add_parser(commands: Subparsers) -> None:
 
 
 def _command(args: argparse.Namespace) -> int:
-    console = Console()
+    console = Console(soft_wrap=True, highlight=False, markup=False)
     workspace = open_workspace(args.workspace)
     lab = Path(workspace.find_solution(args.lab)).stem  # report a wrong name before any question
-    if not args.yes:
-        console.print(f"Show the solution of {lab}? [y/N] ", end="", highlight=False, markup=False)
-        try:
-            answer = console.input()
-        except EOFError:  # nobody is there to answer
-            answer = ""
-        if answer.strip().lower() not in ("y", "yes"):
-            console.print("Not shown.")
-            return 1
+    if not args.yes and not confirm(f"Show the solution of {lab}?", console):
+        console.print("Not shown.")
+        return 1
     path, kept = workspace.solution(lab)
-    console.print(f"The solution is {path}.", soft_wrap=True, highlight=False, markup=False)
+    console.print(f"The solution is {path}.")
     for old in kept:
-        console.print(f"Your earlier copy is kept in {old.name}, beside it.", soft_wrap=True, highlight=False, markup=False)
+        console.print(f"Your earlier copy is kept in {old.name}, beside it.")
     return 0

@@ -303,11 +303,8 @@ def _written_in(path: Path) -> str | None:
 def workspace_dir(requested: Path | None = None) -> Path:
     """Return the folder of the learner's workspace.
 
-    Parameters
-    ----------
-    given
-        The requested folder. Without it, the folder that ``KAFKALAB_WORKSPACE`` names, else the workspace that contains
-        the current folder, else ``workspace`` in the clone, or ``~/kafkalab`` for an installed package.
+    That is the requested folder, else the one that ``KAFKALAB_WORKSPACE`` names, else the workspace that contains the
+    current folder, else ``workspace`` in the clone, or ``~/kafkalab`` for an installed package.
     """
     if requested is None and (named := os.environ.get("KAFKALAB_WORKSPACE")):
         requested = Path(named)
@@ -322,12 +319,7 @@ def workspace_dir(requested: Path | None = None) -> Path:
 
 
 def open_workspace(folder: Path | None = None) -> Workspace:
-    """Return the learner's workspace with this package's course, unchanged. `Workspace.update` brings it up to date.
-
-    Parameters
-    ----------
-    given
-        See `workspace_dir`.
+    """Return the learner's workspace (see `workspace_dir`), unchanged. `Workspace.update` brings it up to date.
 
     Raises
     ------
@@ -338,42 +330,10 @@ def open_workspace(folder: Path | None = None) -> Workspace:
 
 
 def reset(name: str) -> Path:
-    """Make a fresh copy of a chapter or lab in the learner's workspace. The old one stays beside it, with a date.
-
-    Parameters
-    ----------
-    name
-        See `find_notebook`.
-
-    Returns
-    -------
-    Path
-        The fresh notebook.
-
-    Raises
-    ------
-    KafkaLabError
-        If the name fits no notebook, or more than one, or the workspace can't be written.
-    """
+    """Call `Workspace.reset` for the learner's workspace, and return the fresh notebook."""
     return open_workspace().reset(name)[0]
 
 
 def solution(name: str) -> Path:
-    """Copy a lab's solution, with the modules it needs, into the learner's workspace.
-
-    Parameters
-    ----------
-    name
-        See `find_notebook`.
-
-    Returns
-    -------
-    Path
-        The solution's notebook.
-
-    Raises
-    ------
-    KafkaLabError
-        If the name fits no lab, or more than one, the course has no solution for it, or the workspace can't be written.
-    """
+    """Call `Workspace.solution` for the learner's workspace, and return the solution's notebook."""
     return open_workspace().solution(name)[0]
