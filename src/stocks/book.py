@@ -26,17 +26,9 @@ _POSITION = "INSERT INTO positions VALUES (?, ?, ?) ON CONFLICT (topic, part) DO
 
 
 def following(records: Sequence[Message]) -> list[TopicPartition]:
-    """Return the offsets to commit after these records.
+    """Return the offsets to commit after these records: for each partition, the offset after its last record.
 
-    Parameters
-    ----------
-    records
-        Records of one or more partitions, in any order.
-
-    Returns
-    -------
-    list of TopicPartition
-        For each partition, the offset after its last record. That is the offset to commit.
+    The records may be in any order.
     """
     after: dict[tuple[str, int], int] = {}
     for record in records:
@@ -70,13 +62,7 @@ class Book:
                 self._database.run(table)
 
     def add(self, records: Sequence[Message]) -> None:
-        """Book these records, all of them or none.
-
-        Parameters
-        ----------
-        records
-            Stock prices, in partition order.
-        """
+        """Book these records, stock prices in partition order: all of them or none."""
         with self._database.transaction():
             self._insert(records)
             self._before_commit()
@@ -108,18 +94,7 @@ class Book:
             self._before_commit()
 
     def positions(self, partitions: Sequence[TopicPartition]) -> list[TopicPartition]:
-        """Return the offsets to continue from.
-
-        Parameters
-        ----------
-        partitions
-            The partitions to look up.
-
-        Returns
-        -------
-        list of TopicPartition
-            The same partitions with their offsets. Where nothing is booked, that's the beginning.
-        """
+        """Return these partitions with the offsets to continue from. Where nothing is booked, that's the beginning."""
         known = self._positions()
         return [TopicPartition(p.topic, p.partition, known.get((p.topic, p.partition), OFFSET_BEGINNING)) for p in partitions]
 

@@ -32,11 +32,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     It finishes the current batch before it ends. SIGKILL leaves no time for that, but does no harm: the book holds a
     batch and the position after it, or neither. Only a dead letter may then be duplicated.
 
-    Parameters
-    ----------
-    arguments
-        The command line's arguments, if None.
-
     Returns
     -------
     int

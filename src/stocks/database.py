@@ -41,31 +41,12 @@ class Database:
         self._connection, self._mark, self._begin, self._unavailable = opened(str(where), patience)
 
     def query(self, sql: str) -> list[tuple[Any, ...]]:
-        """Run a query.
-
-        Parameters
-        ----------
-        sql
-            A SELECT.
-
-        Returns
-        -------
-        list of tuple
-            All rows of the result.
-        """
+        """Run a SELECT, and return all rows of the result."""
         with self._translated_errors():
             return [tuple(row) for row in self._execute(sql).fetchall()]
 
     def run(self, sql: str, rows: Sequence[Sequence[object]] | None = None) -> None:
-        """Run a statement.
-
-        Parameters
-        ----------
-        sql
-            The statement.
-        rows
-            Run it once for each of these rows. Their values replace the ``?`` in the statement.
-        """
+        """Run a statement, or run it once for each of some rows, whose values replace the ``?`` in it."""
         with self._translated_errors():
             if rows is None:
                 self._execute(sql)
@@ -74,12 +55,7 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Run everything inside or nothing. No other process writes meanwhile, so what you read inside stays true.
-
-        Yields
-        ------
-        None
-        """
+        """Run everything inside or nothing. No other process writes meanwhile, so what you read inside stays true."""
         try:
             with self._translated_errors():
                 for statement in self._begin:

@@ -30,15 +30,7 @@ class DeadLetters:
         self._failed: list[str] = []
 
     def add(self, record: Message, why: str) -> None:
-        """Send a dead letter. `flush` waits for its acknowledgement.
-
-        Parameters
-        ----------
-        record
-            The record that can't be processed.
-        why
-            What's wrong with it, in words.
-        """
+        """Send a record that can't be processed, with the reason in words. `flush` waits for the acknowledgement."""
         place = {"topic": record.topic(), "partition": str(record.partition()), "offset": str(record.offset())}
         self._producer.produce(
             self._topic,

@@ -38,29 +38,16 @@ class Interceptor(Protocol):
     """The two hooks. Many threads may call both at once, so a counter in them needs a lock."""
 
     def on_send(self, record: Record) -> Record:
-        """Change or replace a record. Called before the partition is chosen.
+        """Return the record to send: the same one, or another. Called before the partition is chosen.
 
-        Parameters
-        ----------
-        record
-            The record that the producer got, or that the interceptor before returned.
-
-        Returns
-        -------
-        Record
-            The record to send: the same one, or another.
+        The record is the one that the producer got, or that the interceptor before returned.
         """
         ...
 
     def on_acknowledgement(self, error: KafkaError | None, message: Message) -> None:
-        """Note an acknowledgement or a failure. Called before the sender's delivery report, so be quick.
+        """Note a failure, or, if the error is None, an acknowledgement: the message then has its partition and offset.
 
-        Parameters
-        ----------
-        error
-            Why the record failed, or None if it was acknowledged.
-        message
-            The record, with its partition and offset if it was acknowledged.
+        Called before the sender's delivery report, so be quick.
         """
         ...
 
@@ -91,12 +78,7 @@ class InterceptedProducer:
         headers: Sequence[tuple[str, bytes]] = (),
         on_delivery: Report | None = None,
     ) -> None:
-        """Call the hooks for a record, then send it.
-
-        Parameters
-        ----------
-        topic, value, key, partition, timestamp, headers, on_delivery
-            As for `Producer.produce`.
+        """Call the hooks for a record, then send it as `Producer.produce` does.
 
         Raises
         ------

@@ -26,13 +26,7 @@ class Journal:
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
 
     def add(self, record: Message) -> None:
-        """Append a record.
-
-        Parameters
-        ----------
-        record
-            The record that was processed.
-        """
+        """Append a record that was processed."""
         os.write(self._file, f"{record.partition()} {record.offset()}\n".encode())
 
     def places(self) -> list[tuple[int, int]]:

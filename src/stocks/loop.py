@@ -12,18 +12,11 @@ __all__ = ["begin", "leave", "read_batches"]
 
 
 def begin(consumer: Consumer, partitions: Sequence[TopicPartition]) -> None:
-    """Assign partitions at the offsets they carry. Call this in ``on_assign``.
+    """Assign partitions at the offsets they carry. Call this in ``on_assign``, with the partitions that it got.
 
     An eager rebalance (the default) tells a member its whole new assignment. A cooperative one (``cooperative-sticky``
     and ``group.protocol=consumer``) tells it only the added partitions. Each kind has its own call and rejects the
     other's.
-
-    Parameters
-    ----------
-    consumer
-        The consumer that got the partitions.
-    partitions
-        The partitions that ``on_assign`` got, with offsets.
 
     Raises
     ------
@@ -43,12 +36,8 @@ def leave(consumer: Consumer) -> None:
 
     ``close`` alone leaves the group, too. But it can hang while the client waits for an answer in a rebalance
     (librdkafka's issue 4884): the group ends while ``on_assign`` or ``on_revoke`` still talks to it. So this function
-    answers the rebalance first. A static member leaves, too: it keeps its place after a kill, but not after this call.
-
-    Parameters
-    ----------
-    consumer
-        The consumer that leaves. Its ``on_revoke`` is called if it has partitions.
+    answers the rebalance first, and calls ``on_revoke`` if the consumer has partitions. A static member leaves, too: it
+    keeps its place after a kill, but not after this call.
 
     Raises
     ------

@@ -60,17 +60,9 @@ class Metrics:
 
 
 def read_metrics(text: str) -> Metrics:
-    """Parse the text that ``stats_cb`` gets.
+    """Return the most useful figures of the text that ``stats_cb`` gets, over all brokers and topics.
 
-    Parameters
-    ----------
-    text
-        JSON, as librdkafka's STATISTICS.md describes it.
-
-    Returns
-    -------
-    Metrics
-        The most useful of these figures, over all brokers and topics.
+    The text is JSON, which librdkafka's STATISTICS.md describes.
     """
     statistics = json.loads(text)
     brokers, topics = statistics["brokers"].values(), statistics["topics"].values()
@@ -113,19 +105,7 @@ class MetricsReporter:
             self._news.notify_all()
 
     def follow(self, count: int, timeout: float = 10.0) -> Iterator[Metrics]:
-        """Yield the next reports as they arrive, while other threads send and poll.
-
-        Parameters
-        ----------
-        count
-            How many reports to yield.
-        timeout
-            Seconds to wait for each report.
-
-        Yields
-        ------
-        Metrics
-            The next report.
+        """Yield the next `count` reports as they arrive, while other threads send and poll.
 
         Raises
         ------

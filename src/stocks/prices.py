@@ -58,33 +58,12 @@ class StockPrice:
 
 
 def serialize(price: StockPrice) -> bytes:
-    """Serialize a stock price as a record's value.
-
-    Parameters
-    ----------
-    price
-        The price.
-
-    Returns
-    -------
-    bytes
-        The record's value: JSON with the fields ``cents``, ``dollars`` and ``name``.
-    """
+    """Return a stock price as a record's value: JSON with the fields ``cents``, ``dollars`` and ``name``."""
     return json.dumps(asdict(price), sort_keys=True).encode()
 
 
 def deserialize(value: bytes | None) -> StockPrice:
-    """Deserialize the stock price in a record's value.
-
-    Parameters
-    ----------
-    value
-        The record's value.
-
-    Returns
-    -------
-    StockPrice
-        The price that `serialize` got.
+    """Return the stock price in a record's value.
 
     Raises
     ------
@@ -114,18 +93,7 @@ class Stock:
     high: StockPrice
 
     def price(self, chance: random.Random) -> StockPrice:
-        """Draw a random price.
-
-        Parameters
-        ----------
-        chance
-            The random generator. With the same seed it draws the same prices.
-
-        Returns
-        -------
-        StockPrice
-            A price in the stock's range.
-        """
+        """Draw a random price in the stock's range. A generator with the same seed draws the same prices."""
         cents = sorted((self.low.cents, self.high.cents))
         return StockPrice(self.name, chance.randint(self.low.dollars, self.high.dollars), chance.randint(*cents))
 

@@ -25,11 +25,6 @@ _CONNECT_SECONDS = 10
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the application.
 
-    Parameters
-    ----------
-    arguments
-        The command line's arguments, if None.
-
     Returns
     -------
     int

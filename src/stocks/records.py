@@ -10,20 +10,10 @@ __all__ = ["place"]
 def place(record: Message) -> tuple[str, int, int]:
     """Return topic, partition and offset of a record that was read or acknowledged.
 
-    Parameters
-    ----------
-    record
-        The record. Before it's acknowledged, it has no offset.
-
-    Returns
-    -------
-    tuple
-        Topic, partition and offset.
-
     Raises
     ------
     ValueError
-        If the record isn't in a log.
+        If the record isn't in a log: before it's acknowledged, it has no offset.
     """
     topic, partition, offset = record.topic(), record.partition(), record.offset()
     if topic is None or partition is None or offset is None:

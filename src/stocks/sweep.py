@@ -50,18 +50,7 @@ class Run:
         return self.requests / self.seconds
 
     def percentile(self, percent: float) -> float:
-        """Return the latency that this percentage of the records doesn't exceed.
-
-        Parameters
-        ----------
-        percent
-            0 to 100.
-
-        Returns
-        -------
-        float
-            Milliseconds.
-        """
+        """Return the latency, in milliseconds, that this percentage (0 to 100) of the records doesn't exceed."""
         return self.latencies[min(len(self.latencies) - 1, int(len(self.latencies) * percent / 100))]
 
 
@@ -82,11 +71,6 @@ def measure(
         Records per second, in bursts of ten. Without it, as fast as the producer accepts them.
     every
         Take the latency of every n-th record only, because each delivery report costs time, too.
-
-    Returns
-    -------
-    Run
-        The measurements.
 
     Raises
     ------

@@ -21,24 +21,10 @@ def partition_count(producer: Producer | Consumer, topic: str, timeout: float = 
     A producer never stops looking for a broker, and reports nothing meanwhile: `produce` only fills its queue. So an
     application asks once before it starts, and ends with a clear error if the cluster doesn't answer.
 
-    Parameters
-    ----------
-    producer
-        The client whose connections are used. A consumer works, too.
-    topic
-        The topic's name.
-    timeout
-        Seconds to wait for an answer.
-
-    Returns
-    -------
-    int
-        The number of all partitions, with or without a leader.
-
     Raises
     ------
     ClusterUnreachable
-        If no broker answers in time.
+        If no broker answers within `timeout` seconds.
     UnknownTopic
         If the topic doesn't exist.
     """

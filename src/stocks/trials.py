@@ -99,14 +99,7 @@ class Outcome:
 
 
 def compare(where: Path | str, sent: Sequence[tuple[int, int]]) -> tuple[int, int]:
-    """Compare a book with the records that were sent.
-
-    Parameters
-    ----------
-    where
-        The book.
-    sent
-        Partition and offset of all records.
+    """Compare a book with partition and offset of all records that were sent.
 
     Returns
     -------

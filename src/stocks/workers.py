@@ -52,23 +52,11 @@ class Tracker(Protocol):
         ...
 
     def taken(self, offset: int) -> None:
-        """Note that processing of a record begins. Called in the order in which the partition is read.
-
-        Parameters
-        ----------
-        offset
-            The record's offset.
-        """
+        """Note that processing of the record at this offset begins. Called in the order in which the partition is read."""
         ...
 
     def finished(self, offset: int) -> None:
-        """Note that a record was processed. Called in any order.
-
-        Parameters
-        ----------
-        offset
-            The record's offset.
-        """
+        """Note that the record at this offset was processed. Called in any order."""
         ...
 
     def committable(self) -> int | None:
@@ -151,12 +139,7 @@ class WorkerPool:
     def run(self, topic: str, stopping: Callable[[], bool]) -> None:
         """Process a topic until `stopping` says True. Then finish the records in progress, commit, and leave the group.
 
-        Parameters
-        ----------
-        topic
-            What to read.
-        stopping
-            Called after each poll, so several times a second. A signal handler can make it return True.
+        `stopping` is called after each poll, so several times a second. A signal handler can make it return True.
 
         Raises
         ------

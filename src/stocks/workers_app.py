@@ -32,11 +32,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     prices, send malformed ones to a dead-letter topic there. If it raised, the pool would end at the same record each
     time.)
 
-    Parameters
-    ----------
-    arguments
-        The command line's arguments, if None.
-
     Returns
     -------
     int

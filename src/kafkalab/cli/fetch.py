@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from rich.console import Console
 
@@ -32,31 +31,6 @@ is removed.
 
 Afterwards chapters 0 to 5 work offline. With --all, every chapter does.
 """
-
-
-class _Extra(NamedTuple):
-    """A group of jars that only some chapters need."""
-
-    title: str
-    where: str
-    group: str
-
-
-_REGISTRY = _Extra("schema registry", "chapter 6", "registry")
-_EXTRAS = (
-    _Extra("Kerberos: a key distribution centre", "a lab of chapter 7", "kdc"),
-    _Extra("Kerberos: Java's part", "a lab of chapter 7", "gssapi"),
-    _Extra("Connect and MirrorMaker", "chapters 8, 9 and 11", "mirror"),
-    _Extra("connectors", "chapters 9 and 11", "connect"),
-    _Extra("Debezium's connector for PostgreSQL", "chapters 9 and 11", "debezium-postgres"),
-    _Extra("Eclipse's Java compiler", "chapters 9, 11 and 12", "ecj"),
-    _Extra("an MQTT broker", "chapters 9 and 11", "mqtt-broker"),
-    _Extra("an MQTT client in Java", "chapters 9 and 11", "mqtt-client"),
-    _Extra("PostgreSQL's JDBC driver", "chapter 9", "jdbc"),
-    _Extra("Avro for Connect", "chapters 9 and 11", "avro"),
-    _Extra("Kafka Streams", "chapter 10", "streams"),
-)
-_TIER = _Extra("a remote tier in a folder", "chapter 12", "tiered")
 
 
 @dataclass(frozen=True)
@@ -90,9 +64,10 @@ class Step:
 def _jars(title: str, group: str, where: str = "") -> Step:
     from kafkalab.distribution import ensure_jars, faulty_jars
 
-    return Step(
-        title, "MB", lambda: not faulty_jars(group), lambda report: ensure_jars(group, report), where, _bytes(group)
-    )  # fmt: skip
+    def make(report: Report) -> None:
+        ensure_jars(group, report)
+
+    return Step(title, "MB", lambda: not faulty_jars(group), make, where, _bytes(group))
 
 
 def _bytes(group: str, version: str | None = None) -> int:
@@ -154,10 +129,20 @@ def more_steps() -> list[Step]:
         tier_jars()
 
     return [
-        Step(_REGISTRY.title, "MB", is_prepared, prepare, _REGISTRY.where, _bytes(_REGISTRY.group)),
-        *(_jars(extra.title, extra.group, extra.where) for extra in _EXTRAS),
+        Step("schema registry", "MB", is_prepared, prepare, "chapter 6", _bytes("registry")),
+        _jars("Kerberos: a key distribution centre", "kdc", "a lab of chapter 7"),
+        _jars("Kerberos: Java's part", "gssapi", "a lab of chapter 7"),
+        _jars("Connect and MirrorMaker", "mirror", "chapters 8, 9 and 11"),
+        _jars("connectors", "connect", "chapters 9 and 11"),
+        _jars("Debezium's connector for PostgreSQL", "debezium-postgres", "chapters 9 and 11"),
+        _jars("Eclipse's Java compiler", "ecj", "chapters 9, 11 and 12"),
+        _jars("an MQTT broker", "mqtt-broker", "chapters 9 and 11"),
+        _jars("an MQTT client in Java", "mqtt-client", "chapters 9 and 11"),
+        _jars("PostgreSQL's JDBC driver", "jdbc", "chapter 9"),
+        _jars("Avro for Connect", "avro", "chapters 9 and 11"),
+        _jars("Kafka Streams", "streams", "chapter 10"),
         *(_older_kafka(version) for version in KAFKA_VERSIONS if version != KAFKA_VERSION),
-        _jars(_TIER.title, _TIER.group, _TIER.where),
+        _jars("a remote tier in a folder", "tiered", "chapter 12"),
         # A few small classes. Those that are compiled already are left alone.
         Step("the course's own classes in Java", "steps", lambda: False, compile_own, "chapters 9, 11 and 12"),
     ]
