@@ -38,16 +38,29 @@ class Interceptor(Protocol):
     """The two hooks. Many threads may call both at once, so a counter in them needs a lock."""
 
     def on_send(self, record: Record) -> Record:
-        """Return the record to send: the same one, or another. Called before the partition is chosen.
+        """Change or replace a record. Called before the partition is chosen.
 
-        The record is the one that the producer got, or that the interceptor before returned.
+        Parameters
+        ----------
+        record
+            The record that the producer got, or that the interceptor before returned.
+
+        Returns
+        -------
+        Record
+            The record to send: the same one, or another.
         """
         ...
 
     def on_acknowledgement(self, error: KafkaError | None, message: Message) -> None:
-        """Note a failure, or, if the error is None, an acknowledgement: the message then has its partition and offset.
+        """Note an acknowledgement or a failure. Called before the sender's delivery report, so be quick.
 
-        Called before the sender's delivery report, so be quick.
+        Parameters
+        ----------
+        error
+            Why the record failed, or None if it was acknowledged.
+        message
+            The record, with its partition and offset if it was acknowledged.
         """
         ...
 

@@ -14,7 +14,12 @@ def until_done(call: Callable[..., None], *arguments: object) -> None:
 
     There's no pause in between, because each call waits by itself. It goes on as long as the brokers are away.
 
-    It's for ``send_offsets_to_transaction``, ``commit_transaction`` and ``abort_transaction``.
+    Parameters
+    ----------
+    call
+        ``send_offsets_to_transaction``, ``commit_transaction`` or ``abort_transaction`` of a producer.
+    *arguments
+        Its arguments.
 
     Raises
     ------
