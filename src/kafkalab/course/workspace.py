@@ -14,7 +14,8 @@ from itertools import count
 from pathlib import Path
 
 from kafkalab.course import manifest
-from kafkalab.course.content import FIRST, SOLUTIONS, Content, clone_dir, find_content
+from kafkalab.course.content import SOLUTIONS, Content
+from kafkalab.course.installed import find_course
 from kafkalab.course.manifest import Entry
 from kafkalab.course.names import find_notebook, labs_of
 from kafkalab.course.versions import Version
@@ -106,7 +107,7 @@ class Workspace:
         KafkaLabError
             If the name fits no notebook, or more than one, or the folder can't be written.
         """
-        notebook = FIRST if name is None else find_notebook(name, self._content)
+        notebook = self._content.first if name is None else find_notebook(name, self._content)
         path = self.folder / notebook
         if not path.exists():
             with self._changing() as entries:
@@ -314,7 +315,7 @@ def workspace_dir(requested: Path | None = None) -> Path:
     for folder in (working_folder, *working_folder.parents):
         if (folder / HIDDEN / "manifest.json").exists():
             return folder
-    clone = clone_dir()
+    clone = find_course().clone
     return clone / "workspace" if clone else Path.home() / "kafkalab"
 
 
@@ -326,7 +327,7 @@ def open_workspace(folder: Path | None = None) -> Workspace:
     KafkaLabError
         If the course's notebooks are missing.
     """
-    return Workspace(workspace_dir(folder), find_content())
+    return Workspace(workspace_dir(folder), find_course().content)
 
 
 def reset(name: str) -> Path:
