@@ -1,6 +1,6 @@
-"""What Kafka and Spark take for granted about a machine, as checks: each finds a problem, and says how to fix it.
+"""Checks of what Kafka and Spark take for granted about a machine. Each finds a problem and says how to fix it.
 
-`kafkalab doctor` shows all of them. What starts a process calls `require` with those that it depends on.
+`kafkalab doctor` shows all of them. Code that starts a process calls `require` with the conditions it depends on.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _YEARS = (2025, 2100)  # the first is that of the oldest Kafka that the course d
 
 @dataclass(frozen=True)
 class Problem:
-    """What is wrong, and what to do about it: half a sentence each."""
+    """A problem and its remedy, half a sentence each."""
 
     description: str
     remedy: str
@@ -131,7 +131,7 @@ def open_files() -> Problem | None:
 
 
 def processes(brokers: int | None = None) -> Problem | None:
-    """Each broker has some ninety threads, which the system counts like processes. Without a number: the most there are."""
+    """Each broker has about 90 threads, which count as processes. Without a number, check for three brokers and Spark."""
     needed, programs = (
         (_THREADS, "three brokers and Spark") if brokers is None else (_THREADS_OF_A_BROKER * brokers, "this cluster")
     )
@@ -172,14 +172,14 @@ def _left_in_cgroups() -> Iterator[tuple[int, str]]:
 
 
 def system_files() -> Problem | None:
-    """What ends with its owner is found in /proc."""
+    """The reaper finds an owner's processes in /proc."""
     if sys.platform != "linux" or (_PROC / "self" / "stat").exists():
         return None
     return Problem("/proc isn't mounted, so nobody can tell which processes run", "let root mount it: mount -t proc proc /proc")
 
 
 def clock() -> Problem | None:
-    """Certificates, retention and the labs' times go by the clock."""
+    """Certificates, retention and the labs depend on the clock."""
     now = time.time()
     if _YEARS[0] <= time.gmtime(now).tm_year < _YEARS[1]:
         return None

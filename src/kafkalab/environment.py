@@ -36,7 +36,7 @@ OPTIONS_OF_OTHERS = (
 )
 """Variables from which every Java takes options. Java also prints a line about most of them."""
 
-# What scripts of Kafka take options from, the course's own scripts included. Set in a cell they count; from outside they don't.
+# Variables from which Kafka's scripts, and the course's, take options. They count if a cell sets them, not if a shell did.
 _OPTIONS_OF_SCRIPTS = ("KAFKA_OPTS", "KAFKA_HEAP_OPTS", "CLASSPATH")
 
 # Log4j 2 takes each of its own settings from a variable, too, in upper and lower case.
@@ -58,7 +58,7 @@ _NOT_INHERITED = re.compile(
             POSTGRESQL,
             SPARK,
             r"HADOOP_(?!CONF_DIR|USER_NAME)\w+",
-            # Those by which Python finds its modules stay: this process needed them, so its children do.
+            # Variables by which Python finds modules stay: this process needed them, so its children do, too.
             r"PYTHON(WARNINGS|INSPECT|STARTUP|VERBOSE|DEBUG|IOENCODING|OPTIMIZE|BREAKPOINT|TRACEMALLOC|DEVMODE|MALLOC|MALLOCSTATS"
             r"|PROFILEIMPORTTIME|DUMPREFS|ASYNCIODEBUG|EXECUTABLE)",
             r"BASH_ENV|SHELLOPTS|BASHOPTS|CDPATH|GREP_OPTIONS",
@@ -66,11 +66,11 @@ _NOT_INHERITED = re.compile(
     )
 )
 
-# A JVM takes the names of files for what the locale says. In the locale "C" it can't name one that isn't ASCII.
+# A JVM decodes file names by the locale. In the locale "C" it can't open a file whose name isn't ASCII.
 LOCALE = {"LC_ALL": "C.UTF-8"} if sys.platform == "linux" else {}
 """The locale of everything that this process starts."""
 
-# A place whose name isn't absolute is another one after every change of the working directory, and for every child.
+# A relative path means another place after a change of the working directory, and in a child process.
 _PLACES = re.compile(
     r"TMPDIR|TEMP|TMP|KAFKALAB_(CACHE|PROGRESS|WORKSPACE|JAVA_HOME|PREPARING)|XDG_\w+_(HOME|DIR)|PYTHONPATH"
     r"|DOCKER_(CERT_PATH|CONFIG)|SSL_CERT_(FILE|DIR)|SSLKEYLOGFILE|(REQUESTS|CURL)_CA_BUNDLE"
@@ -83,8 +83,8 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 def settle() -> None:
     """Make this process's environment fit for what it starts, and for commands and clients in a notebook's cells.
 
-    Names of places become absolute, loopback is never reached through a proxy, and options for other people's Javas and
-    names of certificates that aren't there are dropped. It can be called again: a cell may have changed the environment.
+    This makes paths absolute, exempts loopback from proxies, and drops options for every Java and paths of missing
+    certificates. Call it again after a cell may have changed the environment.
     """
     for name, value in list(os.environ.items()):
         if value and _PLACES.fullmatch(name):
@@ -96,14 +96,14 @@ def settle() -> None:
 
 
 def drop_options_of_scripts() -> None:
-    """Drop what was set outside for other people's Kafka. What a cell sets later counts for the commands in it."""
+    """Drop options that a shell has set for another Kafka. What a cell sets later counts for the commands in it."""
     forget("|".join((*_OPTIONS_OF_SCRIPTS, _LOG4J)))
 
 
 def inherited(**more: str) -> dict[str, str]:
     """Return the environment for a process that this one starts.
 
-    On Linux its locale is ``C.UTF-8``, whatever this process's is. Its folder for temporary files is this process's.
+    On Linux its locale is always ``C.UTF-8``. It uses this process's folder for temporary files.
 
     Parameters
     ----------
@@ -129,9 +129,9 @@ def _absolute(place: str) -> str:
 
 
 def _reach_loopback_directly() -> None:
-    """Add loopback to what is reached without a proxy, if there is a proxy."""
+    """If there is a proxy, exempt loopback from it."""
     for name in [name for name in os.environ if name.lower() in _PROXIES]:
-        if not _is_spoken(os.environ[name]):
+        if not _is_supported(os.environ[name]):
             del os.environ[name]
     # Without a variable that names a proxy, Python asks the system for one. With any variable it doesn't.
     if not any(name.lower() in _PROXIES for name in os.environ):
@@ -144,15 +144,15 @@ def _reach_loopback_directly() -> None:
 
 
 def _drop_absent_files() -> None:
-    """Drop names of files that can't be opened: each client that could encrypt would fail, also where it doesn't encrypt."""
+    """Drop paths that can't be opened: every client with TLS support would fail, even on plain connections."""
     if not os.path.exists(os.environ.get("SSL_CERT_FILE", "/")):
         del os.environ["SSL_CERT_FILE"]
     if not os.access(os.path.dirname(os.path.abspath(os.environ.get("SSLKEYLOGFILE", "/"))), os.W_OK):
         os.environ.pop("SSLKEYLOGFILE", None)
 
 
-def _is_spoken(proxy: str) -> bool:
-    """Whether the HTTP client of `SchemaRegistryClient` speaks to such a proxy; if not, it refuses even what needs no proxy."""
+def _is_supported(proxy: str) -> bool:
+    """Return whether `SchemaRegistryClient`'s HTTP client supports this proxy. If not, it fails even without using it."""
     scheme = proxy.partition("://")[0].lower()
     if not scheme.startswith("socks"):
         return True

@@ -19,7 +19,7 @@ def exit_status(status: int | None) -> str:
 
 
 def signal_of(status: int | None) -> signal.Signals | None:
-    """Return the signal that ended a process. A JVM that was told to end, a shell and a container report it as 128 and more."""
+    """Return the signal that ended a process. JVMs, shells and containers report it as 128 plus the signal's number."""
     number = 0 if status is None else -status if status < 0 else status - 128
     try:
         return signal.Signals(number)

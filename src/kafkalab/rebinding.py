@@ -1,9 +1,9 @@
 """End what a notebook's cell started before, when the cell is run again.
 
-``cluster = Cluster().start()`` run twice would leave two clusters, and no name for the first one. So what starts here is
-noted, and whatever is about to be made asks first: which running things lose their last name in the statement that runs
-now, or have lost it already? Those are ended, and so is what the same line started before and nothing ever named.
-Anything that still has a name goes on: several clusters are no mistake.
+``cluster = Cluster().start()`` run twice would leave two clusters, and no name for the first one. So kafkalab notes what
+it starts. Before it starts something else, it ends what loses its last name in the current statement, or lost it
+before, and what the same line started before without a name. Anything that still has a name goes on: several clusters
+are no mistake.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class _Started:
     end: Callable[[], object]
     execution: int  # of the cell that started it
     place: tuple[str, int]  # that cell's text, and the line
-    names: set[str] = field(default_factory=set)  # that it had when somebody looked last
+    names: set[str] = field(default_factory=set)  # the names it had at the last look
 
 
 _started: list[_Started] = []
@@ -63,7 +63,7 @@ def note_started(thing: Any, kind: str, is_alive: Callable[[], bool], end: Calla
 
 
 def end_nameless() -> None:
-    """End what loses its last name by the statement that runs now, or lost it before; and say so."""
+    """End what loses its last name in the current statement, or lost it before, and print that."""
     shell = _shell()
     if shell is None or not _started or threading.current_thread() is not threading.main_thread():
         return
@@ -79,14 +79,14 @@ def end_nameless() -> None:
 
 
 def _lost(started: Iterable[_Started], names: Mapping[str, Any], place: tuple[str, int], execution: int) -> list[_Started]:
-    """Return what runs and has no name left, as soon as the statement at this place has bound its names anew."""
+    """Return what runs, but has no name once the statement at this place has bound its names."""
     rebound = rebound_in(*place)
     lost = []
     for candidate in started:
         current = set(_names_of(candidate.thing, names))
         candidate.names = current or candidate.names
         was_named_or_repeated = bool(candidate.names) or (candidate.place == place and bool(place[0]))
-        # What this very cell started before, such as in a loop, is meant to be there.
+        # Spare what this run of the cell started, as in a loop.
         if was_named_or_repeated and not current - rebound and candidate.execution != execution and candidate.is_alive():
             lost.append(candidate)
     return lost

@@ -14,7 +14,7 @@ from kafkalab.errors import KafkaLabError
 
 __all__ = ["build_parser", "main"]
 
-# What a system refuses, whatever a command was about to do, and what helps.
+# Remedies by error number, for whatever a command was doing.
 ROOM = "Free some space there, or name another folder: KAFKALAB_CACHE, KAFKALAB_PROGRESS, KAFKALAB_WORKSPACE and TMPDIR do that"
 WRITABLE = "Name a folder that you can write: KAFKALAB_CACHE, KAFKALAB_PROGRESS, KAFKALAB_WORKSPACE and TMPDIR do that"
 REFUSED = {

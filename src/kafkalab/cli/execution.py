@@ -114,13 +114,9 @@ class CellTooSlow(Exception):
 class _CellClock:
     """Count the seconds of the running cell, and end the notebook if they exceed the limit.
 
-    Seconds in which a process of the notebook downloads or prepares something don't count. That happens once per
+    This replaces nbclient's `timeout`, a limit that is fixed when a cell begins (nbclient 0.11): nobody can stop its clock.
+    Seconds in which a process of the notebook downloads or prepares something must not count. That happens once per
     machine, or the process waits for another one that does it.
-
-    Parameters
-    ----------
-    limit
-        Seconds that a cell may take.
     """
 
     _LOOK = 0.5
@@ -133,11 +129,11 @@ class _CellClock:
         self._prepared: list[str] = []
 
     def begin(self) -> None:
-        """Note that a cell begins."""
+        """Start to count for the next cell."""
         self._running, self._seconds, self._prepared = True, 0.0, []
 
     def end(self) -> None:
-        """Note that it's done. Time between cells doesn't count, nor does the kernel's start before the first one."""
+        """Stop counting: neither the time between cells counts, nor the kernel's start before the first one."""
         self._running = False
 
     async def bound(self, execution: Coroutine[Any, Any, object]) -> None:
@@ -180,7 +176,7 @@ def _content(path: Path) -> str:
 
 
 class _Client(NotebookClient):
-    """Notes with which exit status a kernel ended by itself, before its process is forgotten."""
+    """Keep the exit status of a kernel that ended by itself, before nbclient drops its process."""
 
     kernel_status: int | None = None
 

@@ -104,7 +104,7 @@ def java() -> Finding:
 
 
 def machine(subject: str) -> Finding:
-    """Check some of what Kafka and Spark take for granted about a machine: a line of `CONDITIONS`."""
+    """Check the conditions of one line of `CONDITIONS`."""
     if problems := [problem for condition in CONDITIONS[subject] if (problem := condition())]:
         result, remedy = (
             "; ".join(texts) for texts in zip(*((problem.description, problem.remedy) for problem in problems), strict=True)

@@ -12,18 +12,13 @@ _LONGEST = 100  # characters: macOS takes 104, with the number that Jupyter adds
 def kernel_address(folder: Path) -> dict[str, str]:
     """Return settings of a `jupyter_client.KernelManager` whose kernels listen on sockets in a folder.
 
-    By default it looks for free ports and lets go of them, for the kernel to take them. On a busy machine somebody else may
-    be faster, and the kernel ends with "Address already in use".
-
-    Parameters
-    ----------
-    folder
-        An existing folder, for kernels of this process only.
+    By default the manager looks for free ports and releases them for the kernel. On a busy machine another process may take
+    one first, and the kernel ends with "Address already in use".
 
     Returns
     -------
     dict
-        Its ``transport`` and ``ip``; empty if the folder's path is too long for a socket.
+        The manager's ``transport`` and ``ip``. Empty if the folder's path is too long for a socket.
     """
     address = str(folder / "kernel")
     return {"transport": "ipc", "ip": address} if len(address) <= _LONGEST else {}

@@ -10,9 +10,9 @@ __all__ = ["keep_all_output"]
 def keep_all_output() -> None:
     """Make sure that ``!command`` in a cell loses no output. Outside IPython this does nothing.
 
-    IPython runs commands with pexpect. Its ``spawn.read_nonblocking`` (4.9.0) waits for output, then checks whether the
-    process has ended. It drops what the process writes between the two (as "Very slow platform"). With more processes
-    than processors that sometimes happens. So this reads once more after the end.
+    Works around a defect of pexpect 4.9.0, with which IPython runs commands. ``spawn.read_nonblocking`` waits for output until
+    its timeout (IPython: 50 ms), then calls ``isalive()``. If the process writes and ends between the two, it raises EOF
+    ("Very slow platform") and drops what was written. So this reads once more after EOF.
     """
     if "IPython" not in sys.modules:
         return

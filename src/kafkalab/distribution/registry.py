@@ -21,16 +21,16 @@ __all__ = ["REGISTRY_MAIN", "ensure_registry", "has_registry", "registry_archive
 REGISTRY_MAIN = "io.quarkus.runner.GeneratedMain"
 """The server's main class."""
 
-# Undertow, in Quarkus 3.33, answers paths that the server doesn't know. It then removes a header, "Content-Encoding:
-# identity", from a response that is already on its way. If another thread is writing the headers at that moment, the
-# removal fails, and the response never arrives. Quarkus 3.36 fixes that,
-# https://github.com/quarkusio/quarkus/pull/53646. confluent_kafka requests such a path, "associations", before each new
-# subject, and sometimes hung beside a server that had just started. The patch below empties the method that comes too
-# late, so the header stays. Remove it once the locked registry is built on Quarkus 3.36 or newer: see
+# Works around https://github.com/quarkusio/quarkus/issues/53645, fixed in Quarkus 3.36. Before that, Quarkus' Undertow removes
+# the header "Content-Encoding: identity" only after the response was sent. If another thread is writing the headers just then,
+# the response never arrives. That happens for paths that the server doesn't know. confluent_kafka requests one of them,
+# "associations", before each new subject, so it sometimes hung beside a server that had just started. The patch below empties
+# the handler that comes too late, so the header stays. Whether responses are compressed is fixed when the server is built, so
+# no setting avoids the handler. Remove the patch once the locked registry is built on Quarkus 3.36 or newer: see
 # lib/main/io.quarkus.quarkus-core-*.jar in it.
-_TOO_LATE = "io/quarkus/undertow/runtime/UndertowDeploymentRecorder$4$1.class"
-_TOO_LATE_CODE = bytes.fromhex("2bb9001101009900112ab400072ab40001b40017b8001db1")  # if (result.succeeded()) …
-_NOTHING = bytes(len(_TOO_LATE_CODE) - 1) + _TOO_LATE_CODE[-1:]  # `nop` up to the `return`
+_LATE_HANDLER = "io/quarkus/undertow/runtime/UndertowDeploymentRecorder$4$1.class"
+_LATE_CODE = bytes.fromhex("2bb9001101009900112ab400072ab40001b40017b8001db1")  # if (result.succeeded()) …
+_NO_CODE = bytes(len(_LATE_CODE) - 1) + _LATE_CODE[-1:]  # `nop` up to the `return`
 
 
 def _locked() -> Jar:
@@ -40,7 +40,7 @@ def _locked() -> Jar:
 
 def _folder() -> Path:
     # Named after the content, so that a folder from another download or with another patch isn't mistaken for this one.
-    return cache_dir() / "registries" / f"apicurio-{hashlib.sha256(_locked().sha256.encode() + _NOTHING).hexdigest()[:12]}"
+    return cache_dir() / "registries" / f"apicurio-{hashlib.sha256(_locked().sha256.encode() + _NO_CODE).hexdigest()[:12]}"
 
 
 def has_registry() -> bool:
@@ -82,22 +82,22 @@ def _unpack(folder: Path, report: Report | None) -> None:
             report("unpacking the schema registry", 0, 1)
         with tarfile.open(archive) as packed:
             unpack(packed, Path(scratch, "whole"))
-        _mend(Path(scratch, "whole"))
+        _patch(Path(scratch, "whole"))
         Path(scratch, "whole").replace(cache_folder("registries") / folder.name)
     shutil.rmtree(archive.parent)  # its content is now in the folder
 
 
-def _mended_jar(folder: Path) -> Path:
+def _patched_jar(folder: Path) -> Path:
     return folder / "quarkus/mended-bytecode.jar"
 
 
-def _mend(folder: Path) -> None:
+def _patch(folder: Path) -> None:
     """Write the patched class beside the unpacked server."""
     [jar] = folder.glob("lib/main/io.quarkus.quarkus-undertow-3*.jar")
-    with zipfile.ZipFile(jar) as original, zipfile.ZipFile(_mended_jar(folder), "w") as mended:
-        code = original.read(_TOO_LATE)
-        assert code.count(_TOO_LATE_CODE) == 1, f"{jar.name} is not the one that is mended here"
-        mended.writestr(_TOO_LATE, code.replace(_TOO_LATE_CODE, _NOTHING))
+    with zipfile.ZipFile(jar) as original, zipfile.ZipFile(_patched_jar(folder), "w") as patched:
+        code = original.read(_LATE_HANDLER)
+        assert code.count(_LATE_CODE) == 1, f"the patch is for another version than {jar.name}"
+        patched.writestr(_LATE_HANDLER, code.replace(_LATE_CODE, _NO_CODE))
 
 
 def registry_classpath(folder: Path) -> str:
@@ -106,7 +106,7 @@ def registry_classpath(folder: Path) -> str:
     The server's own launcher uses a custom class loader, whose classes no class-data archive can hold. Started from
     this class path, it's ready in a third of the time.
     """
-    first = [_mended_jar(folder), folder / "quarkus/transformed-bytecode.jar", folder / "quarkus/generated-bytecode.jar"]
+    first = [_patched_jar(folder), folder / "quarkus/transformed-bytecode.jar", folder / "quarkus/generated-bytecode.jar"]
     return os.pathsep.join(map(str, [*first, *sorted(folder.glob("app/*.jar")), *sorted(folder.glob("lib/*/*.jar"))]))
 
 

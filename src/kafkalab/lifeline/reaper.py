@@ -16,7 +16,7 @@ from kafkalab.paths import runs_dir
 
 
 def _wait_for_end(pid: int) -> None:
-    # Linux and macOS tell as soon as the process has ended, also while its parent has not yet taken notice of that.
+    # Linux and macOS report the end at once, even while the parent hasn't waited for the process.
     if sys.platform == "linux" and hasattr(os, "pidfd_open"):
         descriptor = os.pidfd_open(pid)
         select.select([descriptor], [], [])

@@ -54,8 +54,8 @@ class Run:
         Raises
         ------
         KafkaLabError
-            When the folder of all runs is not private: it is somebody else's, or others can write in it. When it can't be
-            written at all, or the machine lets nobody look for processes.
+            If the folder of all runs can't be written or isn't private (it's another user's, or others can write in it), or
+            processes can't be listed on this machine.
         """
         require(system_files, home)
         run = cls(f"{kind}-{uuid.uuid4().hex[:10]}")
@@ -94,12 +94,12 @@ class Run:
         Parameters
         ----------
         owner_pid
-            Process that owns the run now.
+            The process that owns the run now.
 
         Returns
         -------
         bool
-            True if the run is this process's own from now on; False if it was gone or taken already.
+            True if this process now owns the run. False if it was gone or taken already.
         """
         _require_private_base()
         try:
@@ -149,7 +149,7 @@ def started(pid: int) -> int:
 
 
 def _owner_token(pid: int) -> str:
-    # A pid alone may be given to another process later; with the start time it is unique.
+    # Pids are reused. Together with the start time, a pid is unique.
     return f"{pid}-{started(pid)}"
 
 
@@ -171,7 +171,7 @@ def _ensure_reaper() -> None:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,  # neither a cell's interrupt nor a closed terminal reaches it
-            # This process may itself belong to a run. When that is reaped, this one's reaper must live on and do its work.
+            # This process may belong to a run itself. Its reaper must survive when that run is reaped.
             env={name: value for name, value in inherited().items() if name != RUN_VARIABLE},
             cwd="/",
         )
@@ -195,8 +195,8 @@ def _is_marked(process: psutil.Process, run_id: str) -> bool:
     with contextlib.suppress(psutil.AccessDenied):
         if environment := process.environ():
             return bool(environment.get(RUN_VARIABLE) == run_id)
-    # In a container, root may end what it started as another user, but not look into it. macOS hides the environment of its own
-    # programs. The command names the folder.
+    # Without the environment, look for the folder in the command. A container's root can't read the environment of
+    # processes that it started as another user, and macOS hides that of its own programs.
     return any(str(Run(run_id).directory) in word for word in process.cmdline())
 
 
@@ -208,8 +208,8 @@ def reap(run: Run) -> None:
     Raises
     ------
     BackendUnavailable
-        When it may have containers, and the Docker engine that would remove them does not answer. Its processes are gone then,
-        its folder and its claims are kept.
+        If it may have containers, and their Docker engine doesn't answer. Its processes are gone then, but its folder and
+        claims are kept.
     """
     while processes := [p for p in marked_processes(run.id) if p.pid != os.getpid()]:
         for process in processes:
@@ -220,7 +220,7 @@ def reap(run: Run) -> None:
         _remove_containers(run)
     with contextlib.suppress(WaitTimeout):
         wait_until(lambda: _is_removed(run.directory), _REMOVAL_SECONDS, f"{run.directory} to be gone")
-    for owner in runs_dir().glob("owners/*"):  # not owners/*/ID: that looks into each, and one may vanish just then
+    for owner in runs_dir().glob("owners/*"):  # not owners/*/ID: an owner's folder may vanish meanwhile
         (owner / run.id).unlink(missing_ok=True)
 
 
@@ -247,11 +247,11 @@ def _remove_containers_now(run: Run) -> None:
     from docker.client import DockerClient, from_env
     from docker.errors import APIError
 
-    # The marker holds the engine's address, where it is not the usual one.
+    # The file holds the engine's address, if it isn't the default.
     address = (run.directory / "docker").read_text()
     label = {"label": f"{RUN_LABEL}={run.id}"}
     with contextlib.closing(DockerClient(base_url=address) if address else from_env()) as client:
-        # Again until nothing is found: a launch that was under way may still have created one.
+        # Repeat until none is left: a launch in progress may still create one.
         while containers := [*client.containers.list(all=True, filters=label, ignore_removed=True)]:
             for container in containers:
                 with contextlib.suppress(APIError):  # gone meanwhile, or being removed
@@ -272,7 +272,7 @@ def claimed_runs() -> list[str]:
 def _claims(owner: Path) -> list[str]:
     try:
         return [claim.name for claim in owner.iterdir()]
-    except FileNotFoundError:  # its reaper was at work on the same
+    except FileNotFoundError:  # its reaper has just removed it
         return []
 
 

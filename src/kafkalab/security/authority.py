@@ -28,7 +28,7 @@ __all__ = ["CertificateAuthority", "Identity"]
 
 _DAY = datetime.timedelta(days=1)
 _BITS = 2048
-# What a certificate is good for. Brokers are also clients of each other.
+# Extended key usages. Brokers are also clients of each other.
 _CONNECTING = (ExtendedKeyUsageOID.CLIENT_AUTH,)
 _SERVING = (ExtendedKeyUsageOID.SERVER_AUTH, *_CONNECTING)
 
@@ -131,10 +131,6 @@ class CertificateAuthority:
             When it's valid. By default from yesterday (clocks differ) for 90 days.
         folder
             The folder for its files, inside the authority's. By default `name`.
-
-        Returns
-        -------
-        Identity
         """
         key = rsa.generate_private_key(public_exponent=65537, key_size=_BITS)
         now = datetime.datetime.now(datetime.UTC)
@@ -227,7 +223,7 @@ def _read_key(path: Path) -> rsa.RSAPrivateKey:
 
 
 def _uses(**uses: bool) -> x509.KeyUsage:
-    """Return a key usage of these, and no other."""
+    """Return a key usage with only these purposes."""
     none = dict.fromkeys(
         ("digital_signature", "content_commitment", "key_encipherment", "data_encipherment", "key_agreement", "key_cert_sign",
          "crl_sign", "encipher_only", "decipher_only"), False,

@@ -1,4 +1,4 @@
-"""Let a learner run a lab's cells again, in a kernel where an earlier attempt has left streams and records."""
+"""Start a lab over in a kernel where an earlier attempt has left streams and records."""
 
 from __future__ import annotations
 
@@ -15,14 +15,7 @@ __all__ = ["begin_anew"]
 def begin_anew(cluster: Cluster, *topics: str) -> None:
     """Stop the session's streams, and empty topics: delete them, and create them again with as many partitions.
 
-    A topic that has never had a record stays as it is, and so does one that doesn't exist. Settings of a topic are lost.
-
-    Parameters
-    ----------
-    cluster
-        A running cluster.
-    topics
-        Topics that an attempt fills.
+    Topics that never had a record or don't exist are left alone. The settings of the others are lost.
     """
     stop_streams()
     view = cluster.describe(groups=False)

@@ -25,11 +25,11 @@ __all__ = ["jvm_options", "start_jvm"]
 
 _START_TIMEOUT = 120.0
 _MAIN = "org.apache.spark.api.python.PythonGatewayServer"
-# Where a session runs that the learner begins in this JVM, with ``SparkSession.builder.getOrCreate()``.
+# The master of a session that the learner starts in this JVM, with ``SparkSession.builder.getOrCreate()``.
 _DEFAULT_MASTER = "-Dspark.master=local[2]"
 
-# What Spark reaches into: ``org.apache.spark.launcher.JavaModuleOptions`` of Spark 4.0. Its further option
-# ``--add-modules=jdk.incubator.vector`` is for some linear algebra, and the course's Java lacks that module.
+# Packages of Java that Spark 4.0 accesses by reflection, from ``org.apache.spark.launcher.JavaModuleOptions``. Its option
+# ``--add-modules=jdk.incubator.vector`` is left out: it's for linear algebra, and the course's Java lacks that module.
 _OPENED = (
     "java.base/java.lang",
     "java.base/java.lang.invoke",
@@ -52,8 +52,8 @@ _OPENED = (
 def start_jvm(run: Run, memory: str, *more_classpath: str) -> ClientServer:
     """Start Spark's JVM and connect to it.
 
-    ``spark-submit`` would first run a shell script and a second JVM, and load the connector into a class loader of its own.
-    In local mode, the class path given here does the same in half the time.
+    This takes half the time of ``spark-submit``, which would first run a shell script and a second JVM, and load the
+    connector into a separate class loader.
 
     Parameters
     ----------
@@ -67,9 +67,9 @@ def start_jvm(run: Run, memory: str, *more_classpath: str) -> ClientServer:
     Raises
     ------
     JavaError
-        When the Java is not one that Spark runs on.
+        If Spark doesn't run on this Java.
     SparkFailed
-        When the JVM ends before it answers; the message holds its last lines. When Python has loaded another PySpark.
+        If the JVM ends before it answers (the message holds its last lines), or Python has loaded another PySpark.
     """
     _require_own_pyspark()
     java = spark_java_command()
@@ -110,7 +110,7 @@ def _require_own_pyspark() -> None:
 
 
 def jvm_options(memory: str, temporary: Path) -> list[str]:
-    """Return options for a JVM of Spark's with this heap, as in ``-Xmx``, and this folder for temporary files."""
+    """Return options for one of Spark's JVMs. `memory` is its heap, as in ``-Xmx``."""
     return [
         f"-Xmx{memory}",
         "-XX:+UseSerialGC",
@@ -130,14 +130,14 @@ def _launch(command: list[str], run: Run, address: Path, log: IO[bytes]) -> subp
         stdin=subprocess.PIPE,  # the JVM ends when this pipe does
         stderr=log,  # standard output stays the cell's: a stream's ``console`` sink writes there
         env={**run.environment(), "SPARK_LOCAL_IP": HOST, "_PYSPARK_DRIVER_CONN_INFO_PATH": str(address)},
-        start_new_session=True,  # a cell's interrupt cancels Spark's jobs, by PySpark, but does not end the JVM
+        start_new_session=True,  # interrupting a cell cancels Spark's jobs (PySpark does that), but doesn't end the JVM
     )
 
 
 def _connect(address: Path) -> ClientServer:
     with open(address, "rb") as info:
         port, secret = read_int(info), UTF8Deserializer().loads(info)
-    # The way in which PySpark takes over a JVM that somebody else started.
+    # PySpark connects to a running JVM if these are set.
     os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"] = str(port), secret
     try:
         return launch_gateway()

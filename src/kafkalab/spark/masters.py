@@ -20,18 +20,18 @@ __all__ = ["Master", "choose_master", "reach", "without_secrets"]
 
 _LOCAL = re.compile(r"local(\[[\d*, ]+\])?")
 _CONNECT = "sc://"
-_CONNECT_PORT = 15002  # unless an address of Spark Connect says otherwise
+_CONNECT_PORT = 15002  # Spark Connect's default
 _REMOTE = re.compile(r"sc://([^:/;]+)(?::(\d{1,5}))?(?:/(?:;.*)?)?")
 _HADOOP = ("HADOOP_CONF_DIR", "YARN_CONF_DIR")
-_SECONDS = 5.0  # to wait for a master that doesn't answer; Spark itself would go on for a minute
+_SECONDS = 5.0  # to wait for a master's answer; Spark itself would wait for a minute
 
 
 @dataclass(frozen=True)
 class Master:
-    """The address of a master, as Spark understands it, with the settings and class path that a session there needs."""
+    """A master's address in Spark's form, with the settings and class path that a session there needs."""
 
-    url: str = field(repr=False)  # that of Spark Connect may hold a token
-    settings: Mapping[str, str] = field(repr=False)  # there may be a secret among them
+    url: str = field(repr=False)  # Spark Connect's may hold a token
+    settings: Mapping[str, str] = field(repr=False)  # they may hold a secret
     classpath: tuple[str, ...] = ()
 
     @property
@@ -41,14 +41,14 @@ class Master:
 
 
 def choose_master(master: SparkCluster | str | None) -> Master:
-    """Choose the given master, or else the one in ``KAFKALAB_SPARK_MASTER``, or else this machine.
+    """Return this master, else the one that ``KAFKALAB_SPARK_MASTER`` names, else this machine.
 
-    ``KAFKALAB_SPARK_SETTINGS`` holds settings, as JSON, for a master that is given as an address.
+    ``KAFKALAB_SPARK_SETTINGS`` holds settings, as JSON, for a master with an address.
 
     Raises
     ------
     SparkFailed
-        When no master answers at that address, or the address isn't of a known kind.
+        If no master answers at that address, or the address isn't of a known kind.
     """
     if isinstance(master, SparkCluster):
         return Master(master.url, _of_a_cluster(master))
@@ -68,7 +68,7 @@ def choose_master(master: SparkCluster | str | None) -> Master:
 
 
 def without_secrets(url: str) -> str:
-    """Return the address of a server without the parameters of Spark Connect, among which there may be a token."""
+    """Return a server's address without Spark Connect's parameters, which may hold a token."""
     if match := _REMOTE.fullmatch(url):
         return f"{_CONNECT}{match[1]}:{match[2] or _CONNECT_PORT}"
     return url.partition(";")[0]
@@ -80,14 +80,15 @@ def _driver_at(host: str) -> dict[str, str]:
 
 
 def _on_this_machine() -> dict[str, str]:
-    """Return settings of a session whose driver, tasks and checkpoints are all here."""
+    """Return settings of a session whose driver, tasks and checkpoints are on this machine."""
     return {
         **_driver_at(HOST),
         # A learner's `queue.py` must not take the place of Python's own in a query's Python functions.
         "spark.executorEnv.PYTHONSAFEPATH": "1",
         "spark.python.daemon.module": "kafkalab.spark.daemon",
-        # For each file of a checkpoint Spark's default starts some ten processes, as Hadoop does without its native library
-        # (readlink, chmod): half a second for a micro-batch with state. This one starts two. It needs a rename that replaces.
+        # Without its native library, Hadoop starts processes for file operations (readlink, chmod). Spark's default manager
+        # causes about ten for each file of a checkpoint, half a second for a micro-batch with state. This one causes two.
+        # It needs a file system whose rename replaces files.
         "spark.sql.streaming.checkpointFileManagerClass": (
             "org.apache.spark.sql.execution.streaming.FileSystemBasedCheckpointFileManager"
         ),
@@ -102,10 +103,10 @@ def _of_a_cluster(master: SparkCluster) -> dict[str, str]:
         "spark.executor.memory": f"{EXECUTOR_MB}m",
         "spark.executor.cores": "1",
         "spark.executor.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData",
-        # How long a task waits for the executor that has its state, though that may have been killed; 3 s by default. All
-        # executors are on this machine, so any other reads the state from the checkpoint at once.
+        # How long a task waits for the executor that has its state (default 3 s), even if that was killed. All executors
+        # are on this machine, so another one can read the state from the checkpoint at once.
         "spark.locality.wait": "200ms",
-        # Wait until all executors are there, or the first query would run on one of them.
+        # Wait for all executors. Otherwise the first query would run on one of them.
         "spark.scheduler.minRegisteredResourcesRatio": "1.0",
     }
 
@@ -122,7 +123,7 @@ def _own_settings() -> dict[str, str]:
 
 
 def _hadoop_folder() -> str:
-    """Return the folder with Hadoop's settings, which tell where YARN is."""
+    """Return the folder with Hadoop's settings, which hold YARN's address."""
     for folder in filter(None, map(os.environ.get, _HADOOP)):
         if Path(folder, "yarn-site.xml").is_file():
             return folder
@@ -133,12 +134,12 @@ def _hadoop_folder() -> str:
 
 
 def reach(url: str) -> str:
-    """Connect to a master, and return this machine's address as seen from there.
+    """Connect to a master, and return the address of this machine that it can reach.
 
     Raises
     ------
     SparkFailed
-        When nobody answers within some seconds, or the address isn't of a known kind.
+        If nobody answers within 5 s, or the address isn't of a known kind.
     """
     problems = []
     for host, port in _addresses(url):

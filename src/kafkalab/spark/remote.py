@@ -14,8 +14,8 @@ from kafkalab.spark.masters import Master, reach, without_secrets
 
 __all__ = ["address_of", "remote_session", "start_remote"]
 
-_SECONDS = 5.0  # to wait for a server's first word
-_RETRIES = 5  # of a call to a server that is gone: a quarter of a minute; PySpark itself would go on for ten minutes
+_SECONDS = 5.0  # to wait for a server's first answer
+_RETRIES = 5  # of a call to a server that is gone: about 15 s; PySpark's default takes ten minutes
 
 
 def remote_session() -> Any:
@@ -29,7 +29,7 @@ def remote_session() -> Any:
         try:
             reach(address_of(session))
         except SparkFailed:
-            session.release_session_on_close = False  # there is nobody to ask for that
+            session.release_session_on_close = False  # no server can release it
             session.stop()
             return None
     return session
@@ -48,7 +48,7 @@ def start_remote(name: str, master: Master, settings: Mapping[str, str]) -> Any:
     Raises
     ------
     SparkFailed
-        When what listens there is no Spark Connect server, or it refuses the session.
+        If a different kind of server listens there, or the server refuses the session.
     """
     import grpc
     from pyspark.sql.connect.client import DefaultChannelBuilder

@@ -34,22 +34,22 @@ if TYPE_CHECKING:
 __all__ = ["kafka_options", "kafka_source_options", "kill_spark", "spark_session", "start_session"]
 
 _MEMORY = "512m"
-_NEEDED = 400 << 20  # what its JVM takes, measured in the course's notebooks
+_NEEDED = 400 << 20  # bytes that its JVM takes, measured in the course's notebooks
 
-# What makes a session read and write Delta Lake's tables. Without need nobody has them: each query would look for such tables.
+# Settings for Delta Lake's tables. They are optional, because with them each query looks for such tables.
 _DELTA = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
 }
 
-# What a session decides for itself, wherever it runs.
+# Settings of every session, wherever it runs.
 _OWN = {
-    # A task per partition of a shuffle: 200 of them, the default, take longer than the data of a lesson.
+    # Each partition of a shuffle is a task. The default, 200 tasks, takes longer than a lesson's data needs.
     "spark.sql.shuffle.partitions": "2",
-    # Tasks that look through the log of a table of Delta Lake: 50 by default.
+    # Tasks that read the log of a Delta Lake table (default 50).
     "spark.databricks.delta.snapshotPartitions": "2",
-    # A query without new data asks Kafka again after so long. With the 10 ms that are Spark's default, a query that does
-    # nothing keeps three brokers and Spark busy with a third of a processor; with these it's a twentieth.
+    # How long a query without new data waits before it asks Kafka again. With Spark's default of 10 ms, an idle query keeps
+    # a third of a processor busy, in three brokers and Spark. With 100 ms it's a twentieth.
     "spark.sql.streaming.pollingDelay": "100ms",
     # Times read the same on every machine.
     "spark.sql.session.timeZone": "UTC",
@@ -57,11 +57,11 @@ _OWN = {
 
 _PY4J = logging.getLogger("py4j")
 
-_run: Run | None = None  # of the JVM, of which a Python process has one
-_gateway: Any = None  # to that JVM
+_run: Run | None = None  # the run of this process's only JVM
+_gateway: Any = None  # the connection to that JVM
 _killed: subprocess.Popen[bytes] | None = None
 _known_clusters: weakref.WeakSet[Cluster] = weakref.WeakSet()
-_reading_kafka: weakref.WeakSet[Any] = weakref.WeakSet()  # sessions that are known to
+_reading_kafka: weakref.WeakSet[Any] = weakref.WeakSet()  # sessions that can read Kafka
 
 
 def spark_session(
@@ -73,28 +73,28 @@ def spark_session(
 ) -> SparkSession:
     """Return a Spark session that can read and write Kafka. It runs on this machine unless you name a master.
 
-    The first call starts Spark (``local[2]``, 512 MB); later ones return the same session, or a new one after
+    The first call starts Spark (``local[2]``, 512 MB). Later ones return the same session, or a new one after
     ``spark.stop()``. It ends with this process, and leaves no file behind.
 
-    With the address of a Spark Connect server, Spark is what runs there, and this process starts no JVM. The server needs the
-    packages of Spark's Kafka and Avro connectors. Python functions run on its Python, which has to be of the same version as
-    this one, and have what they import, such as ``pipeline``. When this process is killed, its streams go on there, until
-    others start from the same checkpoints.
+    With the address of a Spark Connect server, Spark runs on that server, and this process starts no JVM. The server needs
+    the packages of Spark's Kafka and Avro connectors. Python functions run on its Python, which must have this one's version
+    and the modules that they import, such as ``pipeline``. If this process is killed, its streams go on there until others
+    start from the same checkpoints.
 
     Parameters
     ----------
     cluster
-        A running cluster. When it stops, streams that still run are stopped before.
+        A running cluster. Before it stops, it stops the session's streams.
     name
-        Name of the application.
+        The application's name.
     master
-        A running Spark cluster, or the address of one (``spark://host:port``, ``yarn``, ``k8s://…``), on whose executors the
-        session's tasks run, or that of a Spark Connect server (``sc://host:port``). Without it the variable
-        ``KAFKALAB_SPARK_MASTER`` can give the address, and ``KAFKALAB_SPARK_SETTINGS`` settings as JSON; without both, tasks
-        run in this session's own JVM.
+        The Spark cluster that runs the session's tasks: a running `SparkCluster`, an address (``spark://host:port``,
+        ``yarn``, ``k8s://…``), or the address of a Spark Connect server (``sc://host:port``). Without it, the variable
+        ``KAFKALAB_SPARK_MASTER`` can name the address, and ``KAFKALAB_SPARK_SETTINGS`` hold settings as JSON. Without
+        both, tasks run in the session's own JVM.
     delta
-        Whether it reads and writes tables of Delta Lake: ``spark.read.format("delta")``, and ``MERGE`` and ``RESTORE`` in SQL.
-        Over Spark Connect, its server has to be started so.
+        Whether it reads and writes Delta Lake's tables: ``spark.read.format("delta")``, and ``MERGE`` and ``RESTORE`` in SQL.
+        A Spark Connect server must have been started for that.
 
     Returns
     -------
@@ -104,10 +104,10 @@ def spark_session(
     Raises
     ------
     JavaError, SparkFailed, DownloadError, NotEnoughResources
-        Why Spark could not start.
+        If Spark can't start.
     SparkFailed
-        Also when no master answers at the address, or there is a session already that runs elsewhere, or without Delta Lake, or
-        one that was started without this function and can't read Kafka.
+        Also if no master answers at the address, or there is already a session that runs elsewhere, lacks Delta Lake, or
+        can't read Kafka because something else started it.
     """
     session = start_session(name, master, delta)
     if cluster is not None and cluster not in _known_clusters:
@@ -117,19 +117,14 @@ def spark_session(
 
 
 def kill_spark(session: SparkSession) -> None:
-    """Kill Spark's JVM with SIGKILL in the middle of its work, as a crash would.
+    """Kill the JVM of a session that `spark_session` returned with SIGKILL, in the middle of its work, as a crash would.
 
-    The session is of no use after that; `spark_session` starts another one. Killing it twice does no harm.
-
-    Parameters
-    ----------
-    session
-        A session that `spark_session` returned.
+    The session is useless after that. `spark_session` starts another one. Killing it twice does no harm.
 
     Raises
     ------
     SparkFailed
-        When it's a session of Spark Connect, whose JVM isn't this process's.
+        If it's a Spark Connect session, whose JVM isn't on this machine.
     """
     global _killed
     _killed = jvm_process(session)
@@ -139,13 +134,13 @@ def kill_spark(session: SparkSession) -> None:
 
 
 def _hush_py4j(hushed: bool = True) -> None:
-    """Silence py4j, or let it log again. It would log a stack trace in the notebook for each call that was under way."""
+    """Silence py4j, or let it log again. When its JVM dies, it logs a stack trace for each call in progress."""
     _PY4J.setLevel(logging.CRITICAL if hushed else logging.NOTSET)
     change = logging.root.addFilter if hushed else logging.root.removeFilter
-    change(_not_of_py4j)  # it uses the root logger, too
+    change(_is_not_from_py4j)  # it uses the root logger, too
 
 
-def _not_of_py4j(record: logging.LogRecord) -> bool:
+def _is_not_from_py4j(record: logging.LogRecord) -> bool:
     return Path(record.pathname).parent.name != _PY4J.name
 
 
@@ -240,9 +235,9 @@ def _start(name: str, master: Master, delta: bool) -> None:
     global _run, _gateway
     _hush_py4j(False)
     _end_foreign_jvm()
-    # They are set for another Spark, or a session of Spark Connect that was stopped has left them behind.
+    # These variables are for another Spark, or left from a Spark Connect session.
     forget(SPARK)
-    # Python functions in a query run on this Python: another one has other packages, or none.
+    # Run a query's Python functions on this Python: another one has other packages.
     os.environ["PYSPARK_PYTHON"] = sys.executable
     gateway = None
     if SparkContext._gateway is None:
@@ -255,11 +250,11 @@ def _start(name: str, master: Master, delta: bool) -> None:
 
 
 def _remove_artifacts_folder(session: SparkSession) -> None:
-    # For what clients upload, Spark 4.0.0 makes a folder of the session's in ``artifacts``, which it means to be in the
-    # folder for temporary files, but is in the learner's. It is empty, and made again should it be needed.
+    # Spark 4.0.0 means to create a session's folder for uploads among the temporary files, but creates it in ``artifacts``
+    # in the working folder. It's empty, and Spark creates it again if it needs it.
     session._jsparkSession.artifactManager()
     for folder in [*Path("artifacts").glob("spark-*"), Path("artifacts")]:
-        with contextlib.suppress(OSError):  # not empty: not Spark's, or not there
+        with contextlib.suppress(OSError):  # missing, or not empty and so not Spark's
             folder.rmdir()
 
 
@@ -305,7 +300,7 @@ def _forget_dead_jvm() -> str:
     if gateway is None or process is None:
         return ""
     if _killed is not None and _killed is process:
-        _killed.wait()  # perhaps a function of a stream killed it, and its thread waits, too
+        _killed.wait()  # if a stream's function killed it, another thread waits, too
     if process.poll() is None:
         return ""
     _forget(gateway)

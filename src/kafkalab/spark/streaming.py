@@ -25,16 +25,16 @@ _ENDS = ("startOffset", "endOffset", "latestOffset")
 
 
 def require_running(query: StreamingQuery) -> None:
-    """Raise why a streaming query has ended, and do nothing while it runs.
+    """Raise an error if a streaming query has ended.
 
-    ``wait_until(…, unless=lambda: require_running(query))`` doesn't wait for a query that has failed.
+    ``wait_until(…, unless=lambda: require_running(query))`` stops waiting if the query fails.
 
     Raises
     ------
     StreamingQueryException
-        When the query failed.
+        If the query failed.
     KafkaLabError
-        When somebody stopped it.
+        If somebody stopped it.
     """
     if query.isActive:
         return
@@ -44,10 +44,10 @@ def require_running(query: StreamingQuery) -> None:
 
 
 def new_progress(query: StreamingQuery, since: str = "") -> list[dict[str, Any]]:
-    """Return a streaming query's progress reports on its latest batches, the oldest first.
+    """Return a streaming query's reports on its latest batches, the oldest first, in Spark's JSON.
 
-    They are those of ``query.recentProgress``, as in Spark's JSON. PySpark would ask for each field of each batch by itself:
-    thousands of calls, which keep a processor busy if somebody looks once a second.
+    They are those of ``query.recentProgress``. But PySpark fetches each field of each batch separately. For a caller that
+    looks once a second, those thousands of calls keep a processor busy.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def new_progress(query: StreamingQuery, since: str = "") -> list[dict[str, Any]]
     """
     if not hasattr(query, "_jsq"):  # over Spark Connect they all come at once
         reports = [json.loads(progress.json) for progress in query.recentProgress]
-        return [_in_sparks_words(progress) for progress in reports if progress["timestamp"] > since]
+        return [_as_spark_json(progress) for progress in reports if progress["timestamp"] > since]
     reports = []
     for progress in reversed(query._jsq.recentProgress()):
         if progress.timestamp() == since:
@@ -67,8 +67,8 @@ def new_progress(query: StreamingQuery, since: str = "") -> list[dict[str, Any]]
     return reports[::-1]
 
 
-def _in_sparks_words(progress: dict[str, Any]) -> dict[str, Any]:
-    """Convert Spark Connect's report on a batch to Spark's own JSON. Connect leaves out sums, and has metrics as columns."""
+def _as_spark_json(progress: dict[str, Any]) -> dict[str, Any]:
+    """Convert Spark Connect's report on a batch to Spark's own JSON. Connect omits sums, and has metrics in columns."""
     sources = progress["sources"]
     sums = {name: sum(float(source[name]) for source in sources) for name in ("inputRowsPerSecond", "processedRowsPerSecond")}
     metrics = {
@@ -85,16 +85,9 @@ def _in_sparks_words(progress: dict[str, Any]) -> dict[str, Any]:
 
 
 def show_progress(query: StreamingQuery, timeout: float = 120.0) -> int:
-    """Show a streaming query's batches until it has processed everything that is there now, or has ended.
+    """Show a streaming query's batches until it has processed all records that exist now, or has ended.
 
-    In a notebook this is a table that grows; elsewhere a line per batch. The query itself goes on.
-
-    Parameters
-    ----------
-    query
-        A query that was started.
-    timeout
-        Seconds to wait at most.
+    A notebook shows a growing table, a terminal a line per batch. The query itself goes on.
 
     Returns
     -------
@@ -104,9 +97,9 @@ def show_progress(query: StreamingQuery, timeout: float = 120.0) -> int:
     Raises
     ------
     StreamingQueryException
-        When the query failed.
+        If the query failed.
     WaitTimeout
-        When it still has something to do after `timeout` seconds.
+        If it still has something to do after `timeout` seconds.
     """
     view = _Table() if _in_notebook() else _Lines()
     batches: dict[int, Mapping[str, Any]] = {}
@@ -129,16 +122,17 @@ def show_progress(query: StreamingQuery, timeout: float = 120.0) -> int:
 
 
 def _took_all(batch: Mapping[str, Any], since: datetime) -> bool:
-    # Where records keep coming there is always more: all that was there when the batch began is enough.
+    # While producers write, there is always more. The records that existed when the batch began are enough.
     offsets = [(source["endOffset"], source.get("latestOffset")) for source in batch["sources"]]
     return datetime.fromisoformat(batch["timestamp"]) >= since and all(
-        end == latest and latest is not None  # a source may not tell
+        end == latest and latest is not None  # some sources have no latest offset
         for end, latest in offsets
     )
 
 
 class _CatchingUp(threading.Thread):
-    # That there is nothing more, or that the query failed, the JVM tells by returning from a call: hence a thread.
+    """Call ``processAllAvailable``, which blocks until nothing is left, and raises if the query failed."""
+
     def __init__(self, query: StreamingQuery) -> None:
         super().__init__(name="processAllAvailable", daemon=True)
         self.error: Exception | None = None
@@ -196,7 +190,7 @@ def _page(batches: list[Mapping[str, Any]], done: bool) -> str:
 
 
 def _rate(batch: Mapping[str, Any]) -> str:
-    # Spark leaves the rate out, or gives NaN, for a batch that took no time.
+    # For a batch that took no time, Spark omits the rate or sets it to NaN.
     rate = batch.get("processedRowsPerSecond")
     return f"{rate:,.0f} records/s" if rate is not None and not math.isnan(rate) else "–"
 

@@ -52,13 +52,13 @@ class QueryView:
     Attributes
     ----------
     name
-        The name that it was given, or the first part of its id.
+        Its name, or the first part of its id.
     batch
-        The latest batch that it has finished; None before the first one.
+        The number of the last finished batch. None before the first one.
     records, rate
         How many records that batch had, and how many were processed per second.
     lag
-        How many records it had yet to read after that batch; None where its sources don't say.
+        How many records were left after that batch. None if its sources don't say.
     """
 
     name: str
@@ -101,7 +101,7 @@ def query_in(name: str, progress: Mapping[str, Any] | None) -> QueryView:
     ends = [(_offsets(source["latestOffset"]), _offsets(source["endOffset"])) for source in progress["sources"]]
     lag = sum(latest - end for latest, end in ends if latest is not None and end is not None)
     is_known = all(None not in pair for pair in ends)
-    # Spark gives NaN for a batch that took no time.
+    # For a batch that took no time, the rate is NaN.
     return QueryView(
         name, progress["batchId"], progress["numInputRows"], rate if rate == rate else 0.0, max(0, lag) if is_known else None
     )

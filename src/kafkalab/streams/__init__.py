@@ -3,9 +3,9 @@
 JPype runs Java within a Python process. So a topology is written in Python with Kafka Streams' own classes
 (``from org.apache.kafka.streams import StreamsBuilder``), and a Python function may be a predicate, a mapper or a joiner.
 
-A JVM can be started once in a process, and can't be started anew. So an application is a process of its own, which `StreamsApp`
-starts, kills and asks. ``TopologyTestDriver`` needs neither broker nor restart, and a notebook wants to look at its records
-one by one. So it runs in the notebook's own process: `topology_test_driver` makes one.
+A process can start only one JVM, and only once. So each application is a process of its own, which `StreamsApp` starts, kills
+and queries. ``TopologyTestDriver`` needs neither brokers nor restarts, so it runs in the notebook's own process, where you can
+look at its records one by one. `topology_test_driver` creates one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Parse what ``Topology.describe()`` says."""
+"""Parse the text of ``Topology.describe()``."""
 
 from __future__ import annotations
 

@@ -23,16 +23,11 @@ def fresh_topics(cluster: Cluster, topics: Sequence[NewTopic]) -> None:
     """Delete what an earlier attempt left, and create topics.
 
     It stops all applications that this process started on the cluster. In a cluster that kafkalab started, it deletes all
-    topics but Kafka's own. In an attached one it deletes those that it creates, and those that Kafka Streams made for the
-    stopped applications. Committed offsets go with their topic, so an application that starts after this reads from the start
-    of each topic, with empty stores. In production ``kafka-streams-application-reset.sh`` does that for one application.
+    topics but Kafka's own. In an attached one it deletes those that it creates, and the internal topics of the stopped
+    applications. A topic's committed offsets go with it, so the next application reads from the start of each topic, with
+    empty stores. In production ``kafka-streams-application-reset.sh`` does that for one application.
 
-    Parameters
-    ----------
-    cluster
-        A running cluster.
-    topics
-        The topics. They are empty on return, and all their replicas are in sync.
+    On return the topics are empty, and all their replicas are in sync.
 
     Raises
     ------
@@ -49,5 +44,5 @@ def fresh_topics(cluster: Cluster, topics: Sequence[NewTopic]) -> None:
 
 
 def _is_internal(topic: str, application: str) -> bool:
-    """Return whether Kafka Streams made this topic for an application: ``application.id``-name-changelog or -repartition."""
+    """Return whether a topic is an application's internal one: ``application.id``-name-changelog or -repartition."""
     return topic.startswith(f"{application}-") and topic.endswith(("-changelog", "-repartition"))

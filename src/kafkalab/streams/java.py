@@ -32,7 +32,7 @@ _STRINGS = "org.apache.kafka.common.serialization.Serdes$StringSerde"
 _DEFAULTS: Mapping[str, str] = {
     "default.key.serde": _STRINGS,
     "default.value.serde": _STRINGS,
-    # RocksDB, the default, is 73 MB of native libraries. The stores of lessons fit into memory.
+    # RocksDB, the default, takes 73 MB of native libraries. A lesson's stores fit into memory.
     "dsl.store.suppliers.class": "org.apache.kafka.streams.state.BuiltInDslStoreSuppliers$InMemoryDslStoreSuppliers",
 }
 
@@ -52,7 +52,7 @@ def start_java(log: Path, heap: str = _HEAP, temporary: Path | None = None) -> N
     Raises
     ------
     JavaError
-        When this Java can't be loaded, or doesn't start; or when this process runs Java already.
+        If this Java can't be loaded or doesn't start, or if this process runs Java already.
     """
     if jpype.isJVMStarted():
         raise JavaError(
@@ -91,7 +91,7 @@ def use_java() -> None:
     Raises
     ------
     JavaError
-        When Java can't be started, or something else has started it, without Kafka Streams.
+        If Java can't be started, or something else has started it without Kafka Streams.
     """
     if not jpype.isJVMStarted():
         start_java(Path(os.devnull))
@@ -107,7 +107,7 @@ def use_java() -> None:
 
 def properties(settings: Mapping[str, str]) -> Any:
     """Return settings as ``java.util.Properties``. By default keys and values are texts, and stores are in memory."""
-    made = jpype.JClass("java.util.Properties")()
+    java_properties = jpype.JClass("java.util.Properties")()
     for key, value in {**_DEFAULTS, **settings}.items():
-        made.setProperty(key, value)
-    return made
+        java_properties.setProperty(key, value)
+    return java_properties
