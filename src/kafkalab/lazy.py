@@ -16,15 +16,7 @@ __all__ = ["on_first_use"]
 
 
 def on_first_use(package: str, exports: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return ``__getattr__`` and ``__dir__`` for a package.
-
-    Parameters
-    ----------
-    package
-        Its name.
-    exports
-        Name → module that defines it.
-    """
+    """Return ``__getattr__`` and ``__dir__`` for a package. `exports` maps each name to the module that defines it."""
 
     def get(name: str) -> Any:
         if name not in exports:

@@ -43,18 +43,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run `kafkalab`.
-
-    Parameters
-    ----------
-    argv
-        The arguments, without the program's name. By default those of this process.
-
-    Returns
-    -------
-    int
-        The exit status: 0 if all is well, 1 if not, 130 after Ctrl-C.
-    """
+    """Run `kafkalab`, and return its exit status: 0 if all is well, 1 if not, 130 after Ctrl-C."""
     args = build_parser().parse_args(argv)
     try:
         status: int = args.command(args)

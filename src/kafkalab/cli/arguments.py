@@ -39,10 +39,6 @@ def subcommand(
 
     Parameters
     ----------
-    commands
-        Where to add it.
-    name
-        Its name.
     function
         Runs it and returns the exit status.
     help

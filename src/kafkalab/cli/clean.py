@@ -55,12 +55,7 @@ def clean_runs(console: Console) -> int:
 
 
 def clean_cache(console: Console, *, sure: bool) -> bool:
-    """Delete the cache. Ask first, unless `sure`.
-
-    Returns
-    -------
-    bool
-        Whether it was deleted.
+    """Delete the cache, and return whether that was done. Ask first, unless `sure`.
 
     Raises
     ------

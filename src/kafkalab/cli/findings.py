@@ -74,10 +74,8 @@ def packages() -> Finding:
     from packaging.requirements import Requirement
 
     wrong = []
-    requirements = [Requirement(text) for text in metadata.requires("kafkalab") or ()]
-    requirements = [
-        requirement for requirement in requirements if not requirement.marker or requirement.marker.evaluate({"extra": ""})
-    ]
+    declared = [Requirement(text) for text in metadata.requires("kafkalab") or ()]
+    requirements = [item for item in declared if not item.marker or item.marker.evaluate({"extra": ""})]
     for requirement in requirements:
         try:
             if not requirement.specifier.contains(metadata.version(requirement.name), prereleases=True):
@@ -106,10 +104,8 @@ def java() -> Finding:
 def machine(subject: str) -> Finding:
     """Check the conditions of one line of `CONDITIONS`."""
     if problems := [problem for condition in CONDITIONS[subject] if (problem := condition())]:
-        result, remedy = (
-            "; ".join(texts) for texts in zip(*((problem.description, problem.remedy) for problem in problems), strict=True)
-        )
-        return Finding(subject, "missing", result, remedy)
+        remedies = "; ".join(problem.remedy for problem in problems)
+        return Finding(subject, "missing", "; ".join(problem.description for problem in problems), remedies)
     return Finding(subject, "ok", "as it should be")
 
 
@@ -297,7 +293,7 @@ CHECKS: tuple[Callable[[], Finding], ...] = (
     cache_disk,
     runs_disk,
     progress,
-    *(functools.partial(machine, what) for what in CONDITIONS),
+    *(functools.partial(machine, subject) for subject in CONDITIONS),
     own_files,
     ports,
     kafka_jars,

@@ -26,13 +26,7 @@ COMMON_NAMES = {"root", "user", "jovyan", "runner", "localhost"}
 
 
 def machine_marks(folder: Path) -> dict[str, re.Pattern[str]]:
-    """Return what a stored notebook must not contain, as description → pattern.
-
-    Parameters
-    ----------
-    folder
-        The folder where the notebooks run.
-    """
+    """Return what a stored notebook must not contain, as description → pattern. Notebooks run in this folder."""
     marks = {
         "an address of a running broker or server": re.compile(r"(?:127\.0\.0\.1|localhost|\[::1\]):\d{2,5}"),
     }

@@ -105,7 +105,7 @@ class Workspace:
         Raises
         ------
         KafkaLabError
-            If the name fits no notebook, or more than one, or the folder can't be written.
+            If `find_notebook` finds no notebook of that name, or the folder can't be written.
         """
         notebook = self._content.first if name is None else find_notebook(name, self._content)
         path = self.folder / notebook
@@ -115,17 +115,12 @@ class Workspace:
         return path
 
     def reset(self, name: str) -> tuple[Path, Path | None]:
-        """Make a fresh copy of a chapter or lab.
+        """Make a fresh copy of a chapter or lab. Raises like `open`.
 
         Returns
         -------
         tuple of Path and (Path or None)
             The fresh notebook, and the file beside it that keeps the old version, if that had changed.
-
-        Raises
-        ------
-        KafkaLabError
-            If the name fits no notebook, or more than one, or the folder can't be written.
         """
         notebook = find_notebook(name, self._content)
         with self._changing() as entries:
@@ -138,7 +133,7 @@ class Workspace:
         Raises
         ------
         KafkaLabError
-            If the name fits no lab, or more than one, or the course has no solution for it.
+            If `find_notebook` finds no lab of that name, or the course has no solution for it.
         """
         notebook = find_notebook(name, self._content)
         stem = Path(notebook).stem
@@ -151,18 +146,12 @@ class Workspace:
         return solution
 
     def solution(self, name: str) -> tuple[Path, list[Path]]:
-        """Copy a lab's solution into ``solutions``, with the modules it needs.
+        """Copy a lab's solution into ``solutions``, with the modules it needs. Raises like `find_solution` and `open`.
 
         Returns
         -------
         tuple of Path and list of Path
             The solution's notebook, and the files beside it that keep the learner's changes to an earlier copy.
-
-        Raises
-        ------
-        KafkaLabError
-            If the name fits no lab, or more than one, the course has no solution for it, or the folder can't be
-            written.
         """
         notebook = self.find_solution(name)
         lab = Path(notebook).stem

@@ -113,12 +113,7 @@ class ClassDataArchive:
     def options(self, classes: str) -> list[str]:
         """Return the JVM options that use it. If it wasn't made yet, there are none: JVMs work, but start slower.
 
-        If it's damaged, which would crash the JVM, it's made again first.
-
-        Parameters
-        ----------
-        classes
-            The class path it was made with.
+        `classes` is the class path it was made with. If it's damaged, which would crash the JVM, it's made again first.
         """
         mark_used(self.folder)
         if not self.exists():
@@ -137,13 +132,6 @@ class ClassDataArchive:
         """Make the archive unless it's intact (checked thoroughly).
 
         If another process is making it, wait for that process. When this returns, the archive is in place.
-
-        Parameters
-        ----------
-        classes
-            A class path.
-        report
-            Called when it's made, and while waiting.
 
         Raises
         ------
@@ -234,10 +222,7 @@ def archive_path(version: str | None = None) -> Path:
 
 
 def archive_options(version: str | None = None) -> list[str]:
-    """Return the JVM options that use the archive. If it wasn't made yet, there are none: JVMs work, but start slower.
-
-    For another version than the course's own, it's made on first use.
-    """
+    """Return `ClassDataArchive.options` for a Kafka version. For another than the course's, it's made on first use."""
     archive = kafka_archive(version)
     if not archive.with_lambdas and not archive.exists():
         announce(f"preparing {archive.name} for quick starts", 0, 1)

@@ -111,12 +111,7 @@ def lock_digest(group: str = "kafka", version: str | None = None) -> str:
 def locked_jars(group: str, version: str | None = None) -> list[Jar]:
     """Return the jars of a group of ``jars.json``: ``kafka`` for brokers and tools, ``spark`` for Spark's connectors, etc.
 
-    Parameters
-    ----------
-    group
-        Its name.
-    version
-        Version of Kafka, by default the course's own. Other versions only have the group ``kafka``.
+    Kafka versions other than the course's own only have the group ``kafka``.
 
     Raises
     ------
@@ -144,13 +139,6 @@ def ensure_jars(group: str, report: Report | None = None, version: str | None = 
     A jar that is missing, truncated or altered is downloaded, unless another group in the cache has it. Even after an
     interrupt, the cache holds only complete jars, and the next call continues from there. If several processes call
     this at the same time, one downloads and the others wait.
-
-    Parameters
-    ----------
-    group, version
-        As for `locked_jars`.
-    report
-        Called with the progress in bytes.
 
     Returns
     -------

@@ -54,17 +54,10 @@ def ensure_registry(report: Report | None = None) -> Path:
     A download must match the locked SHA-256 before it's unpacked. Even after an interrupt, the cache holds the whole
     folder or none. If several processes call this at the same time, one works and the others wait.
 
-    Parameters
-    ----------
-    report
-        Called with the progress in bytes.
-
     Raises
     ------
-    DownloadError
-        If the registry can't be downloaded.
-    HashMismatch
-        If the download doesn't match the lock.
+    DownloadError, HashMismatch
+        As `ensure_jars`.
     """
     folder = _folder()
     mark_used(folder)

@@ -81,10 +81,6 @@ def format_log_dir(
 
     Parameters
     ----------
-    folder
-        The folder to create.
-    cluster_id, node_id
-        The cluster and the node that it belongs to.
     first_users
         SCRAM credentials that the cluster starts with, in the form of ``--add-scram``.
     version

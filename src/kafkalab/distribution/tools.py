@@ -83,13 +83,7 @@ _LARGE = re.compile(r"perf|^kafka-server-start$|^kafka-metadata-shell$|^connect-
 
 
 def tools_dir(version: str | None = None) -> Path:
-    """Return the folder of the commands. Each environment has its own, because they name its Java.
-
-    Parameters
-    ----------
-    version
-        The Kafka version, by default the course's own.
-    """
+    """Return the folder of a Kafka version's commands. Each environment has its own, because they name its Java."""
     return environment_dir(java_command()) / ("bin" if version in (None, KAFKA_VERSION) else f"bin-{version}")
 
 

@@ -13,14 +13,7 @@ _VERSION = b"\x05\x02"
 
 
 def split_keytab(table: Path, folder: Path) -> dict[str, Path]:
-    """Write a separate key table for each principal of a key table.
-
-    Parameters
-    ----------
-    table
-        A key table in version 2 of the format, which all current tools write.
-    folder
-        Where to write the new ones. Only their owner can read them.
+    """Write a separate key table for each principal of a key table into a folder. Only their owner can read them.
 
     Returns
     -------
@@ -30,7 +23,7 @@ def split_keytab(table: Path, folder: Path) -> dict[str, Path]:
     Raises
     ------
     ValueError
-        If the file isn't such a table.
+        If the file isn't a key table in version 2 of the format, which all current tools write.
     """
     content = table.read_bytes()
     if content[:2] != _VERSION:

@@ -155,7 +155,6 @@ def reach(url: str) -> str:
 
 
 def _addresses(url: str) -> list[tuple[str, int]]:
-    """Return host and port of each master in an address."""
     scheme, _, location = url.partition("://")
     if scheme == "k8s":
         parts = urlsplit(location if "://" in location else f"https://{location}")

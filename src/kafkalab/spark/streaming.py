@@ -196,9 +196,6 @@ def _rate(batch: Mapping[str, Any]) -> str:
 
 
 def _in_notebook() -> bool:
-    try:
-        from IPython import get_ipython
-    except ImportError:
-        return False
-    shell = get_ipython()
-    return shell is not None and getattr(shell, "kernel", None) is not None
+    from IPython import get_ipython
+
+    return getattr(get_ipython(), "kernel", None) is not None

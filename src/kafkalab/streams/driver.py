@@ -14,7 +14,7 @@ __all__ = ["topology_test_driver"]
 
 
 def topology_test_driver(topology: Callable[[Any], object], **settings: object) -> Any:
-    """Create Kafka Streams' ``TopologyTestDriver`` for a topology.
+    """Create Kafka Streams' own ``TopologyTestDriver`` for a topology. Close it when you don't need it any more.
 
     Parameters
     ----------
@@ -23,11 +23,6 @@ def topology_test_driver(topology: Callable[[Any], object], **settings: object) 
     **settings
         Settings of Kafka Streams, with underscores for dots. Keys and values are texts unless the topology says
         otherwise, as with `StreamsApp`.
-
-    Returns
-    -------
-    org.apache.kafka.streams.TopologyTestDriver
-        Kafka Streams' own. Close it when you don't need it any more.
     """
     use_java()
     streams = jpype.JPackage("org").apache.kafka.streams
