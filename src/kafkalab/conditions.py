@@ -135,7 +135,7 @@ def processes(brokers: int | None = None) -> Problem | None:
     needed, programs = (
         (_THREADS, "three brokers and Spark") if brokers is None else (_THREADS_OF_A_BROKER * brokers, "this cluster")
     )
-    available, why = min([*_left_for_user(), *_left_in_cgroups()], default=(needed, ""))
+    available, why = min([*_available_to_user(), *_available_in_cgroups()], default=(needed, ""))
     if available >= needed:
         return None
     return Problem(
@@ -144,7 +144,7 @@ def processes(brokers: int | None = None) -> Problem | None:
     )
 
 
-def _left_for_user() -> Iterator[tuple[int, str]]:
+def _available_to_user() -> Iterator[tuple[int, str]]:
     soft, _ = resource.getrlimit(resource.RLIMIT_NPROC)
     if soft == resource.RLIM_INFINITY or os.geteuid() == 0:  # root may start as many as it likes
         return
@@ -159,7 +159,7 @@ def _left_for_user() -> Iterator[tuple[int, str]]:
     yield soft - used, f"ulimit -u is {soft}"
 
 
-def _left_in_cgroups() -> Iterator[tuple[int, str]]:
+def _available_in_cgroups() -> Iterator[tuple[int, str]]:
     from kafkalab.resources import own_cgroups
 
     for folder in own_cgroups("pids", _PROC, _CGROUPS):

@@ -81,11 +81,11 @@ class Book:
             Records that aren't booked. The positions move past them, too.
         """
         with self._database.transaction():
-            done = self._positions()
+            booked = self._positions()
 
             def is_new(record: Message) -> bool:
                 topic, partition, offset = place(record)
-                return offset >= done.get((topic, partition), 0)
+                return offset >= booked.get((topic, partition), 0)
 
             new = list(filter(is_new, records))
             self._insert(new)
@@ -95,8 +95,8 @@ class Book:
 
     def positions(self, partitions: Sequence[TopicPartition]) -> list[TopicPartition]:
         """Return these partitions with the offsets to continue from. Where nothing is booked, that's the beginning."""
-        known = self._positions()
-        return [TopicPartition(p.topic, p.partition, known.get((p.topic, p.partition), OFFSET_BEGINNING)) for p in partitions]
+        booked = self._positions()
+        return [TopicPartition(p.topic, p.partition, booked.get((p.topic, p.partition), OFFSET_BEGINNING)) for p in partitions]
 
     def bookings(self) -> list[tuple[int, int]]:
         """Return partition and offset of each booking, in this order."""

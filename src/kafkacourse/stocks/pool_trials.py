@@ -159,11 +159,11 @@ class _TriedConsumer(Consumer):
     _was_due = False
 
     def commit(self, *args: Any, **kwargs: Any) -> Any:
-        done = super().commit(*args, **kwargs)
+        result = super().commit(*args, **kwargs)
         if self._was_due:  # it was due before the pool chose this commit's offsets
             os.kill(os.getpid(), signal.SIGKILL)
         self._was_due = self.due()
-        return done
+        return result
 
 
 def _run(

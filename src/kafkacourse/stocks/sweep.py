@@ -110,8 +110,8 @@ def measure(
     if errors:
         raise KafkaException(errors[0])
 
-    known = len(reporter.history)
-    while len(reporter.history) == known:  # the next report includes the last request
+    reports_before = len(reporter.history)
+    while len(reporter.history) == reports_before:  # the next report includes the last request
         producer.poll(0.1)
     return Run(len(values), seconds, reporter.history[-1].requests, tuple(sorted(latencies)))
 

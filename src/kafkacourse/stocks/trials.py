@@ -154,8 +154,8 @@ def try_all(
         trial = partial(_trial, dict(config), topic, sent, books or Path(scratch))
         # Start the slow ones first.
         pairs = sorted(((way, moment) for way in ways for moment in moments), key=lambda p: p[1] not in ("rebalance", "asleep"))
-        done = dict(zip(((w.__name__, m) for w, m in pairs), pool.map(lambda pair: trial(*pair), pairs), strict=True))
-    return [done[way.__name__, moment] for way in ways for moment in moments]
+        outcomes = dict(zip(((w.__name__, m) for w, m in pairs), pool.map(lambda pair: trial(*pair), pairs), strict=True))
+    return [outcomes[way.__name__, moment] for way in ways for moment in moments]
 
 
 def _records(config: Mapping[str, object], topic: str) -> list[tuple[int, int]]:
@@ -268,9 +268,9 @@ class _TriedConsumer(Consumer):
 
     def commit(self, *args: Any, **kwargs: Any) -> Any:
         self.failpoint.at("before commit")
-        done = super().commit(*args, **kwargs)
+        result = super().commit(*args, **kwargs)
         self.failpoint.at("after commit")
-        return done
+        return result
 
 
 def _run(settings: Mapping[str, object], topic: str, where: str, way: Way | str, moment: str | None, arrived: Event) -> None:

@@ -119,7 +119,7 @@ class _CellClock:
     machine, or the process waits for another one that does it.
     """
 
-    _LOOK = 0.5
+    _INTERVAL = 0.5
 
     def __init__(self, limit: float) -> None:
         self.preparing: Path | None = None
@@ -146,12 +146,12 @@ class _CellClock:
         """
         task = asyncio.ensure_future(execution)
         try:
-            looked = time.monotonic()
-            while not (await asyncio.wait([task], timeout=self._LOOK))[0]:
+            last_look = time.monotonic()
+            while not (await asyncio.wait([task], timeout=self._INTERVAL))[0]:
                 now = time.monotonic()
                 if self._running:
-                    self._count(now - looked)
-                looked = now
+                    self._count(now - last_look)
+                last_look = now
             await task
         finally:
             if not task.done():

@@ -85,19 +85,19 @@ class Workspace:
             If the folder can't be written or is part of the course itself. Nothing of the learner's is lost, and the
             next call continues.
         """
-        done = Update()
+        changes = Update()
         with self._changing() as entries:
             if not any((self.folder / name).exists() for name in entries):
                 entries.clear()  # everything was deleted, so create a new workspace
             solutions = self._content.solutions()
             course_files = self._content.files() | {name: path for name, path in solutions.items() if name in entries}
             for name, path in course_files.items():
-                entries[name] = self._update_file(name, Version.for_learners(path), entries.get(name), done)
+                entries[name] = self._update_file(name, Version.for_learners(path), entries.get(name), changes)
             for name in entries.keys() - course_files.keys():
                 if solutions or not name.startswith(f"{SOLUTIONS}/"):
-                    self._remove_file(name, entries.pop(name), done)
-            done.created = len(done.added) == len(course_files)
-        return done
+                    self._remove_file(name, entries.pop(name), changes)
+            changes.created = len(changes.added) == len(course_files)
+        return changes
 
     def open(self, name: str | None = None) -> Path:
         """Return the file of a chapter or lab, by default the first chapter. Copy it if it's missing.
@@ -163,51 +163,51 @@ class Workspace:
             kept = [self._refresh(name, files[name], entries) for name in (notebook, *modules)]
         return self.folder / notebook, [path for path in kept if path]
 
-    def _update_file(self, name: str, fresh: Version, known: Entry | None, done: Update) -> Entry:
+    def _update_file(self, name: str, fresh: Version, entry: Entry | None, changes: Update) -> Entry:
         path = self.folder / name
         try:
             mine = Version.of(path.read_bytes(), name)
         except FileNotFoundError:
-            if known is None and not path.is_symlink():
+            if entry is None and not path.is_symlink():
                 _write(path, fresh.data)
-                done.added.append(name)
+                changes.added.append(name)
                 return Entry.of(fresh)
-            return self._leave(name, fresh, known, "you deleted it", done)
+            return self._leave(name, fresh, entry, "you deleted it", changes)
         except OSError as error:  # a folder, or an unreadable file
-            return self._leave(name, fresh, known, f"it can't be read: {error.strerror}", done)
+            return self._leave(name, fresh, entry, f"it can't be read: {error.strerror}", changes)
 
-        untouched = known is not None and mine.digest == known.copied
+        untouched = entry is not None and mine.digest == entry.copied
         if mine.sources == fresh.sources:
             if untouched and mine.digest != fresh.digest:
                 _write(path, fresh.data)  # only metadata differ
             return Entry.of(fresh)
         if not untouched:
-            if known is None:
-                return self._leave(name, fresh, known, "it was there already", done)
-            if mine.sources != known.sources:
-                return self._leave(name, fresh, known, "you changed it", done)
-            done.kept[name] = _keep(path)
+            if entry is None:
+                return self._leave(name, fresh, entry, "it was there already", changes)
+            if mine.sources != entry.sources:
+                return self._leave(name, fresh, entry, "you changed it", changes)
+            changes.kept[name] = _keep(path)
         _write(path, fresh.data)
-        done.updated.append(name)
+        changes.updated.append(name)
         return Entry.of(fresh)
 
     @staticmethod
-    def _leave(name: str, fresh: Version, known: Entry | None, why: str, done: Update) -> Entry:
-        if known is None or known.seen != fresh.digest:  # once for each version
-            done.left[name] = why
-        return replace(known, seen=fresh.digest) if known else Entry(None, None, fresh.digest)
+    def _leave(name: str, fresh: Version, entry: Entry | None, why: str, changes: Update) -> Entry:
+        if entry is None or entry.seen != fresh.digest:  # once for each version
+            changes.left[name] = why
+        return replace(entry, seen=fresh.digest) if entry else Entry(None, None, fresh.digest)
 
-    def _remove_file(self, name: str, known: Entry, done: Update) -> None:
+    def _remove_file(self, name: str, entry: Entry, changes: Update) -> None:
         path = self.folder / name
         try:
-            untouched = Version.of(path.read_bytes(), name).digest == known.copied
+            untouched = Version.of(path.read_bytes(), name).digest == entry.copied
         except OSError:
             return
         if not untouched:
-            done.left[name] = "it is no longer part of the course"
+            changes.left[name] = "it is no longer part of the course"
             return
         path.unlink()
-        done.removed.append(name)
+        changes.removed.append(name)
         for folder in path.relative_to(self.folder).parents[:-1]:
             if any((self.folder / folder).iterdir()):
                 break
@@ -219,9 +219,9 @@ class Workspace:
         fresh = Version.for_learners(source)
         kept = None
         if os.path.lexists(path):
-            known = entries.get(name)
+            entry = entries.get(name)
             digest = Version.of(path.read_bytes(), name).digest
-            if digest != fresh.digest and not (known and digest == known.copied):
+            if digest != fresh.digest and not (entry and digest == entry.copied):
                 kept = _keep(path)
         _write(path, fresh.data)
         entries[name] = Entry.of(fresh)

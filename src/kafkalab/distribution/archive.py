@@ -191,7 +191,7 @@ class _Refused(JavaError):
 
 def _run(command: list[str], still_running: Callable[[float], object]) -> tuple[int, str]:
     """Run a command, and return its exit status and what it wrote. Now and again, call a function with the seconds so far."""
-    begun = time.monotonic()
+    began = time.monotonic()
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=inherited()) as process:
         try:
             while True:
@@ -199,7 +199,7 @@ def _run(command: list[str], still_running: Callable[[float], object]) -> tuple[
                     output, errors = process.communicate(timeout=_SIGN_OF_LIFE)
                     return process.returncode, errors or output
                 except subprocess.TimeoutExpired:
-                    still_running(time.monotonic() - begun)
+                    still_running(time.monotonic() - began)
         except BaseException:
             process.kill()
             raise

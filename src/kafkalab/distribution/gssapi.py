@@ -34,8 +34,8 @@ def gssapi_support() -> tuple[list[Path], list[str]]:
     release = home / "release"
     if not release.exists() or "jdk.security.jgss" in release.read_text():
         return [], []
-    known = re.findall(r"^security\.provider\.(\d+)=", (home / "conf/security/java.security").read_text(), re.MULTILINE)
-    return ensure_jars("gssapi"), [f"-Djava.security.properties={_properties(java, max(map(int, known)) + 1)}"]
+    numbers = re.findall(r"^security\.provider\.(\d+)=", (home / "conf/security/java.security").read_text(), re.MULTILINE)
+    return ensure_jars("gssapi"), [f"-Djava.security.properties={_properties(java, max(map(int, numbers)) + 1)}"]
 
 
 def _properties(java: Path, number: int) -> Path:

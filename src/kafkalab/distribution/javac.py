@@ -45,12 +45,12 @@ def compile_service(source: str, service: str, classes: str, folder: Path, repor
     JavaError
         Also if the source has no public class.
     """
-    named = _CLASS.search(source)
-    if named is None:
+    public_class = _CLASS.search(source)
+    if public_class is None:
         raise JavaError("the source has no `public class`, which the jar would be named after")
     package = _PACKAGE.search(source)
-    name = f"{package[1]}.{named[1]}" if package else named[1]
-    return compile_jar({named[1]: source}, {name: service}, classes, folder / f"{named[1]}.jar", report)
+    name = f"{package[1]}.{public_class[1]}" if package else public_class[1]
+    return compile_jar({public_class[1]: source}, {name: service}, classes, folder / f"{public_class[1]}.jar", report)
 
 
 def compile_jar(

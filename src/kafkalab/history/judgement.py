@@ -60,20 +60,20 @@ def judge(
 
 def verdict_on(history: History) -> Verdict:
     """Return the verdict on a history."""
-    known = _Known(history)
+    evidence = _Evidence(history)
     anomalies = [
-        *_lost_and_unseen(history, known),
-        *_aborted_reads(history, known),
-        *_duplicates(history, known),
-        *_inconsistent_offsets(history, known),
-        *_backward_sends(history, known),
-        *_poll_jumps(history, known),
+        *_lost_and_unseen(history, evidence),
+        *_aborted_reads(history, evidence),
+        *_duplicates(history, evidence),
+        *_inconsistent_offsets(history, evidence),
+        *_backward_sends(history, evidence),
+        *_poll_jumps(history, evidence),
     ]
     ranks = {kind: rank for rank, kind in enumerate(TERMS)}
     return Verdict(history, tuple(sorted(anomalies, key=lambda anomaly: ranks[anomaly.kind])))
 
 
-class _Known:
+class _Evidence:
     """What the log and consumers have shown, by value and by place."""
 
     def __init__(self, history: History) -> None:
@@ -115,7 +115,7 @@ class _Known:
         return next((copy.offset for copy in copies if copy.partition == send.partition), None)
 
 
-def _lost_and_unseen(history: History, known: _Known) -> Iterator[Anomaly]:
+def _lost_and_unseen(history: History, evidence: _Evidence) -> Iterator[Anomaly]:
     reach = _reach(history.polls)
     for send in history.sends:
         if send.outcome != "acknowledged" or send.value is None:
@@ -123,9 +123,9 @@ def _lost_and_unseen(history: History, known: _Known) -> Iterator[Anomaly]:
         name = send.topic, send.value
         first, last = reach.get((send.topic, send.partition), (0, -1))
         passed = send.offset is not None and first < send.offset < last
-        if name not in known.copies and (history.log is not None or (passed and name not in known.polls)):
+        if name not in evidence.copies and (history.log is not None or (passed and name not in evidence.polls)):
             yield Anomaly("lost write", send)
-        elif history.polls and name not in known.polls and not passed:
+        elif history.polls and name not in evidence.polls and not passed:
             yield Anomaly("unseen", send)
 
 
@@ -139,23 +139,23 @@ def _reach(polls: Iterable[Poll]) -> dict[tuple[str, int | None], tuple[int, int
     return reach
 
 
-def _aborted_reads(history: History, known: _Known) -> Iterator[Anomaly]:
+def _aborted_reads(history: History, evidence: _Evidence) -> Iterator[Anomaly]:
     for send in history.sends:
         if send.outcome in ("aborted", "failed") and send.value is not None:
             name = send.topic, send.value
-            readers = (*known.polls.get(name, ()), *(known.copies.get(name, ()) if history.log is not None else ()))
+            readers = (*evidence.polls.get(name, ()), *(evidence.copies.get(name, ()) if history.log is not None else ()))
             if readers:
                 yield Anomaly("aborted read", send, readers)
 
 
-def _duplicates(history: History, known: _Known) -> Iterator[Anomaly]:
+def _duplicates(history: History, evidence: _Evidence) -> Iterator[Anomaly]:
     sends = {(send.topic, send.value): send for send in history.sends}
-    for name, copies in known.copies.items():
+    for name, copies in evidence.copies.items():
         if len(copies) > 1:
             yield Anomaly("duplicate", sends.get(name, copies[-1]), tuple(copies))
 
 
-def _inconsistent_offsets(history: History, known: _Known) -> Iterator[Anomaly]:
+def _inconsistent_offsets(history: History, evidence: _Evidence) -> Iterator[Anomaly]:
     records_at: dict[Place, dict[str | None, Record]] = defaultdict(dict)
     acknowledged = (send for send in history.sends if send.outcome == "acknowledged")
     for record in (*acknowledged, *(history.log or ()), *history.polls):
@@ -167,15 +167,15 @@ def _inconsistent_offsets(history: History, known: _Known) -> Iterator[Anomaly]:
             yield Anomaly("inconsistent offset", first, tuple(conflicting))
 
 
-def _backward_sends(history: History, known: _Known) -> Iterator[Anomaly]:
+def _backward_sends(history: History, evidence: _Evidence) -> Iterator[Anomaly]:
     for sends in _by_partition(send for send in history.sends if send.outcome == "acknowledged"):
         for before, after in pairwise(sends):
-            previous, current = known.offset(before), known.offset(after)
+            previous, current = evidence.offset(before), evidence.offset(after)
             if previous is not None and current is not None and current <= previous:
                 yield Anomaly("non-monotonic send", after, (before,))
 
 
-def _poll_jumps(history: History, known: _Known) -> Iterator[Anomaly]:
+def _poll_jumps(history: History, evidence: _Evidence) -> Iterator[Anomaly]:
     for polls in _by_partition(history.polls):
         for before, after in pairwise(polls):
             if before.offset is None or after.offset is None:
@@ -183,7 +183,7 @@ def _poll_jumps(history: History, known: _Known) -> Iterator[Anomaly]:
             internal = before.call == after.call
             if after.offset <= before.offset:
                 yield Anomaly("non-monotonic poll", after, (before,), internal)
-            elif skipped := known.between(before, after):
+            elif skipped := evidence.between(before, after):
                 yield Anomaly("poll skip", after, skipped, internal)
 
 

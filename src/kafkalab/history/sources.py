@@ -64,11 +64,11 @@ def _only_topic(topic: str | None, sources: list[_Source]) -> str:
     """Return the topic of sources that don't name one."""
     if topic is not None:
         return topic
-    named = {name for source in sources for name in source.topics}
-    known = sorted(name for name in named if name is not None)
-    if len(known) > 1 and None in named:
-        raise ValueError(f"some records don't say which topic they belong to: {' or '.join(known)}? Say it with topic=…")
-    return known[0] if known else "the topic"
+    names = {name for source in sources for name in source.topics}
+    topics = sorted(name for name in names if name is not None)
+    if len(topics) > 1 and None in names:
+        raise ValueError(f"some records don't say which topic they belong to: {' or '.join(topics)}? Say it with topic=…")
+    return topics[0] if topics else "the topic"
 
 
 def _require_different(sends: list[Send]) -> None:

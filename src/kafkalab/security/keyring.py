@@ -87,8 +87,8 @@ class KeyRing:
 
     def node_login(self, mechanism: str) -> str:
         """Return the JAAS line with which brokers log in to each other by a mechanism, and check logins."""
-        known = {f"user_{name}": password for name, password in {**self.security.users, NODE: self._node_password}.items()}
-        return login_line(mechanism, username=NODE, password=self._node_password, **(known if mechanism == "PLAIN" else {}))
+        users = {f"user_{name}": password for name, password in {**self.security.users, NODE: self._node_password}.items()}
+        return login_line(mechanism, username=NODE, password=self._node_password, **(users if mechanism == "PLAIN" else {}))
 
     def first_scram(self) -> tuple[str, ...]:
         """Return what ``kafka-storage format --add-scram`` needs so that brokers can log in at their first start."""
@@ -154,8 +154,8 @@ class KeyRing:
 
     def _password(self, user: str) -> str:
         if user not in self.security.users:
-            known = ", ".join(self.security.users) or "none"
-            raise UnknownUser(f"there is no user {user!r} with a password; there are {known}")
+            names = ", ".join(self.security.users) or "none"
+            raise UnknownUser(f"there is no user {user!r} with a password; there are {names}")
         return self.security.users[user]
 
 
