@@ -6,9 +6,9 @@ import contextlib
 import re
 import shutil
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
@@ -47,7 +47,7 @@ class CheckContext:
     cluster: Cluster
     answers: Mapping[str, object] = field(default_factory=dict)
 
-    def answer(self, name: str, kind: type[T], what: str, *, may_be_empty: bool = False) -> T:
+    def answer(self, name: str, kind: type[T], what: str, *, may_be_empty: bool = False, keys: Iterable[object] = ()) -> T:
         """Return what the learner passed to `check` under this name, converted to a type.
 
         Parameters
@@ -60,11 +60,13 @@ class CheckContext:
             A description of the answer, such as "partition → records".
         may_be_empty
             Whether an empty collection or an empty text counts as an answer. (0 and False always do.)
+        keys
+            What a dictionary must have.
 
         Raises
         ------
         Unmet
-            If the learner passed nothing, or a value of another type.
+            If the learner passed nothing, a value of another type, or a dictionary that lacks a key.
         """
         if name not in self.answers:
             raise Unmet(f"Give check() your answer as {name}=…: {what}.")
@@ -77,6 +79,8 @@ class CheckContext:
             raise Unmet(f"{error.about(name)} `{name}` should hold {what}.") from None
         if not may_be_empty and not isinstance(value, int | float) and hasattr(value, "__len__") and not value:
             raise Unmet(f"`{name}` is empty. It should hold {what}.")
+        if missing := [key for key in keys if key not in cast(Container[object], value)]:
+            raise Unmet(f"`{name}` has no {missing[0]!r}.")
         return value
 
     def error_name(self, name: str, what: str) -> str:

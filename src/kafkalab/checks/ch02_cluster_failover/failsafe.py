@@ -11,7 +11,8 @@ from kafkalab.checks.answers import WrongType, convert
 from kafkalab.checks.brokers import are_up, is_down
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.groups import existing_group, has_members, is_assigned_evenly, unread
-from kafkalab.checks.lab import Notebook, Probe
+from kafkalab.checks.lab import Notebook
+from kafkalab.checks.probes import parametrized
 from kafkalab.checks.timing import sent_while_down
 from kafkalab.checks.topics import (
     asks_for_copies,
@@ -40,15 +41,12 @@ def numbered(first: int, last: int) -> tuple[str, ...]:
     return tuple(f"m{n}" for n in range(first, last + 1))
 
 
-def has_committed(values: Sequence[str]) -> Probe:
+@parametrized
+def has_committed(ctx: CheckContext, values: Sequence[str]) -> None:
     """Return a probe: ``mygroup`` must have committed offsets after all records with these values."""
-
-    def probe(ctx: CheckContext) -> None:
-        records = each_once(ctx, TOPIC, values)
-        if left := unread(ctx, existing_group(ctx, GROUP), TOPIC, records):
-            raise Unmet(f"{GROUP} has no committed offset behind {left[0]!r}. Is a member alive to read it, and did you wait?")
-
-    return probe
+    records = each_once(ctx, TOPIC, values)
+    if left := unread(ctx, existing_group(ctx, GROUP), TOPIC, records):
+        raise Unmet(f"{GROUP} has no committed offset behind {left[0]!r}. Is a member alive to read it, and did you wait?")
 
 
 # -- three configurations ---------------------------------------------------------------------------------------------

@@ -81,15 +81,14 @@ def flood_fills(ctx: CheckContext) -> None:
 
 @lab.requires("You read each batch from the log", after=(last_is_largest, flood_fills))
 def batches_were_read(ctx: CheckContext) -> None:
-    given = ctx.answer("batches", dict[str, list[tuple[int, int, str]]], "{topic: [(count, size, codec), …]}")
-    for topic, there in some_batches(ctx, *STEADY, *FLOOD).items():
-        if topic not in given:
-            raise Unmet(f"`batches` has no {topic!r}.")
-        rows = given[topic]
-        if len(rows) != len(there):
-            found = f"{counted(len(rows), 'row')} for {topic}, and its log {len(there)}"
-            raise Unmet(f"`batches` has {found}. Did you read before you sent again?")
-        for number, (row, batch) in enumerate(zip(rows, there, strict=True), 1):
+    what = "{topic: [(count, size, codec), …]}"
+    answer = ctx.answer("batches", dict[str, list[tuple[int, int, str]]], what, keys=[*STEADY, *FLOOD])
+    for topic, batches in some_batches(ctx, *STEADY, *FLOOD).items():
+        rows = answer[topic]
+        if len(rows) != len(batches):
+            counts = f"{counted(len(rows), 'row')} for {topic}, and its log {len(batches)}"
+            raise Unmet(f"`batches` has {counts}. Did you read before you sent again?")
+        for number, (row, batch) in enumerate(zip(rows, batches, strict=True), 1):
             if row != (batch.count, batch.size, batch.codec):
                 raise Unmet(f"Batch {number} of {topic} is {row!r} in `batches`, but not in the log. Which number is which?")
 

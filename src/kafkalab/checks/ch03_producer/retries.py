@@ -127,15 +127,13 @@ def idempotent_is_perfect(ctx: CheckContext) -> None:
 
 @lab.requires("You counted what is missing, duplicated and reordered", after=(settings_are_as_asked, two_were_down))
 def judged_rightly(ctx: CheckContext) -> None:
-    judged = ctx.answer("judged", dict[str, tuple[int, int, int]], "{topic: (missing, duplicates, reordered)}")
+    judged = ctx.answer("judged", dict[str, tuple[int, int, int]], "{topic: (missing, duplicates, reordered)}", keys=ASKED)
     clues = {
         "missing": "Compare what was sent (ledger.sent) with what is in the topic.",
         "duplicates": "How many records are there more than different ones?",
         "reordered": "Take the first time that each number comes, key by key. How often is one smaller than the one before?",
     }
     for topic in ASKED:
-        if topic not in judged:
-            raise Unmet(f"`judged` has no {topic!r}.")
         right = _became_of(ctx, topic)
         for (what, clue), mine, yours in zip(clues.items(), right, judged[topic], strict=True):
             if mine != yours:

@@ -87,10 +87,8 @@ STATUS = {"SIGINT": (130,), "SIGTERM": (143,), "SIGKILL": (-9, 137)}  # for a ki
 
 def _ending(ctx: CheckContext, name: str) -> tuple[int | None, int | None]:
     """Return exit status and number of sent records, as the learner noted them for this signal."""
-    endings = ctx.answer("endings", dict[str, tuple[int | None, int | None]], "{signal: (exit status, sent)}")
-    if name not in endings:
-        raise Unmet(f"`endings` has no {name!r}.")
-    return endings[name]
+    what = "{signal: (exit status, sent)}"
+    return ctx.answer("endings", dict[str, tuple[int | None, int | None]], what, keys=[name])[name]
 
 
 def _ended_by(ctx: CheckContext, name: str) -> None:

@@ -12,7 +12,8 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.groups import Place, places
-from kafkalab.checks.lab import Notebook, Probe
+from kafkalab.checks.lab import Notebook
+from kafkalab.checks.probes import parametrized
 from kafkalab.checks.topics import existing
 from kafkalab.checks.wording import counted
 from stocks.prices import deserialize
@@ -77,29 +78,26 @@ def at_most_once(ctx: CheckContext) -> None:
         raise Unmet("at_most_once, killed after it had processed a batch, lost records. Does it book each batch as a whole?")
 
 
-def _at_least_once(way: str, most: int) -> Probe:
-    """Return a probe: a function must never lose a record, and book at most this many duplicates."""
-
-    def probe(ctx: CheckContext) -> None:
-        outcomes = _outcomes(ctx, way, AROUND)
-        for moment, (lost, _) in outcomes.items():
-            if lost:
-                raise Unmet(f"{way}, killed {moment}, lost {counted(lost, 'record')}. At least once allows no loss.")
-        if again := outcomes["after commit"][1]:
-            raise Unmet(f"{way}, killed after its commit, booked {counted(again, 'duplicate')}. Which offset does it commit?")
-        duplicates = outcomes["after processing"][1]
-        if not duplicates:
-            raise Unmet(
-                f"{way}, killed between its booking and its commit, booked no duplicate. Does it commit at all, and does it "
-                "commit to Kafka?"
-            )
-        if duplicates > most:
-            raise Unmet(
-                f"{way}, killed after its second booking, booked {counted(duplicates, 'duplicate')}. How many records should "
-                "there be between two commits?"
-            )
-
-    return probe
+@parametrized
+def _at_least_once(ctx: CheckContext, way: str, most: int) -> None:
+    """A function must never lose a record, and book at most this many duplicates."""
+    outcomes = _outcomes(ctx, way, AROUND)
+    for moment, (lost, _) in outcomes.items():
+        if lost:
+            raise Unmet(f"{way}, killed {moment}, lost {counted(lost, 'record')}. At least once allows no loss.")
+    if again := outcomes["after commit"][1]:
+        raise Unmet(f"{way}, killed after its commit, booked {counted(again, 'duplicate')}. Which offset does it commit?")
+    duplicates = outcomes["after processing"][1]
+    if not duplicates:
+        raise Unmet(
+            f"{way}, killed between its booking and its commit, booked no duplicate. Does it commit at all, and does it "
+            "commit to Kafka?"
+        )
+    if duplicates > most:
+        raise Unmet(
+            f"{way}, killed after its second booking, booked {counted(duplicates, 'duplicate')}. How many records should "
+            "there be between two commits?"
+        )
 
 
 delivery.requires("at_least_once books duplicates when killed after it processed, and loses nothing")(

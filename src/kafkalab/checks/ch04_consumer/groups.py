@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafkalab.checks.context import CheckContext, Unmet
-from kafkalab.checks.groups import Place, existing_group, has_read_everything, places, read_everything, read_once
+from kafkalab.checks.groups import Place, existing_group, has_members, has_read_everything, places, read_everything, read_once
 from kafkalab.checks.lab import Notebook
 from kafkalab.checks.topics import existing
 from kafkalab.checks.wording import counted
@@ -78,10 +78,8 @@ def _read_by_name(ctx: CheckContext) -> dict[str, list[Place]]:
 
 @same_group.requires("KafkaExampleConsumer has three members with 5, 4 and 4 partitions")
 def three_members_share(ctx: CheckContext) -> None:
-    members = existing_group(ctx, GROUP).members
-    if len(members) != 3:
-        raise Unmet(f"{GROUP} has {counted(len(members), 'member')}, not 3.")
-    sizes = sorted((len(m.partitions) for m in members), reverse=True)
+    has_members(GROUP, 3)(ctx)
+    sizes = sorted((len(m.partitions) for m in existing_group(ctx, GROUP).members), reverse=True)
     if sizes != [5, 4, 4]:
         raise Unmet(
             f"Its members are assigned {', '.join(map(str, sizes))} partitions. Did you wait until the rebalance was over?"
@@ -208,10 +206,9 @@ def ten_times_50_were_read(ctx: CheckContext) -> None:
 
 @batch_size.requires("The last member owns all 13 partitions")
 def survivor_owns_everything(ctx: CheckContext) -> None:
-    members = existing_group(ctx, GROUP).members
-    if len(members) != 1:
-        raise Unmet(f"{GROUP} has {counted(len(members), 'member')}, not 1.")
-    if (owned := len(members[0].partitions)) != PARTITIONS:
+    has_members(GROUP, 1)(ctx)
+    [member] = existing_group(ctx, GROUP).members
+    if (owned := len(member.partitions)) != PARTITIONS:
         raise Unmet(f"It owns {counted(owned, 'partition')}. Did you wait until the rebalance was over?")
 
 

@@ -11,7 +11,8 @@ from confluent_kafka import OFFSET_INVALID, OFFSET_STORED, Consumer, KafkaError,
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.couriers import Courier
 from kafkalab.checks.groups import Place, has_read_everything, place_of
-from kafkalab.checks.lab import Notebook, Probe
+from kafkalab.checks.lab import Notebook
+from kafkalab.checks.probes import parametrized
 from kafkalab.checks.topics import existing, filled
 from stocks.prices import MalformedStockPrice, StockPrice, deserialize
 
@@ -154,21 +155,16 @@ def _since(ctx: CheckContext) -> dict[int, int]:
     return found
 
 
-def _begun(where: str, wanted: Callable[[CheckContext], Mapping[int, int]], question: str) -> Probe:
-    """Return a probe: the first offset of each partition must be right for one place to start."""
-
-    def probe(ctx: CheckContext) -> None:
-        given = ctx.answer("begun", dict[str, dict[int, int]], "the first offset of each partition, for each place to start")
-        if where not in given:
-            raise Unmet(f"`begun` has no entry {where!r}.")
-        right = wanted(ctx)
-        for partition in sorted(right):
-            if partition not in given[where]:
-                raise Unmet(f"{where}: nothing came from partition {partition}.")
-            if given[where][partition] != right[partition]:
-                raise Unmet(f"{where}: partition {partition} started at offset {given[where][partition]}. {question}")
-
-    return probe
+@parametrized
+def _begun(ctx: CheckContext, where: str, wanted: Callable[[CheckContext], Mapping[int, int]], question: str) -> None:
+    """The first offset of each partition must be right for one place to start."""
+    what = "the first offset of each partition, for each place to start"
+    begun = ctx.answer("begun", dict[str, dict[int, int]], what, keys=[where])[where]
+    for partition, offset in sorted(wanted(ctx).items()):
+        if partition not in begun:
+            raise Unmet(f"{where}: nothing came from partition {partition}.")
+        if begun[partition] != offset:
+            raise Unmet(f"{where}: partition {partition} started at offset {begun[partition]}. {question}")
 
 
 positions.requires("The beginning")(

@@ -130,14 +130,12 @@ def each_has_one_producer(ctx: CheckContext) -> None:
 
 @rising.requires("You read the epochs from the log", after=each_has_one_producer)
 def epochs_are_right(ctx: CheckContext) -> None:
-    given = ctx.answer("epochs", dict[str, list[int]], "{topic: producer epochs of its batches of records}")
+    epochs = ctx.answer("epochs", dict[str, list[int]], "{topic: producer epochs of its batches of records}", keys=FEWEST)
     for topic in FEWEST:
-        if topic not in given:
-            raise Unmet(f"`epochs` has no {topic!r}.")
         by_batch = [batch.producer_epoch for batch in written(ctx, topic)]
         by_transaction = [transaction.epoch for transaction in transactions(ctx, topic)]
-        if given[topic] not in (by_batch, by_transaction):
+        if epochs[topic] not in (by_batch, by_transaction):
             raise Unmet(
-                f"`epochs[{topic!r}]` is {given[topic]}. That isn't what its log says. Did you take the epoch of each batch, "
+                f"`epochs[{topic!r}]` is {epochs[topic]}. That isn't what its log says. Did you take the epoch of each batch, "
                 "in their order, and leave the markers out?"
             )

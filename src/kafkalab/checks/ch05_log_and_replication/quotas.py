@@ -57,10 +57,9 @@ def require_slow(ctx: CheckContext, topic: str, limit: float, question: str) -> 
 
 def require_throttled(ctx: CheckContext, *clients: str) -> None:
     """Raise `Unmet` unless the answer `throttled` says that the broker held these client ids back."""
-    throttled = ctx.answer("throttled", dict[str, float], "{client id: the longest throttle time in milliseconds}")
+    what = "{client id: the longest throttle time in milliseconds}"
+    throttled = ctx.answer("throttled", dict[str, float], what, keys=clients)
     for client in clients:
-        if client not in throttled:
-            raise Unmet(f"`throttled` has no {client!r}.")
         if throttled[client] <= 0:
             raise Unmet(
                 f"`throttled` says that {client} was never held back. Which part of the statistics do you look at, and do you "
@@ -81,10 +80,9 @@ def log_grew_slowly(ctx: CheckContext) -> None:
 
 @rates.requires("reader was no faster, either", after=both_are_limited)
 def reader_was_slow(ctx: CheckContext) -> None:
-    measured = ctx.answer("rates", dict[str, float], "{client id: bytes per second}")
-    for client in ("loader", "reader"):
-        if client not in measured:
-            raise Unmet(f"`rates` has no {client!r}.")
+    clients = ("loader", "reader")
+    measured = ctx.answer("rates", dict[str, float], "{client id: bytes per second}", keys=clients)
+    for client in clients:
         if not 0 < measured[client] <= LIMIT * TOLERANCE:
             raise Unmet(
                 f"`rates` says that {client} made {measured[client] / 1000:.0f} kB/s. Did the quota have its client id?"

@@ -10,7 +10,7 @@ from typing import Any
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.groups import has_read_everything
 from kafkalab.checks.lab import Notebook
-from kafkalab.checks.schemas import avro_bytes, avro_value, client_of, field_names, framed, subject_versions
+from kafkalab.checks.schemas import avro_bytes, avro_value, client_of, field_names, framed, only_record, subject_versions
 from kafkalab.checks.topics import filled
 from kafkalab.checks.wording import counted
 
@@ -101,10 +101,7 @@ scenario = notebook.check(
 
 def _only_record(ctx: CheckContext, topic: str) -> tuple[dict[str, Any], list[str]]:
     """Return the value of a topic's only record, and the field names in the schema it was written with."""
-    records = filled(ctx, topic)
-    if len(records) != 1:
-        raise Unmet(f"{topic} holds {len(records)} records. One is enough. To begin afresh, run the cell that sends again.")
-    schema, _, payload = framed(client_of(ctx), records[0])
+    schema, _, payload = framed(client_of(ctx), only_record(ctx, topic))
     return avro_value(schema, payload), field_names(schema.schema_str or "")
 
 

@@ -114,13 +114,11 @@ def topics_hold_the_same_number(ctx: CheckContext) -> None:
 
 @compare.requires("You measured the size of a record in each format", after=topics_hold_the_same_number)
 def sizes_are_measured(ctx: CheckContext) -> None:
-    given = ctx.answer("sizes", dict[str, float], "format → bytes of a record on average, with its header")
+    sizes = ctx.answer("sizes", dict[str, float], "format → bytes of a record on average, with its header", keys=FORMATS)
     for name in FORMATS:
         values = [len(m.value() or b"") for m in filled(ctx, f"compare-{name}")]
-        if name not in given:
-            raise Unmet(f"`sizes` has no entry {name!r}.")
-        if abs(given[name] - sum(values) / len(values)) > 0.5:
-            raise Unmet(f"The records in compare-{name} don't have {given[name]:g} bytes on average. Did you count the header?")
+        if abs(sizes[name] - sum(values) / len(values)) > 0.5:
+            raise Unmet(f"The records in compare-{name} don't have {sizes[name]:g} bytes on average. Did you count the header?")
 
 
 @compare.requires("You know in which format a renamed field is still found")

@@ -10,7 +10,7 @@ from confluent_kafka import Message
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.groups import has_read_everything
 from kafkalab.checks.lab import Notebook
-from kafkalab.checks.schemas import client_of, framed, has_type, message_payload, subject_versions
+from kafkalab.checks.schemas import client_of, framed, has_type, message_payload, only_record, subject_versions
 from kafkalab.checks.topics import filled
 from kafkalab.checks.wording import counted
 
@@ -65,19 +65,12 @@ def _decode(client: SchemaRegistryClient, record: Message, message: str) -> Any:
         ) from error
 
 
-def _hello(ctx: CheckContext) -> Message:
-    records = filled(ctx, MESSAGES)
-    if len(records) != 1:
-        raise Unmet(f"{MESSAGES} holds {len(records)} records. One is enough. To begin afresh, run the cell that sends again.")
-    return records[0]
-
-
 registered = protobuf.requires("The schema is registered for the topic as Protobuf")(has_type(f"{MESSAGES}-value", "PROTOBUF"))
 
 
 @protobuf.requires("One record without a key says Hello world, and when", after=registered)
 def record_says_hello(ctx: CheckContext) -> None:
-    record = _hello(ctx)
+    record = only_record(ctx, MESSAGES)
     if record.key() is not None:
         raise Unmet("The record has a key. The text asks for none.")
     message = _decode(client_of(ctx), record, "SimpleMessage")
@@ -108,7 +101,7 @@ generic = notebook.check(
 
 @generic.requires("You saw every field under its name in the schema")
 def fields_were_seen(ctx: CheckContext) -> None:
-    message = _decode(client_of(ctx), _hello(ctx), "SimpleMessage")
+    message = _decode(client_of(ctx), only_record(ctx, MESSAGES), "SimpleMessage")
     seen = ctx.answer("seen", dict[str, str], "the fields that your generic consumer saw: name → value")
     if seen != {"content": message.content, "date_time": message.date_time}:
         raise Unmet(f"Your consumer saw {seen}. Do the names come from the registry's schema, and the values from the record?")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AclOperation, AclPermissionType, ResourcePatternType, ResourceType
 
 from kafkalab.checks.access import acl_rules, group_rights, topic_rights
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.lab import Notebook
+from kafkalab.checks.probes import parametrized
 from kafkalab.checks.topics import existing
 
 __all__ = ["notebook"]
@@ -58,23 +57,21 @@ lab = notebook.check(
 )
 
 
-def _has_rights(user: str) -> Callable[[CheckContext], None]:
-    def probe(ctx: CheckContext) -> None:
-        for topic in TOPICS:
-            existing(ctx, topic)
-        config = ctx.cluster.client_config(user)
-        for (kind, name), wanted in WANTED[user].items():
-            try:
-                rights = topic_rights(config, name) if kind == "topic" else group_rights(config, name)
-            except KafkaException as error:
-                raise Unmet(f"{user} can't ask for its rights: {error.args[0].str()}.") from error
-            got = rights & (READ | WRITE)
-            if missing := wanted - got:
-                raise Unmet(f"{user} may not {min(missing).lower()} the {kind} {name}. Which rule allows it?")
-            if more := got - wanted:
-                raise Unmet(f"{user} may {min(more).lower()} the {kind} {name}, which is more than the text asks for.")
-
-    return probe
+@parametrized
+def _has_rights(ctx: CheckContext, user: str) -> None:
+    for topic in TOPICS:
+        existing(ctx, topic)
+    config = ctx.cluster.client_config(user)
+    for (kind, name), wanted in WANTED[user].items():
+        try:
+            rights = topic_rights(config, name) if kind == "topic" else group_rights(config, name)
+        except KafkaException as error:
+            raise Unmet(f"{user} can't ask for its rights: {error.args[0].str()}.") from error
+        got = rights & (READ | WRITE)
+        if missing := wanted - got:
+            raise Unmet(f"{user} may not {min(missing).lower()} the {kind} {name}. Which rule allows it?")
+        if more := got - wanted:
+            raise Unmet(f"{user} may {min(more).lower()} the {kind} {name}, which is more than the text asks for.")
 
 
 producer_has_rights = lab.requires("stocks_producer may write to its topic, and nothing more")(_has_rights("stocks_producer"))

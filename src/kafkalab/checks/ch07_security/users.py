@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from confluent_kafka import KafkaException
@@ -12,6 +11,7 @@ from kafkalab.checks.access import CONNECTED, REJECTED, TIMEOUT, servers, try_co
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.groups import has_read_everything
 from kafkalab.checks.lab import Notebook
+from kafkalab.checks.probes import parametrized
 from kafkalab.checks.topics import holds
 
 __all__ = ["notebook"]
@@ -38,28 +38,22 @@ def _try_login(ctx: CheckContext, user: str, password: str, mechanism: str) -> s
     )
 
 
-def _can_log_in(mechanism: str) -> Callable[[CheckContext], None]:
-    def probe(ctx: CheckContext) -> None:
-        passwords = ctx.answer("users", dict[str, str], "user → password, for the three users")
-        for user in USERS:
-            if user not in passwords:
-                raise Unmet(f"`users` has no entry for {user}.")
-            if (told := _try_login(ctx, user, passwords[user], mechanism)) != CONNECTED:
-                raise Unmet(
-                    f"{user} can't log in by {mechanism} with its password: {told}. Does the listener accept the "
-                    "mechanism, and do the brokers know the user?"
-                )
-
-    return probe
+@parametrized
+def _can_log_in(ctx: CheckContext, mechanism: str) -> None:
+    passwords = ctx.answer("users", dict[str, str], "user → password, for the three users", keys=USERS)
+    for user in USERS:
+        if (told := _try_login(ctx, user, passwords[user], mechanism)) != CONNECTED:
+            raise Unmet(
+                f"{user} can't log in by {mechanism} with its password: {told}. Does the listener accept the "
+                "mechanism, and do the brokers know the user?"
+            )
 
 
-def _needs_the_password(mechanism: str) -> Callable[[CheckContext], None]:
-    def probe(ctx: CheckContext) -> None:
-        for user in USERS:
-            if (told := _try_login(ctx, user, "a wrong one", mechanism)) != REJECTED:
-                raise Unmet(f"{user} logs in by {mechanism} with a wrong password, and the answer is: {told}.")
-
-    return probe
+@parametrized
+def _needs_the_password(ctx: CheckContext, mechanism: str) -> None:
+    for user in USERS:
+        if (told := _try_login(ctx, user, "a wrong one", mechanism)) != REJECTED:
+            raise Unmet(f"{user} logs in by {mechanism} with a wrong password, and the answer is: {told}.")
 
 
 plain = notebook.check(

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from kafkalab.checks.connectors import SENT, runs
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.database import drivers_in, keyed_by_ids
 from kafkalab.checks.lab import Notebook
-from kafkalab.checks.records import key_of
+from kafkalab.checks.records import json_object, key_of
 from kafkalab.checks.topics import existing, filled
 
 __all__ = ["notebook"]
@@ -54,11 +53,8 @@ def last_values(ctx: CheckContext, topic: str) -> dict[int, bytes | None]:
 
 def row_of(value: bytes) -> dict[str, Any] | None:
     """A driver's row that is a record's value; None where it isn't one."""
-    try:
-        row = json.loads(value)
-    except ValueError:
-        return None
-    return row if isinstance(row, dict) and {"id", "name", "available"} <= row.keys() else None
+    row = json_object(value)
+    return row if row and {"id", "name", "available"} <= row.keys() else None
 
 
 @cdc.requires("The value of each record is the driver's row", after=keys_are_ids)

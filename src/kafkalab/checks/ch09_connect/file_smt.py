@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from kafkalab.checks.connectors import RUN_AGAIN, SENT, config_of, runs, target_lines
 from kafkalab.checks.context import CheckContext, Unmet, text_of
 from kafkalab.checks.lab import Notebook
+from kafkalab.checks.records import json_object
 from kafkalab.checks.topics import filled
 from kafkalab.checks.wording import counted
 
@@ -26,13 +26,13 @@ def lines_of(ctx: CheckContext) -> list[dict[str, Any]]:
     """Return the topic's lines of the file. Raise `Unmet` if a record is no whole line."""
     lines = []
     for value in map(text_of, filled(ctx, TOPIC, SENT)):
-        try:
-            lines.append(dict(json.loads(value)))
-        except (ValueError, TypeError):
+        line = json_object(value)
+        if line is None:
             raise Unmet(
                 f"{TOPIC} has the record {value!r}, which is no whole line of the file. Did the source begin within a line? "
                 f"Its position counts bytes, and a line ends with one, too. {RUN_AGAIN}"
-            ) from None
+            )
+        lines.append(line)
     return lines
 
 

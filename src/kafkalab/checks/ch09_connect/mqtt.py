@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 
 from kafkalab.checks.connectors import RUN_AGAIN, SENT, config_of, runs
 from kafkalab.checks.context import CheckContext, Unmet, text_of
 from kafkalab.checks.lab import Notebook
+from kafkalab.checks.records import json_object
 from kafkalab.checks.topics import filled
 from kafkalab.checks.wording import counted
 
@@ -48,11 +48,8 @@ def connectors_run(ctx: CheckContext) -> None:
 
 def is_position(value: str) -> bool:
     """Return whether a value is a position that a truck sent."""
-    try:
-        position = json.loads(value)
-    except ValueError:
-        return False
-    return isinstance(position, dict) and {"truck", "number"} <= position.keys()
+    position = json_object(value)
+    return position is not None and {"truck", "number"} <= position.keys()
 
 
 @mqtt.requires("Both topics hold positions alone, as the trucks sent them", after=connectors_run)

@@ -8,7 +8,7 @@ from kafkalab.checks.context import CheckContext, Unmet, text_of
 from kafkalab.checks.lab import Notebook
 from kafkalab.checks.lives import in_transactions, lived_twice, passed_on
 from kafkalab.checks.records import FROM_SECTION_1, key_of
-from kafkalab.checks.topics import existing
+from kafkalab.checks.topics import was_given
 from kafkalab.checks.wording import counted, quoted
 from kafkalab.datasets import truck_events
 
@@ -40,10 +40,7 @@ def _field(value: str, number: int) -> str:
 
 @lab.requires("The trucks drove before and after the kill")
 def trucks_drove(ctx: CheckContext) -> None:
-    existing(ctx, SOURCE)
-    found, wanted = ctx.given(SOURCE), _TIMES * len(truck_events())
-    if found < wanted:
-        raise Unmet(f"{SOURCE} was given {counted(found, 'event')}, not {wanted}. Run each cell with drive(…) once.")
+    was_given(ctx, SOURCE, _TIMES * len(truck_events()), "event", "Run each cell with drive(…) once.", or_more=True)
 
 
 @lab.requires(f"{SINK} holds events of the trucks as they sent them, and no Normal one")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 
-from kafkalab.checks.context import CheckContext, Unmet, text_of
+from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.lab import Notebook
 from kafkalab.checks.lives import passed_on
-from kafkalab.checks.records import key_of
-from kafkalab.checks.topics import existing, filled
+from kafkalab.checks.records import key_of, last_values
+from kafkalab.checks.topics import existing, filled, was_given
 from kafkalab.checks.wording import counted, quoted
 from kafkalab.datasets import truck_events
 
@@ -39,20 +39,19 @@ lab = notebook.check(
 def topics_are_filled(ctx: CheckContext) -> None:
     for topic in (ALARMS, DEPOTS):
         existing(ctx, topic)
-    if (found := ctx.given(ALARMS)) < _SENT:
-        raise Unmet(f"{ALARMS} was given {counted(found, 'record')}, not {_SENT}. Run the cell that sends alarms and depots.")
+    was_given(ctx, ALARMS, _SENT, "record", "Run the cell that sends alarms and depots.", or_more=True)
     filled(ctx, DEPOTS)
 
 
 def recomputed(ctx: CheckContext) -> Counter[str]:
     """The counts by depot, from what both topics hold now."""
-    depots = {key_of(record): text_of(record) for record in ctx.records(DEPOTS)}
+    depots = last_values(ctx.records(DEPOTS))
     return Counter(depots.get(key_of(record), WITHOUT) for record in ctx.records(ALARMS))
 
 
 def _found(ctx: CheckContext) -> dict[str, str]:
     """The last count of each key, as a table has it."""
-    return {key_of(record): text_of(record) for record in passed_on(ctx, SINK)}
+    return last_values(passed_on(ctx, SINK))
 
 
 @lab.requires(f"{SINK} has a count for each depot, and its keys are depots", after=topics_are_filled)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 
-from kafkalab.checks.context import CheckContext, Unmet, text_of
+from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.lab import Notebook
 from kafkalab.checks.lives import passed_on
-from kafkalab.checks.records import FROM_SECTION_1, key_of
-from kafkalab.checks.topics import existing
-from kafkalab.checks.wording import counted, quoted
+from kafkalab.checks.records import FROM_SECTION_1, last_values
+from kafkalab.checks.topics import was_given
+from kafkalab.checks.wording import quoted
 
 __all__ = ["notebook"]
 
@@ -53,15 +53,12 @@ _WITHOUT_GRACE, _WITHOUT_END = counts_for(0), counts_for(None)
 
 @lab.requires("The alarms were sent, once and in their order")
 def alarms_were_sent(ctx: CheckContext) -> None:
-    existing(ctx, SOURCE)
-    found = ctx.end_offsets(SOURCE)[0]
-    if found != len(ALARMS):
-        raise Unmet(f"{SOURCE} was given {counted(found, 'record')}, not {len(ALARMS)}. Run its cell once. {FROM_SECTION_1}")
+    was_given(ctx, SOURCE, len(ALARMS), "record", f"Run its cell once. {FROM_SECTION_1}")
 
 
 def _found(ctx: CheckContext) -> dict[str, str]:
     """The last count of each window, as a table has it."""
-    return {key_of(record): text_of(record) for record in passed_on(ctx, SINK)}
+    return last_values(passed_on(ctx, SINK))
 
 
 @lab.requires(f"{SINK} has each window of each driver, and no other", after=alarms_were_sent)

@@ -10,7 +10,7 @@ from kafkalab.checks.ch11_spark_pipeline import RUN_AGAIN
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.delta_tables import DeltaTable
 from kafkalab.checks.lab import Notebook
-from kafkalab.checks.topics import existing
+from kafkalab.checks.topics import was_given
 from kafkalab.checks.wording import counted
 from kafkalab.datasets import truck_events
 
@@ -59,15 +59,9 @@ def _table(ctx: CheckContext, name: str) -> DeltaTable:
 
 @lab.requires("Trucks sent all their events, and bronze has each of them once")
 def bronze_has_all(ctx: CheckContext) -> None:
-    existing(ctx, SOURCE)
-    sent = ctx.given(SOURCE)
-    if sent != len(EVENTS):
-        raise Unmet(
-            f"{SOURCE} was given {counted(sent, 'event')}, not {len(EVENTS)}. Run each cell with drive() once. {RUN_AGAIN}"
-        )
-    rows = _table(ctx, BRONZE).rows()
-    if len(rows) != sent:
-        raise Unmet(f"{BRONZE} has {counted(len(rows), 'row')}, the topic has {counted(sent, 'record')}. Was take_in() called?")
+    was_given(ctx, SOURCE, len(EVENTS), "event", f"Run each cell with drive() once. {RUN_AGAIN}")
+    if (rows := len(_table(ctx, BRONZE).rows())) != len(EVENTS):
+        raise Unmet(f"{BRONZE} has {counted(rows, 'row')}, the topic has {len(EVENTS)} records. Was take_in() called?")
 
 
 def _mistake(ctx: CheckContext) -> tuple[DeltaTable, int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -12,9 +11,9 @@ from confluent_kafka import Message
 from kafkalab.checks.ch11_spark_pipeline import RUN_AGAIN
 from kafkalab.checks.context import CheckContext, Unmet, text_of
 from kafkalab.checks.lab import Notebook
-from kafkalab.checks.records import key_of
-from kafkalab.checks.topics import existing, filled
-from kafkalab.checks.wording import counted, quoted
+from kafkalab.checks.records import json_object, key_of, last_values
+from kafkalab.checks.topics import filled, was_given
+from kafkalab.checks.wording import quoted
 
 __all__ = ["notebook"]
 
@@ -92,17 +91,12 @@ DANGEROUS = {event.id: event.driver for event in _right() if event.kind != "Norm
 
 @lab.requires("The three waves were sent, once and in their order")
 def waves_were_sent(ctx: CheckContext) -> None:
-    existing(ctx, SOURCE)
-    found = ctx.given(SOURCE)
-    if found != len(ALL):
-        raise Unmet(
-            f"{SOURCE} was given {counted(found, 'record')}, not {len(ALL)}. Send each of the three waves once. {RUN_AGAIN}"
-        )
+    was_given(ctx, SOURCE, len(ALL), "record", f"Send each of the three waves once. {RUN_AGAIN}")
 
 
 def _table(ctx: CheckContext) -> dict[str, str]:
     """Return the last count of each window."""
-    return {key_of(record): text_of(record) for record in filled(ctx, COUNTS)}
+    return last_values(filled(ctx, COUNTS))
 
 
 @lab.requires(f"{COUNTS} has each window of each driver", after=waves_were_sent)
@@ -145,11 +139,8 @@ def counts_are_right(ctx: CheckContext) -> None:
 
 
 def _alarm(record: Message) -> dict[str, Any]:
-    try:
-        value = json.loads(text_of(record))
-    except ValueError:
-        value = None
-    if not isinstance(value, dict):
+    value = json_object(text_of(record))
+    if value is None:
         raise Unmet(f"A record of {ALARMS} has the value {quoted(text_of(record))}. It should be a row as JSON: try to_json.")
     return value
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from kafkalab.checks.ch11_spark_pipeline import RUN_AGAIN
 from kafkalab.checks.context import CheckContext, Unmet, text_of
 from kafkalab.checks.lab import Notebook
-from kafkalab.checks.records import key_of
-from kafkalab.checks.topics import existing, filled
+from kafkalab.checks.records import json_object, key_of
+from kafkalab.checks.topics import filled, was_given
 from kafkalab.checks.wording import counted, quoted
 
 __all__ = ["notebook"]
@@ -41,11 +40,8 @@ def _table(ctx: CheckContext) -> dict[str, dict[str, Any]]:
     """The last value of each key."""
     rows: dict[str, dict[str, Any]] = {}
     for record in filled(ctx, TABLE):
-        try:
-            row = json.loads(text_of(record))
-        except ValueError:
-            row = None
-        if not isinstance(row, dict):
+        row = json_object(text_of(record))
+        if row is None:
             raise Unmet(f"A record of {TABLE} has the value {quoted(text_of(record))}. It should be an event as JSON.")
         rows[key_of(record)] = row
     return rows
@@ -57,12 +53,7 @@ def _missing(rows: dict[str, dict[str, Any]], numbers: range) -> int:
 
 @lab.requires("Trucks sent all events")
 def events_were_sent(ctx: CheckContext) -> None:
-    existing(ctx, SOURCE)
-    found, wanted = ctx.given(SOURCE), OLD.stop
-    if found < wanted:
-        raise Unmet(
-            f"{SOURCE} was given {counted(found, 'event')}, and should have {wanted}. Which call of drive() is missing?"
-        )
+    was_given(ctx, SOURCE, OLD.stop, "event", "Which call of drive() is missing?", or_more=True)
 
 
 @lab.requires("The table has the events from before the change", after=events_were_sent)

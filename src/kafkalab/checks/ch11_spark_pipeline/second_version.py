@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 
-from confluent_kafka import Message
-
 from kafkalab.checks.ch11_spark_pipeline import RUN_AGAIN
 from kafkalab.checks.context import CheckContext, Unmet, text_of
 from kafkalab.checks.lab import Notebook
-from kafkalab.checks.records import key_of
-from kafkalab.checks.topics import existing, filled
-from kafkalab.checks.wording import counted, quoted
+from kafkalab.checks.records import key_of, last_values
+from kafkalab.checks.topics import filled, was_given
+from kafkalab.checks.wording import quoted
 from kafkalab.datasets import TruckEvent, truck_events
 
 __all__ = ["notebook"]
@@ -48,16 +46,7 @@ ON_TOP_OF_V1 = dict(Counter(_counts(EVENTS[:BEFORE], OVERLOOKED)) + Counter(LATE
 
 @lab.requires("Trucks sent all their events, once")
 def events_were_sent(ctx: CheckContext) -> None:
-    existing(ctx, SOURCE)
-    found = ctx.given(SOURCE)
-    if found != len(EVENTS):
-        raise Unmet(
-            f"{SOURCE} was given {counted(found, 'event')}, not {len(EVENTS)}. Run each cell with drive() once. {RUN_AGAIN}"
-        )
-
-
-def _table(records: list[Message]) -> dict[str, str]:
-    return {key_of(record): text_of(record) for record in records}
+    was_given(ctx, SOURCE, len(EVENTS), "event", f"Run each cell with drive() once. {RUN_AGAIN}")
 
 
 @lab.requires(f"{FIRST} holds what version 1 counted, and nothing else", after=events_were_sent)
@@ -73,7 +62,7 @@ def first_is_left_alone(ctx: CheckContext) -> None:
 
 @lab.requires(f"{SECOND} has the right count for each driver", after=first_is_left_alone)
 def second_is_right(ctx: CheckContext) -> None:
-    found = _table(filled(ctx, SECOND))
+    found = last_values(filled(ctx, SECOND))
     if found == _as_text(RIGHT):
         return
     if found == _as_text(V1):

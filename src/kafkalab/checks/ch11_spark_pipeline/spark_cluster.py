@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -13,9 +12,9 @@ from confluent_kafka import Message
 from kafkalab.checks.ch11_spark_pipeline import RUN_AGAIN
 from kafkalab.checks.context import CheckContext, Unmet, text_of
 from kafkalab.checks.lab import Notebook
-from kafkalab.checks.records import key_of
-from kafkalab.checks.topics import existing, filled
-from kafkalab.checks.wording import counted, quoted
+from kafkalab.checks.records import json_object, key_of
+from kafkalab.checks.topics import filled, was_given
+from kafkalab.checks.wording import quoted
 
 __all__ = ["notebook"]
 
@@ -74,12 +73,7 @@ def session_ran_there(ctx: CheckContext) -> None:
 
 @lab.requires("Trucks sent all their reports, once")
 def reports_were_sent(ctx: CheckContext) -> None:
-    existing(ctx, SOURCE)
-    found = ctx.given(SOURCE)
-    if found != REPORTS:
-        raise Unmet(
-            f"{SOURCE} was given {counted(found, 'report')}, not {REPORTS}. Run the cell that sends them once. {RUN_AGAIN}"
-        )
+    was_given(ctx, SOURCE, REPORTS, "report", f"Run the cell that sends them once. {RUN_AGAIN}")
 
 
 @lab.requires("A worker was killed while the stream was at work", after=session_ran_there)
@@ -101,11 +95,8 @@ def worker_was_killed(ctx: CheckContext) -> None:
 
 
 def _object(record: Message) -> Mapping[str, Any]:
-    try:
-        value = json.loads(text_of(record))
-    except ValueError:
-        value = None
-    if not isinstance(value, dict):
+    value = json_object(text_of(record))
+    if value is None:
         raise Unmet(f"{record.topic()} has the value {quoted(text_of(record))}, which isn't a JSON object. {RUN_AGAIN}")
     return value
 

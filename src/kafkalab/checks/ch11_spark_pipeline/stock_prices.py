@@ -14,7 +14,7 @@ from kafkalab.checks.context import CheckContext, Unmet, text_of
 from kafkalab.checks.lab import Notebook
 from kafkalab.checks.prices import NAMES
 from kafkalab.checks.records import key_of
-from kafkalab.checks.topics import existing, filled
+from kafkalab.checks.topics import filled, was_given
 from kafkalab.checks.wording import counted, quoted
 from stocks.prices import deserialize
 
@@ -101,12 +101,7 @@ def _equal(one: Decimal, other: Decimal) -> bool:
 
 @lab.requires("All prices were sent, once")
 def prices_were_sent(ctx: CheckContext) -> None:
-    existing(ctx, SOURCE)
-    found = ctx.given(SOURCE)
-    if found != PRICES:
-        raise Unmet(
-            f"{SOURCE} was given {counted(found, 'price')}, not {PRICES}. Run each cell that sends prices once. {RUN_AGAIN}"
-        )
+    was_given(ctx, SOURCE, PRICES, "price", f"Run each cell that sends prices once. {RUN_AGAIN}")
 
 
 @lab.requires(f"{BATCH} has an answer for each stock", after=prices_were_sent)
