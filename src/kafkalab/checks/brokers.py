@@ -48,11 +48,11 @@ def isolated(ctx: CheckContext) -> list[int]:
 @parametrized
 def are_up(ctx: CheckContext, *ids: int) -> None:
     """The cluster must have these brokers, and all of them must run."""
-    found = nodes(ctx)
-    if absent := [i for i in ids if i not in found]:
-        raise Unmet(f"The cluster has {listed_brokers(found)}. It should have {listed_brokers(absent)}, too.")
-    if down := [i for i in ids if found[i].state != "up"]:
-        raise Unmet(f"Broker {down[0]} is {found[down[0]].state}.")
+    brokers = nodes(ctx)
+    if absent := [i for i in ids if i not in brokers]:
+        raise Unmet(f"The cluster has {listed_brokers(brokers)}. It should have {listed_brokers(absent)}, too.")
+    if down := [i for i in ids if brokers[i].state != "up"]:
+        raise Unmet(f"Broker {down[0]} is {brokers[down[0]].state}.")
 
 
 def all_up(ctx: CheckContext) -> None:
@@ -64,14 +64,14 @@ def all_up(ctx: CheckContext) -> None:
 @parametrized
 def is_down(ctx: CheckContext, broker: int) -> None:
     """The process of a broker must have ended."""
-    found = nodes(ctx)
-    if broker not in found:
-        raise Unmet(f"There is no broker {broker}. The cluster has {listed_brokers(found)}.")
-    if found[broker].state in DOWN:
+    brokers = nodes(ctx)
+    if broker not in brokers:
+        raise Unmet(f"There is no broker {broker}. The cluster has {listed_brokers(brokers)}.")
+    if brokers[broker].state in DOWN:
         return
-    if others := [i for i, node in found.items() if node.state in DOWN]:
-        raise Unmet(f"{listed_brokers(others).capitalize()} is down, but broker {broker} is {found[broker].state}.")
-    raise Unmet(f"Broker {broker} is {found[broker].state}.")
+    if others := [i for i, node in brokers.items() if node.state in DOWN]:
+        raise Unmet(f"{listed_brokers(others).capitalize()} is down, but broker {broker} is {brokers[broker].state}.")
+    raise Unmet(f"Broker {broker} is {brokers[broker].state}.")
 
 
 @parametrized
@@ -87,5 +87,5 @@ def was_down_and_came_back(ctx: CheckContext, broker: int) -> None:
 def has_level(ctx: CheckContext, feature: str, level: int) -> None:
     """Every broker must report this level of a feature as finalized; 0 is off."""
     for broker, features in ctx.cluster.features().items():
-        if (found := features.finalized.get(feature, 0)) != level:
-            raise Unmet(f"Broker {broker} says that {feature} is finalized at level {found}, not {level}.")
+        if (finalized := features.finalized.get(feature, 0)) != level:
+            raise Unmet(f"Broker {broker} says that {feature} is finalized at level {finalized}, not {level}.")

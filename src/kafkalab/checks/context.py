@@ -70,11 +70,11 @@ class CheckContext:
         """
         if name not in self.answers:
             raise Unmet(f"Give check() your answer as {name}=…: {what}.")
-        given = self.answers[name]
-        if given is None:
+        passed = self.answers[name]
+        if passed is None:
             raise Unmet(f"`{name}` is still None. It should be {what}.")
         try:
-            value = convert(given, kind)
+            value = convert(passed, kind)
         except WrongType as error:
             raise Unmet(f"{error.about(name)} `{name}` should hold {what}.") from None
         if not may_be_empty and not isinstance(value, int | float) and hasattr(value, "__len__") and not value:
@@ -91,8 +91,8 @@ class CheckContext:
         Unmet
             If the learner passed nothing, or something that is no text and no error of Kafka's.
         """
-        given = self.answer(name, object, what)
-        error = given.args[0] if isinstance(given, KafkaException) and given.args else given
+        passed = self.answer(name, object, what)
+        error = passed.args[0] if isinstance(passed, KafkaException) and passed.args else passed
         if isinstance(error, KafkaError):
             return str(error.name())
         text = self.answer(name, str, what).strip()
@@ -107,10 +107,10 @@ class CheckContext:
         Unmet
             If the learner passed nothing, or something that isn't callable.
         """
-        given = self.answer(name, object, what)
-        if not callable(given):
-            raise Unmet(f"`{name}` should be {what}, not the result of calling it ({type(given).__name__}).")
-        return given
+        passed = self.answer(name, object, what)
+        if not callable(passed):
+            raise Unmet(f"`{name}` should be {what}, not the result of calling it ({type(passed).__name__}).")
+        return passed
 
     def view(self) -> ClusterView:
         """Return the cluster's current state, with consumer groups.
@@ -128,7 +128,7 @@ class CheckContext:
         """Return each partition's end offset: how many records it ever got (aborted transactions count, too)."""
         return end_offsets(self.cluster, topic)
 
-    def given(self, topic: str) -> int:
+    def record_count(self, topic: str) -> int:
         """Return how many records a topic ever got, as `end_offsets` counts them."""
         return sum(self.end_offsets(topic).values())
 

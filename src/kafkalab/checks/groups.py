@@ -51,10 +51,10 @@ def behind(ctx: CheckContext, group: GroupView, topic: str) -> Iterator[tuple[in
 def read_everything(ctx: CheckContext, group: str, topic: str) -> None:
     """Raise `Unmet` unless a group has committed the end of every partition that holds records."""
     existing(ctx, topic)
-    found = existing_group(ctx, group)
+    view = existing_group(ctx, group)
     if not any(ctx.end_offsets(topic).values()):
         raise Unmet(f"{topic} is empty, so {group} has read nothing.")
-    for partition, end, lag in behind(ctx, found, topic):
+    for partition, end, lag in behind(ctx, view, topic):
         if lag is None:
             raise Unmet(f"{group} has committed nothing in partition {partition} of {topic}, which ends at offset {end}.")
         # An application that commits the offset of the last record it read always stays one behind.
@@ -98,11 +98,11 @@ def has_members(ctx: CheckContext, group: str, number: int) -> None:
 @parametrized
 def is_assigned_evenly(ctx: CheckContext, group: str, topic: str) -> None:
     """Each partition must be assigned to one member, and members' shares differ by at most one."""
-    found = existing_group(ctx, group)
-    assigned = Counter(partition for member in found.members for name, partition in member.partitions if name == topic)
+    view = existing_group(ctx, group)
+    assigned = Counter(partition for member in view.members for name, partition in member.partitions if name == topic)
     if free := [p.partition for p in existing(ctx, topic) if not assigned[p.partition]]:
         raise Unmet(f"No member of {group} is assigned partition {free[0]} of {topic}. Did you wait for the rebalance to end?")
-    sizes = sorted(sum(name == topic for name, _ in member.partitions) for member in found.members)
+    sizes = sorted(sum(name == topic for name, _ in member.partitions) for member in view.members)
     if sizes[-1] - sizes[0] > 1:
         raise Unmet(f"The members have {', '.join(map(str, sizes))} partitions. Did you wait for the rebalance to end?")
 

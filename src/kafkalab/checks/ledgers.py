@@ -74,8 +74,8 @@ def wrote_throughout(ctx: CheckContext, topic: str, *verbs: str) -> None:
     if not acknowledged or min(acknowledged) > used[0].at:
         raise Unmet(f"The ledger has no record from before the first {used[0].verb}. Start the producer first. {START_OVER}")
     if max(acknowledged) < used[-1].at:
-        found = f"The ledger ends before the last {used[-1].verb}"
-        raise Unmet(f"{found}. Let the producer go on until all nodes are back. {START_OVER}")
+        ending = f"The ledger ends before the last {used[-1].verb}"
+        raise Unmet(f"{ending}. Let the producer go on until all nodes are back. {START_OVER}")
 
 
 @parametrized
@@ -100,6 +100,6 @@ def verdict_of(ledger: Ledger, log: Sequence[str], topic: str) -> Verdict:
 
 def require_no(verdict: Verdict, kind: Kind, topic: str, question: str, of: str = "") -> None:
     """Raise `Unmet` with this question if a verdict on a topic has an anomaly of a kind; `of` says whose it is."""
-    if found := verdict[kind]:
-        example = quoted(str(found[0].record.value))
-        raise Unmet(f"{topic} has {counted(len(found), kind)}{of}, such as {example}. {TERMS[kind]} {question}")
+    if anomalies := verdict[kind]:
+        example = quoted(str(anomalies[0].record.value))
+        raise Unmet(f"{topic} has {counted(len(anomalies), kind)}{of}, such as {example}. {TERMS[kind]} {question}")

@@ -62,5 +62,5 @@ def keeps_each_key_in_one_partition(ctx: CheckContext, topic: str) -> None:
     """All records of a key must be in the same partition."""
     for key, partitions in partitions_of_keys(filled(ctx, topic)).items():
         if len(partitions) > 1:
-            found = " and ".join(map(str, sorted(partitions)))
-            raise Unmet(f"Records of {key} are in partitions {found}, so nobody can read them in order. {SEND_AGAIN}")
+            named = " and ".join(map(str, sorted(partitions)))
+            raise Unmet(f"Records of {key} are in partitions {named}, so nobody can read them in order. {SEND_AGAIN}")

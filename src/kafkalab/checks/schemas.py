@@ -44,7 +44,7 @@ def client_of(ctx: CheckContext) -> SchemaRegistryClient:
     return SchemaRegistryClient({"url": registry.url, "timeout": 10})
 
 
-def ask(question: Callable[P, T], *given: P.args, **named: P.kwargs) -> T | None:
+def ask(question: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
     """Return the registry's answer to a method of the client, or None if the registry says that it doesn't exist.
 
     Raises
@@ -56,7 +56,7 @@ def ask(question: Callable[P, T], *given: P.args, **named: P.kwargs) -> T | None
     from confluent_kafka.schema_registry.error import SchemaRegistryError
 
     try:
-        return question(*given, **named)
+        return question(*args, **kwargs)
     except SchemaRegistryError as error:
         if error.http_status_code == 404:
             return None
@@ -78,9 +78,9 @@ def subject_versions(ctx: CheckContext, subject: str) -> list[RegisteredSchema]:
 @parametrized
 def has_type(ctx: CheckContext, subject: str, kind: str) -> None:
     """The latest schema of a subject must be of this type, ``AVRO``, ``PROTOBUF`` or ``JSON``."""
-    found = subject_versions(ctx, subject)[-1].schema.schema_type
-    if found != kind:
-        raise Unmet(f"The schema of {subject} is of type {found}, not {kind}. Which serializer registered it?")
+    schema_type = subject_versions(ctx, subject)[-1].schema.schema_type
+    if schema_type != kind:
+        raise Unmet(f"The schema of {subject} is of type {schema_type}, not {kind}. Which serializer registered it?")
 
 
 def framed(client: SchemaRegistryClient, message: Message) -> tuple[Schema, int, bytes]:

@@ -50,7 +50,7 @@ def filled(ctx: CheckContext, topic: str, question: str = "Did the producer wait
 def was_given(ctx: CheckContext, topic: str, number: int, noun: str, advice: str, *, or_more: bool = False) -> None:
     """Raise `Unmet`, with the advice, unless a topic ever got this many records."""
     existing(ctx, topic)
-    records = ctx.given(topic)
+    records = ctx.record_count(topic)
     if records < number or (records > number and not or_more):
         raise Unmet(f"{topic} was given {counted(records, noun)}, not {number}. {advice}")
 
@@ -59,26 +59,26 @@ def was_given(ctx: CheckContext, topic: str, number: int, noun: str, advice: str
 def holds(ctx: CheckContext, topic: str, at_least: int) -> None:
     """A topic must have got at least this many records."""
     existing(ctx, topic)
-    if (found := ctx.given(topic)) < at_least:
+    if (records := ctx.record_count(topic)) < at_least:
         raise Unmet(
-            f"{topic} holds {counted(found, 'record')}, not {at_least}. Did the producer wait until everything was sent?"
+            f"{topic} holds {counted(records, 'record')}, not {at_least}. Did the producer wait until everything was sent?"
         )
 
 
 def shaped(ctx: CheckContext, topic: str, partitions: int, copies: int) -> tuple[PartitionView, ...]:
     """Return the partitions of a topic. Raise `Unmet` if it has another number of partitions or replicas."""
-    found = existing(ctx, topic)
-    if len(found) != partitions:
+    parts = existing(ctx, topic)
+    if len(parts) != partitions:
         raise Unmet(
-            f"{topic} has {counted(len(found), 'partition')}. How many does the text ask for? (You can add partitions but not "
+            f"{topic} has {counted(len(parts), 'partition')}. How many does the text ask for? (You can add partitions but not "
             "remove them: delete the topic and create it again.)"
         )
-    if differ := sorted({len(p.replicas) for p in found} - {copies}):
+    if differ := sorted({len(p.replicas) for p in parts} - {copies}):
         raise Unmet(
             f"Each partition of {topic} has {counted(differ[0], 'replica')}, not {copies}. Which setting decides how many "
             "brokers keep a copy?"
         )
-    return found
+    return parts
 
 
 has_shape = parametrized(shaped)
@@ -87,8 +87,8 @@ has_shape = parametrized(shaped)
 @parametrized
 def asks_for_copies(ctx: CheckContext, topic: str, number: int) -> None:
     """A write to a topic with ``acks=all`` must need this many replicas in sync."""
-    if (found := ctx.topic_config(topic)["min.insync.replicas"]) != str(number):
-        setting = f"The effective min.insync.replicas of {topic} is {found}"
+    if (needed := ctx.topic_config(topic)["min.insync.replicas"]) != str(number):
+        setting = f"The effective min.insync.replicas of {topic} is {needed}"
         raise Unmet(f"{setting}. You can set it when you create the topic, or later with kafka-configs.sh.")
 
 

@@ -40,10 +40,10 @@ lab.requires("The prices of one stock are in one partition", after=all_stocks)(o
 @lab.requires("It is the partition that Java's producer chooses", after=one_partition)
 def java_agrees(ctx: CheckContext) -> None:
     partitions = len(existing(ctx, TOPIC))
-    for key, found in partitions_of_keys(filled(ctx, TOPIC)).items():
-        if found != {murmur2(key.encode(), partitions)}:
+    for key, used in partitions_of_keys(filled(ctx, TOPIC)).items():
+        if used != {murmur2(key.encode(), partitions)}:
             raise Unmet(
-                f"{key} is in partition {min(found)}, where Java's producer wouldn't put it. Which setting of librdkafka names "
+                f"{key} is in partition {min(used)}, where Java's producer wouldn't put it. Which setting of librdkafka names "
                 "the partitioner?"
             )
 

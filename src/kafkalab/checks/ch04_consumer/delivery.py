@@ -31,9 +31,9 @@ AROUND = ("before processing", "after processing", "after commit")
 
 def _rows(book: Path, sql: str) -> list[tuple[Any, ...]]:
     with sqlite3.connect(book) as database:
-        found = database.execute(sql).fetchall()
+        rows = database.execute(sql).fetchall()
     database.close()
-    return found
+    return rows
 
 
 def _outcomes(ctx: CheckContext, way: str, moments: Iterable[str]) -> dict[str, tuple[int, int]]:
@@ -197,10 +197,10 @@ def latest_is_booked(ctx: CheckContext) -> None:
     for m in ctx.records(LIVE):
         price = deserialize(m.value())
         wanted[price.name] = 100 * price.dollars + price.cents
-    found: dict[str, int] = dict(_asked(ctx, "SELECT name, cents FROM latest"))
-    if missing := sorted(wanted.keys() - found.keys()):
+    booked: dict[str, int] = dict(_asked(ctx, "SELECT name, cents FROM latest"))
+    if missing := sorted(wanted.keys() - booked.keys()):
         raise Unmet(f"The book has no price of {missing[0]}.")
-    if wrong := sorted(name for name, cents in wanted.items() if found[name] != cents):
+    if wrong := sorted(name for name, cents in wanted.items() if booked[name] != cents):
         raise Unmet(f"The book's price of {wrong[0]} isn't the last one in {LIVE}. Did the application read to the end?")
 
 
@@ -225,12 +225,12 @@ transactions = notebook.check(
 def each_price_copied_once(ctx: CheckContext) -> None:
     existing(ctx, COPIES)
     wanted = Counter((m.key(), m.value()) for m in ctx.records(PRICES))
-    found = Counter((m.key(), m.value()) for m in ctx.records(COPIES))
-    if not found:
+    copies = Counter((m.key(), m.value()) for m in ctx.records(COPIES))
+    if not copies:
         raise Unmet(f"With read_committed, {COPIES} is empty. Did a transaction of yours commit?")
-    if missing := (wanted - found).total():
+    if missing := (wanted - copies).total():
         raise Unmet(f"{counted(missing, 'price')} of {PRICES} {'is' if missing == 1 else 'are'} not in {COPIES}.")
-    if more := (found - wanted).total():
+    if more := (copies - wanted).total():
         raise Unmet(
             f"{COPIES} holds {counted(more, 'duplicate')} in committed transactions. Did you send the offsets to the "
             "transaction, too?"

@@ -32,8 +32,8 @@ poll_loop = notebook.check(
 
 @poll_loop.requires("my-example-topic has 13 partitions")
 def topic_has_its_shape(ctx: CheckContext) -> None:
-    if (found := len(existing(ctx, TOPIC))) != PARTITIONS:
-        raise Unmet(f"It has {counted(found, 'partition')}. How many does the text ask for?")
+    if (partitions := len(existing(ctx, TOPIC))) != PARTITIONS:
+        raise Unmet(f"It has {counted(partitions, 'partition')}. How many does the text ask for?")
 
 
 @poll_loop.requires("It holds greetings whose keys are longs", after=topic_has_its_shape)
@@ -88,7 +88,7 @@ def three_members_share(ctx: CheckContext) -> None:
 
 @same_group.requires("Together they read the 25 records, without a duplicate")
 def records_are_shared(ctx: CheckContext) -> None:
-    read = [place for found in _read_by_name(ctx).values() for place in found]
+    read = [place for by_one in _read_by_name(ctx).values() for place in by_one]
     if (again := len(read) - len(set(read))) > 0:
         raise Unmet(
             f"Among the {len(read)} records that they read are {counted(again, 'duplicate')}. Are all three in the same group?"
@@ -106,8 +106,8 @@ def records_are_shared(ctx: CheckContext) -> None:
 @same_group.requires("Each partition was read by one of them", after=records_are_shared)
 def partitions_have_one_reader(ctx: CheckContext) -> None:
     readers: dict[int, set[str]] = {}
-    for name, found in _read_by_name(ctx).items():
-        for partition, _ in found:
+    for name, read in _read_by_name(ctx).items():
+        for partition, _ in read:
             readers.setdefault(partition, set()).add(name)
     for partition, names in sorted(readers.items()):
         if len(names) > 1:
@@ -146,8 +146,8 @@ def each_group_read_everything(ctx: CheckContext) -> None:
     read, wanted = _read_by_name(ctx), places(ctx, TOPIC)
     if len(read) != 3:
         raise Unmet(f"`read` holds the records of {counted(len(read), 'group')}, not of 3.")
-    for group, found in read.items():
-        read_once(found, wanted, group)
+    for group, by_group in read.items():
+        read_once(by_group, wanted, group)
 
 
 # -- 4: how many at a time ------------------------------------------------------------------------------------------
@@ -164,8 +164,8 @@ batch_size = notebook.check(
 
 
 def _polls(ctx: CheckContext) -> tuple[list[list[Place]], list[list[Place]]]:
-    given = ctx.answer("polls", dict[int, list[list[Place]]], "what each call returned: size of the batch → list of lists")
-    small, large = given.get(5, []), given.get(500, [])
+    polls = ctx.answer("polls", dict[int, list[list[Place]]], "what each call returned: size of the batch → list of lists")
+    small, large = polls.get(5, []), polls.get(500, [])
     if not any(small):
         raise Unmet("No batch of at most 5 was read yet.")
     if not any(large):

@@ -70,10 +70,10 @@ def answers_are_right(ctx: CheckContext) -> None:
     batches = written(ctx, NUMBERED)
     [first] = writers_of(batches, RETRIED)
     wanted = sum(batch.count for batch in batches if batch.producer_id == first)
-    if (given := ctx.answer("expected", int, "the next sequence of the first producer")) != wanted:
-        raise Unmet(f"The leader doesn't expect sequence {given} next. What is the last one that it has from that producer?")
-    if (given := ctx.answer("unknown", int, "what the dump shows for a producer without an id")) != -1:
-        raise Unmet(f"`unknown` is {given}. Which producerId does the dump of {PLAIN} show?")
+    if (answer := ctx.answer("expected", int, "the next sequence of the first producer")) != wanted:
+        raise Unmet(f"The leader doesn't expect sequence {answer} next. What is the last one that it has from that producer?")
+    if (answer := ctx.answer("unknown", int, "what the dump shows for a producer without an id")) != -1:
+        raise Unmet(f"`unknown` is {answer}. Which producerId does the dump of {PLAIN} show?")
 
 
 @retry.requires(f"{NUMBERED} holds {RESENT} twice, from two idempotent producers", after=numbered_is_not)

@@ -130,10 +130,10 @@ def users_log_grew_slowly(ctx: CheckContext) -> None:
 
 @shares.requires("You know which of its two limits counts for loader", after=user_is_limited)
 def precedence_is_known(ctx: CheckContext) -> None:
-    given = ctx.answer("counts", float, "the limit that counts for loader, in bytes per second")
-    if given != OF_USER:
+    limit = ctx.answer("counts", float, "the limit that counts for loader, in bytes per second")
+    if limit != OF_USER:
         raise Unmet(
-            f"{given:g} isn't it. Kafka takes the first quota that fits, and doesn't add up or compare limits. Which one comes "
+            f"{limit:g} isn't it. Kafka takes the first quota that fits, and doesn't add up or compare limits. Which one comes "
             "first?"
         )
 
@@ -157,6 +157,6 @@ def both_together_are_limited(ctx: CheckContext) -> None:
 
 @pair.requires("You know which of its three limits counts for loader", after=both_together_are_limited)
 def pair_comes_first(ctx: CheckContext) -> None:
-    given = ctx.answer("counts", float, "the limit that counts for loader, in bytes per second")
-    if given != OF_BOTH:
-        raise Unmet(f"{given:g} isn't it. Three quotas fit loader now. Which of them says most about whom it limits?")
+    limit = ctx.answer("counts", float, "the limit that counts for loader, in bytes per second")
+    if limit != OF_BOTH:
+        raise Unmet(f"{limit:g} isn't it. Three quotas fit loader now. Which of them says most about whom it limits?")

@@ -34,9 +34,9 @@ def settings_differ(ctx: CheckContext) -> None:
     """Raise `Unmet` unless one topic allows an unclean election, and two don't."""
     for topic in TOPICS:
         shaped(ctx, topic, 1, 2)
-        found, wanted = ctx.topic_config(topic)[SETTING], "true" if topic == DARING else "false"
-        if found != wanted:
-            raise Unmet(f"{SETTING} of {topic} is {found}. Which of the three topics may elect a leader that isn't in sync?")
+        setting, wanted = ctx.topic_config(topic)[SETTING], "true" if topic == DARING else "false"
+        if setting != wanted:
+            raise Unmet(f"{SETTING} of {topic} is {setting}. Which of the three topics may elect a leader that isn't in sync?")
 
 
 are_set = election.requires("Only daring may elect a leader that isn't in sync")(settings_differ)

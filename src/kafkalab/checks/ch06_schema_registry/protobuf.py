@@ -49,11 +49,11 @@ def _decode(client: SchemaRegistryClient, record: Message, message: str) -> Any:
     }
     messages = []
     for name, fields in described.items():
-        found = descriptor_pb2.DescriptorProto(name=name)
+        descriptor = descriptor_pb2.DescriptorProto(name=name)
         for field, number, kind, label in fields:
             type_name = ".check.Product" if kind == MESSAGE else None
-            found.field.add(name=field, number=number, type=kind, label=label, type_name=type_name)
-        messages.append(found)
+            descriptor.field.add(name=field, number=number, type=kind, label=label, type_name=type_name)
+        messages.append(descriptor)
     pool = descriptor_pool.DescriptorPool()
     pool.Add(descriptor_pb2.FileDescriptorProto(name="check.proto", package="check", syntax="proto3", message_type=messages))
     try:
@@ -126,9 +126,9 @@ order = notebook.check(
 def orders_have_products(ctx: CheckContext) -> None:
     client, counts = client_of(ctx), []
     for record in filled(ctx, ORDERS):
-        found = _decode(client, record, "Order")
-        counts.append(len(found.product))
-        if any(not product.name for product in found.product):
+        order = _decode(client, record, "Order")
+        counts.append(len(order.product))
+        if any(not product.name for product in order.product):
             raise Unmet(f"A product of the order at offset {record.offset()} has no name.")
     if not {0, 1} <= set(counts) or max(counts) < 2:
         raise Unmet(f"The {counted(len(counts), 'order')} have {', '.join(map(str, counts))} products.")
@@ -151,8 +151,8 @@ order.requires("The group orders has read and committed them", after=orders_have
 
 @order.requires("You know how many products each order has", after=orders_have_products)
 def orders_were_read(ctx: CheckContext) -> None:
-    given = ctx.answer("products", list[int], "how many products each order has, as you read them, in order of offset")
+    answer = ctx.answer("products", list[int], "how many products each order has, as you read them, in order of offset")
     client = client_of(ctx)
-    there = [len(_decode(client, record, "Order").product) for record in filled(ctx, ORDERS)]
-    if given != there:
-        raise Unmet(f"You read orders with {given} products. {ORDERS} holds {counted(len(there), 'order')} that don't fit.")
+    products = [len(_decode(client, record, "Order").product) for record in filled(ctx, ORDERS)]
+    if answer != products:
+        raise Unmet(f"You read orders with {answer} products. {ORDERS} holds {counted(len(products), 'order')} that don't fit.")

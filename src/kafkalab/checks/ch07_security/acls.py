@@ -100,23 +100,23 @@ def analyst_has_prefixed_rules(ctx: CheckContext) -> None:
 
 @lab.requires("visitor may do everything with its topic")
 def visitor_may_do_everything(ctx: CheckContext) -> None:
-    found = [rule for rule in acl_rules(ctx) if rule.principal == "User:visitor"]
-    if not found:
+    rules = [rule for rule in acl_rules(ctx) if rule.principal == "User:visitor"]
+    if not rules:
         raise Unmet("There is no rule for User:visitor.")
-    for rule in found:
+    for rule in rules:
         if (rule.restype, rule.name) != (ResourceType.TOPIC, "stock-prices"):
             raise Unmet(f"A rule for User:visitor is about the {ResourceType(rule.restype).name.lower()} {rule.name}.")
-    if not any((rule.operation, rule.permission_type) == (AclOperation.ALL, AclPermissionType.ALLOW) for rule in found):
-        told = ", ".join(
-            sorted(f"{AclPermissionType(rule.permission_type).name} {AclOperation(rule.operation).name}" for rule in found)
+    if not any((rule.operation, rule.permission_type) == (AclOperation.ALL, AclPermissionType.ALLOW) for rule in rules):
+        operations = ", ".join(
+            sorted(f"{AclPermissionType(rule.permission_type).name} {AclOperation(rule.operation).name}" for rule in rules)
         )
-        raise Unmet(f"The rules for User:visitor are {told}. Which operation stands for every one of them?")
+        raise Unmet(f"The rules for User:visitor are {operations}. Which operation stands for every one of them?")
 
 
 @lab.requires("visitor may come from one address only, which isn't this machine's", after=visitor_may_do_everything)
 def visitor_comes_from_one_address(ctx: CheckContext) -> None:
-    found = [rule for rule in acl_rules(ctx) if rule.principal == "User:visitor"]
-    if others := [rule.host for rule in found if rule.host != ADDRESS]:
+    rules = [rule for rule in acl_rules(ctx) if rule.principal == "User:visitor"]
+    if others := [rule.host for rule in rules if rule.host != ADDRESS]:
         raise Unmet(f"A rule for User:visitor has the host {others[0]}, which isn't the address in the text.")
 
 

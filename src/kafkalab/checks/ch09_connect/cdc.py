@@ -75,8 +75,8 @@ def topic_is_the_table(ctx: CheckContext) -> None:
         value = values.get(number)
         if value is None:
             raise Unmet(f"The table has a driver {number}, and {CAPTURED} doesn't. Is that change still on its way?")
-        found = row_of(value) or {}
-        if (found.get("name"), found.get("available")) != row:
+        last = row_of(value) or {}
+        if (last.get("name"), last.get("available")) != row:
             raise Unmet(
                 f"The last record of driver {number} in {CAPTURED} isn't what the table has. Is a change still on its way?"
             )

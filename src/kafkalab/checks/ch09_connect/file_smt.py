@@ -82,8 +82,8 @@ def topic_holds_the_lines(ctx: CheckContext) -> None:
 @smt.requires("positions-out runs, and its file has the ten lines", after=topic_holds_the_lines)
 def sink_writes_them(ctx: CheckContext) -> None:
     runs(ctx, SINK)
-    if (found := len(target_lines(ctx, SINK))) < FIRST:
-        raise Unmet(f"The file of {SINK} has {counted(found, 'line')}, not {FIRST}. Does it read all of {TOPIC}?")
+    if (written := len(target_lines(ctx, SINK))) < FIRST:
+        raise Unmet(f"The file of {SINK} has {counted(written, 'line')}, not {FIRST}. Does it read all of {TOPIC}?")
 
 
 @smt.requires("No line of that file names a driver, and each still names its truck", after=sink_writes_them)
@@ -109,8 +109,8 @@ def depot_is_inserted(ctx: CheckContext) -> None:
 
 def _has(line: str, field: str, values: set[str]) -> bool:
     """Return whether a line of the sink's file has one of these values in a field, as a map's text or as JSON."""
-    found = re.search(rf'\b{field}"?\s*[=:]\s*"?([^",}}]*)', line)
-    return found is not None and found[1].strip() in values
+    match = re.search(rf'\b{field}"?\s*[=:]\s*"?([^",}}]*)', line)
+    return match is not None and match[1].strip() in values
 
 
 # -- offsets ----------------------------------------------------------------------------------------------------------

@@ -36,9 +36,9 @@ mqtt = notebook.check(
 def connectors_run(ctx: CheckContext) -> None:
     for name, qos in QOS.items():
         runs(ctx, name)
-        found = config_of(ctx, name).get("mqtt.qos", "1")
-        if found != qos:
-            raise Unmet(f"{name} reads with QoS {found}, not {qos}. Which of its settings says so?")
+        setting = config_of(ctx, name).get("mqtt.qos", "1")
+        if setting != qos:
+            raise Unmet(f"{name} reads with QoS {setting}, not {qos}. Which of its settings says so?")
     if config_of(ctx, SAFE).get("mqtt.client.id") == config_of(ctx, FAST).get("mqtt.client.id"):
         raise Unmet(
             f"{SAFE} and {FAST} have the same client id, so the MQTT broker disconnects one when the other comes. How does it "
@@ -97,5 +97,5 @@ def counts_are_known(ctx: CheckContext) -> None:
 
 def lacking(ctx: CheckContext, topic: str, sent: list[str]) -> list[str]:
     """Return those of these values that a topic doesn't hold, in order."""
-    there = set(ctx.values(topic))
-    return [value for value in sent if value not in there]
+    values = set(ctx.values(topic))
+    return [value for value in sent if value not in values]

@@ -70,17 +70,17 @@ def application_lived_twice(ctx: CheckContext) -> None:
 @lab.requires("Every dangerous event is there, as often as it was sent", after=(trucks_drove, only_dangerous))
 def each_as_often(ctx: CheckContext) -> None:
     wanted = Counter(value for value in ctx.values(SOURCE) if _field(value, _EVENT) != "Normal")
-    found = Counter(ctx.values(SINK))
-    if missing := wanted - found:
+    written = Counter(ctx.values(SINK))
+    if missing := wanted - written:
         raise Unmet(
             f"{SINK} lacks {missing.total()} of {counted(wanted.total(), 'dangerous event')}, for example "
             f"{quoted(next(iter(missing)))}. Does your filter let that type through, and has the application read to the end "
             "since it was started again?"
         )
-    if more := found - wanted:
+    if more := written - wanted:
         value = next(iter(more))
         raise Unmet(
-            f"{quoted(value)} is in {SINK} {counted(found[value], 'time')}, and was sent {counted(wanted[value], 'time')}. "
+            f"{quoted(value)} is in {SINK} {counted(written[value], 'time')}, and was sent {counted(wanted[value], 'time')}. "
             f"What does an application do again after a kill, and which guarantee did you give it? {FROM_SECTION_1}"
         )
 

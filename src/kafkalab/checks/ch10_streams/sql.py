@@ -106,10 +106,10 @@ def _is_dangerous(topic: str, row: Mapping[str, Any]) -> None:
     if event.event == "Normal":
         raise Unmet(f"{topic} has an event that is Normal, of driver {event.driver}. Which stream does that answer read?")
     for name, value in row_of(event).items():
-        found = row.get(name)
-        if found != value:
+        field = row.get(name)
+        if field != value:
             raise Unmet(
-                f"{topic} has a row with `{name}` {found!r}. The statement that creates truck_position_s says {value!r} for "
+                f"{topic} has a row with `{name}` {field!r}. The statement that creates truck_position_s says {value!r} for "
                 "that event. Compare name, type and place of the field."
             )
 
@@ -146,11 +146,11 @@ def _named(ctx: CheckContext, topic: str, right: Callable[[TruckEvent], Name], w
     twice = "How many rows does the table have for that driver?"
     _each_once(topic, rows, twice, "What does your join do with an event whose driver isn't in the table?")
     for row in rows:
-        event, found = _DANGEROUS[str(row["ts"])], (row.get("first_name"), row.get("last_name"))
-        if found != right(event):
+        event, driver = _DANGEROUS[str(row["ts"])], (row.get("first_name"), row.get("last_name"))
+        if driver != right(event):
             raise Unmet(
                 f"In {topic} the event of driver {event.driver} with `ts` {event.timestamp} has the name "
-                f"{' '.join(map(str, found))}. {wrong}"
+                f"{' '.join(map(str, driver))}. {wrong}"
             )
 
 

@@ -56,17 +56,17 @@ def all_were_sent(ctx: CheckContext) -> None:
 
 def _counts(ctx: CheckContext, topic: str) -> dict[str, str]:
     """The last count of each window, where all windows are there."""
-    found = last_values(filled(ctx, topic, _WRITTEN))
-    if others := [key for key in found if key not in EVERYTHING]:
+    counts = last_values(filled(ctx, topic, _WRITTEN))
+    if others := [key for key in counts if key not in EVERYTHING]:
         raise Unmet(
             f"{topic} has a record with the key {quoted(others[0])}. A key is driver@start, with the start in seconds, and "
             f"windows are {SIZE} s long, one after the other."
         )
-    if missing := [key for key in EVERYTHING if key not in found]:
+    if missing := [key for key in EVERYTHING if key not in counts]:
         raise Unmet(
             f"{topic} has no count for {missing[0]} so far. Is each change of a count written, and was everything read?"
         )
-    return found
+    return counts
 
 
 @parametrized
@@ -95,16 +95,16 @@ lab.requires(f"{COUNTS_IN_STREAMS} has the same counts", after=all_were_sent)(
 
 @parametrized
 def _has_answers(ctx: CheckContext, topic: str) -> None:
-    found = Counter((key_of(record), text_of(record)) for record in filled(ctx, topic, _WRITTEN))
-    for driver, pair in found:
+    pairs = Counter((key_of(record), text_of(record)) for record in filled(ctx, topic, _WRITTEN))
+    for driver, pair in pairs:
         if (driver, pair) not in ANSWERED:
             raise Unmet(
                 f"{topic} has {quoted(pair)} for driver {quoted(driver)}. A row has the driver as its key, and "
                 f"alarm-call in seconds. The call is of the same driver, and comes 0 to {WITHIN} s after the alarm."
             )
-    if twice := [pair for pair, times in found.items() if times > 1]:
+    if twice := [pair for pair, times in pairs.items() if times > 1]:
         raise Unmet(f"{topic} has {quoted(twice[0][1])} of driver {twice[0][0]} more than once. {FROM_SECTION_1}")
-    if missing := sorted(ANSWERED - set(found)):
+    if missing := sorted(ANSWERED - set(pairs)):
         raise Unmet(
             f"{topic} lacks {len(missing)} of {len(ANSWERED)} pairs, for example an alarm of driver {missing[0][0]}. "
             "Was everything read, and which alarms can your condition find for a call?"

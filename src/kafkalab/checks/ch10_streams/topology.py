@@ -56,13 +56,13 @@ def _found(ctx: CheckContext) -> dict[str, str]:
 
 @lab.requires(f"{SINK} has a count for each depot, and its keys are depots", after=topics_are_filled)
 def keys_are_depots(ctx: CheckContext) -> None:
-    found, right = _found(ctx), recomputed(ctx)
-    if others := [key for key in found if key not in right]:
+    counts, right = _found(ctx), recomputed(ctx)
+    if others := [key for key in counts if key not in right]:
         raise Unmet(
             f"{SINK} has a record with the key {quoted(others[0])}. The keys are the depots of {DEPOTS}, and {WITHOUT}. By "
             "what does your topology group?"
         )
-    if missing := [key for key in sorted(right) if key not in found and key != WITHOUT]:
+    if missing := [key for key in sorted(right) if key not in counts and key != WITHOUT]:
         raise Unmet(f"{SINK} has no count for {missing[0]} so far. Does the application run, and has it read everything?")
 
 

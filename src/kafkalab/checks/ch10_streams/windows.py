@@ -63,13 +63,13 @@ def _found(ctx: CheckContext) -> dict[str, str]:
 
 @lab.requires(f"{SINK} has each window of each driver, and no other", after=alarms_were_sent)
 def windows_are_right(ctx: CheckContext) -> None:
-    found = _found(ctx)
-    if others := [key for key in found if key not in RIGHT]:
+    counts = _found(ctx)
+    if others := [key for key in counts if key not in RIGHT]:
         raise Unmet(
             f"{SINK} has a record with the key {quoted(others[0])}. A key is driver@start, with the start in seconds, and "
             f"windows are {SIZE} s long, one after the other."
         )
-    if missing := [key for key in RIGHT if key not in found and key not in _OPEN]:
+    if missing := [key for key in RIGHT if key not in counts and key not in _OPEN]:
         raise Unmet(
             f"{SINK} has no count for {missing[0]} so far. Does the application run, and has it read all alarms and committed?"
         )

@@ -41,8 +41,8 @@ lab = notebook.check(
 @lab.requires("The topic was created anew, and has all later events")
 def topic_is_new(ctx: CheckContext) -> None:
     existing(ctx, SOURCE)
-    there = set(ctx.values(SOURCE))
-    if missing := sum(event not in there for event in LEDGER[ANEW:]):
+    events = set(ctx.values(SOURCE))
+    if missing := sum(event not in events for event in LEDGER[ANEW:]):
         raise Unmet(
             f"{SOURCE} lacks {missing} of the {EVENTS - ANEW} events that trucks sent after it was created anew. {RUN_AGAIN}"
         )
@@ -63,8 +63,8 @@ def rows_are_events(ctx: CheckContext) -> None:
 @parametrized
 def _has(ctx: CheckContext, events: list[str], sentence: str) -> None:
     """Ask whether the table has these events; the sentence goes on from how many it lacks."""
-    there = {text_of(record) for record in filled(ctx, TABLE)}
-    if missing := sum(event not in there for event in events):
+    rows = {text_of(record) for record in filled(ctx, TABLE)}
+    if missing := sum(event not in rows for event in events):
         raise Unmet(f"{TABLE} lacks {counted(missing, 'row')} of {len(events)}: {sentence}")
 
 

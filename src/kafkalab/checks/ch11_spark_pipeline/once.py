@@ -101,13 +101,13 @@ def _table(ctx: CheckContext) -> dict[str, str]:
 
 @lab.requires(f"{COUNTS} has each window of each driver", after=waves_were_sent)
 def windows_are_there(ctx: CheckContext) -> None:
-    found = _table(ctx)
-    if others := [key for key in found if key not in RIGHT and key != TOO_LATE]:
+    counts = _table(ctx)
+    if others := [key for key in counts if key not in RIGHT and key != TOO_LATE]:
         raise Unmet(
             f"{COUNTS} has a record with the key {quoted(others[0])}. A key is the driver, an @, and the minute in which the "
             f"window starts, in UTC, such as 11@20:01. {RUN_AGAIN}"
         )
-    if missing := [key for key in RIGHT if key not in found and key not in _OPEN]:
+    if missing := [key for key in RIGHT if key not in counts and key not in _OPEN]:
         raise Unmet(f"{COUNTS} has no count for {missing[0]} so far. Does the stream run, and did it process every wave?")
 
 
@@ -147,10 +147,10 @@ def _alarm(record: Message) -> dict[str, Any]:
 
 @lab.requires(f"{ALARMS} has each dangerous event, and no other", after=waves_were_sent)
 def alarms_are_there(ctx: CheckContext) -> None:
-    found = {key_of(record) for record in filled(ctx, ALARMS)}
-    if others := sorted(found - DANGEROUS.keys()):
+    keys = {key_of(record) for record in filled(ctx, ALARMS)}
+    if others := sorted(keys - DANGEROUS.keys()):
         raise Unmet(f"{ALARMS} has a record with the key {quoted(others[0])}. The key is the id of an event that isn't Normal.")
-    if missing := sorted(DANGEROUS.keys() - found):
+    if missing := sorted(DANGEROUS.keys() - keys):
         driver = DANGEROUS[missing[0]]
         raise Unmet(
             f"{ALARMS} lacks event {missing[0]} of driver {driver}. "

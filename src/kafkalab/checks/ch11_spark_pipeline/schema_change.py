@@ -65,7 +65,7 @@ def first_are_there(ctx: CheckContext) -> None:
 @lab.requires("It has the events that were written by V2", after=events_were_sent)
 def new_are_there(ctx: CheckContext) -> None:
     if missing := _missing(_table(ctx), NEW):
-        letters = ctx.given(DEAD)
+        letters = ctx.record_count(DEAD)
         raise Unmet(
             f"{TABLE} lacks {counted(missing, 'event')} of the {len(NEW)} from 60 on. {DEAD} was given "
             f"{counted(letters, 'record')}. Has anybody read those again since a stream knows their schema?"
@@ -76,10 +76,10 @@ def new_are_there(ctx: CheckContext) -> None:
 def speeds_are_right(ctx: CheckContext) -> None:
     rows = _table(ctx)
     for number in NEW:
-        if (found := rows[f"event-{number}"].get("speed")) != speed_of(number):
+        if (speed := rows[f"event-{number}"].get("speed")) != speed_of(number):
             raise Unmet(
-                f"event-{number} has {'no speed' if found is None else f'the speed {found}'} in {TABLE}, and was sent with "
-                f"{speed_of(number)}. By which schema does the stream read? {RUN_AGAIN if found == DEFAULT else ''}".rstrip()
+                f"event-{number} has {'no speed' if speed is None else f'the speed {speed}'} in {TABLE}, and was sent with "
+                f"{speed_of(number)}. By which schema does the stream read? {RUN_AGAIN if speed == DEFAULT else ''}".rstrip()
             )
 
 
@@ -89,8 +89,8 @@ def default_is_there(ctx: CheckContext) -> None:
     if missing := _missing(rows, OLD):
         raise Unmet(f"{TABLE} lacks {counted(missing, 'event')} of the {len(OLD)} from 100 on. Did a stream run at that time?")
     for number in OLD:
-        if (found := rows[f"event-{number}"].get("speed")) != DEFAULT:
+        if (speed := rows[f"event-{number}"].get("speed")) != DEFAULT:
             raise Unmet(
-                f"event-{number} was sent without a speed, and has {'none' if found is None else found} in {TABLE}. Which "
+                f"event-{number} was sent without a speed, and has {'none' if speed is None else speed} in {TABLE}. Which "
                 f"schema does the stream read by, and what does that say about a missing speed?"
             )

@@ -62,24 +62,24 @@ def first_is_left_alone(ctx: CheckContext) -> None:
 
 @lab.requires(f"{SECOND} has the right count for each driver", after=first_is_left_alone)
 def second_is_right(ctx: CheckContext) -> None:
-    found = last_values(filled(ctx, SECOND))
-    if found == _as_text(RIGHT):
+    table = last_values(filled(ctx, SECOND))
+    if table == _as_text(RIGHT):
         return
-    if found == _as_text(V1):
+    if table == _as_text(V1):
         raise Unmet(f"{SECOND} has the same counts as version 1. Which kind of event does its condition overlook?")
-    if found == _as_text(LATER_ONLY):
+    if table == _as_text(LATER_ONLY):
         raise Unmet(
             f"{SECOND} has counts of the last {len(EVENTS) - BEFORE} events only. Where does a stream begin that has no "
             "checkpoint yet, if you don't say so?"
         )
-    if found == _as_text(ON_TOP_OF_V1):
+    if table == _as_text(ON_TOP_OF_V1):
         raise Unmet(
             f"{SECOND} goes on from the counts of version 1, and only its later ones are right. From where did it have its "
             "position and its state?"
         )
-    driver = next(d for d in sorted(RIGHT.keys() | found.keys()) if found.get(d) != str(RIGHT.get(d)))
+    driver = next(d for d in sorted(RIGHT.keys() | table.keys()) if table.get(d) != str(RIGHT.get(d)))
     raise Unmet(
-        f"{SECOND} has {quoted(found[driver]) if driver in found else 'no count'} for driver {driver}. Did the stream process "
+        f"{SECOND} has {quoted(table[driver]) if driver in table else 'no count'} for driver {driver}. Did the stream process "
         "everything, and does it count every kind of event but Normal?"
     )
 

@@ -59,10 +59,10 @@ class Workers(Protocol):
 
 
 def _workers(ctx: CheckContext) -> Workers:
-    given = ctx.answer("spark_cluster", object, "your SparkCluster")
-    if not hasattr(given, "kill_worker"):
-        raise Unmet(f"`spark_cluster` should be your SparkCluster, not {type(given).__name__}.")
-    return cast(Workers, given)
+    spark_cluster = ctx.answer("spark_cluster", object, "your SparkCluster")
+    if not hasattr(spark_cluster, "kill_worker"):
+        raise Unmet(f"`spark_cluster` should be your SparkCluster, not {type(spark_cluster).__name__}.")
+    return cast(Workers, spark_cluster)
 
 
 @lab.requires("A session ran on the Spark cluster")
@@ -113,12 +113,12 @@ def _right(ctx: CheckContext) -> Counter[str]:
 
 @lab.requires("Each alarm counts once", after=(reports_were_sent, worker_was_killed))
 def counts_are_right(ctx: CheckContext) -> None:
-    found = {key_of(record): _object(record).get("alarms") for record in filled(ctx, COUNTS)}
+    counts = {key_of(record): _object(record).get("alarms") for record in filled(ctx, COUNTS)}
     right = _right(ctx)
-    for key in sorted(right.keys() | found.keys()):
-        if found.get(key) != right.get(key):
+    for key in sorted(right.keys() | counts.keys()):
+        if counts.get(key) != right.get(key):
             driver, _, minute = key.partition("@")
-            has = f"{found[key]} alarms" if key in found else "no count"
+            has = f"{counts[key]} alarms" if key in counts else "no count"
             raise Unmet(
                 f"{COUNTS} has {has} for driver {driver} at {minute}. Did the stream process everything, with the same "
                 "checkpoint all the time?"

@@ -53,10 +53,10 @@ protocols.requires("They share the twelve partitions evenly", after=three_member
 @parametrized
 def speaks(ctx: CheckContext, group: str, wanted: str) -> None:
     """The broker must report that a group uses this protocol."""
-    found = existing_group(ctx, group)
-    if found.protocol != wanted:
+    view = existing_group(ctx, group)
+    if view.protocol != wanted:
         raise Unmet(
-            f"The broker says that {group} is a group of type {found.protocol}, not {wanted}. Which setting of its members "
+            f"The broker says that {group} is a group of type {view.protocol}, not {wanted}. Which setting of its members "
             "chooses the type?"
         )
 
@@ -101,33 +101,33 @@ class Change:
 
 def changes(ctx: CheckContext, group: str) -> list[Change]:
     """Return what the members of a group reported, in order of time."""
-    found = [
+    reported = [
         Change(fact["at"], fact["member"], fact["partition"], fact["event"] == "assigned")
         for fact in reports_of(ctx, group)
         if fact.keys() >= {"at", "member", "partition", "event"}
     ]
-    if not found:
+    if not reported:
         raise Unmet(f"`reports` shows no change in {group}. Did a fourth member join while the group was watched?")
-    return sorted(found, key=lambda change: change.at)
+    return sorted(reported, key=lambda change: change.at)
 
 
 def gaps_of(reported: Iterable[Change]) -> dict[int, list[float]]:
     """Return how long each partition had no owner, each time. A partition that was never revoked is missing."""
     revoked: dict[int, float] = {}
-    found: dict[int, list[float]] = defaultdict(list)
+    lengths: dict[int, list[float]] = defaultdict(list)
     for change in reported:
         if not change.assigned:
             revoked[change.partition] = change.at
         elif change.partition in revoked:
-            found[change.partition].append(change.at - revoked.pop(change.partition))
-    return found
+            lengths[change.partition].append(change.at - revoked.pop(change.partition))
+    return lengths
 
 
 @gaps.requires("A fourth member joined each group, and left it")
 def fourth_came_and_went(ctx: CheckContext) -> None:
     for group in GROUPS:
-        there = {member.client_id for member in existing_group(ctx, group).members}
-        if not {change.member for change in changes(ctx, group)} - there:
+        members = {member.client_id for member in existing_group(ctx, group).members}
+        if not {change.member for change in changes(ctx, group)} - members:
             raise Unmet(
                 f"By the reports of {group}, everybody who was assigned a partition is still a member. Did a fourth leave?"
             )
