@@ -43,7 +43,7 @@ def numbered(first: int, last: int) -> tuple[str, ...]:
 
 @parametrized
 def has_committed(ctx: CheckContext, values: Sequence[str]) -> None:
-    """Return a probe: ``mygroup`` must have committed offsets after all records with these values."""
+    """``mygroup`` must have committed offsets after all records with these values."""
     records = each_once(ctx, TOPIC, values)
     if left := unread(ctx, existing_group(ctx, GROUP), TOPIC, records):
         raise Unmet(f"{GROUP} has no committed offset behind {left[0]!r}. Is a member alive to read it, and did you wait?")
