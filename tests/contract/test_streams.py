@@ -265,7 +265,7 @@ def test_a_function_of_a_notebook_is_run_by_its_source(cluster: Cluster) -> None
 def test_with_fresh_topics_an_application_begins_at_the_beginning(cluster: Cluster) -> None:
     for _ in range(2):
         fresh_topics(cluster, [NewTopic("texts", 2, 1)])
-        assert CheckContext(cluster).given("texts") == 0
+        assert CheckContext(cluster).record_count("texts") == 0
         send(cluster, "texts", "aab")
         StreamsApp(cluster, letters).start()  # its name is given away, as in a cell that is run again
         app = StreamsApp(cluster, letters).start()

@@ -78,23 +78,33 @@ def test_what_the_cleaner_left_of_a_batch() -> None:
     assert (none.count, none.last_offset, none.records) == (0, 17, ())
 
 
-@pytest.mark.parametrize("codec", ["gzip", "lz4", "zstd", "snappy", "xerial"])
-def test_compressed_batches_are_unpacked(codec: str) -> None:
+def compressed(codec: str) -> bytes:
+    """A batch of a record, compressed by another library than the one that reads it."""
     plain = batch(0, [(0, b"k", b"v" * 1000)], codec=1 if codec == "gzip" else 0)
     if codec == "gzip":
-        data = plain
-    else:
-        body = plain[61:]
-        packed = pyarrow.compress(body, codec="snappy" if codec == "xerial" else codec, asbytes=True)
-        if codec == "xerial":
-            packed = b"\x82SNAPPY\x00" + struct.pack(">iii", 1, 1, len(packed)) + packed
-        head = bytearray(plain[:61])
-        struct.pack_into(">i", head, 8, len(packed) + 49)
-        struct.pack_into(">h", head, 21, {"snappy": 2, "xerial": 2, "lz4": 3, "zstd": 4}[codec])
-        data = bytes(head) + packed
-    (found,) = unpacked(data)
+        return plain
+    packed = pyarrow.compress(plain[61:], codec="snappy" if codec == "xerial" else codec, asbytes=True)
+    if codec == "xerial":
+        packed = b"\x82SNAPPY\x00" + struct.pack(">iii", 1, 1, len(packed)) + packed
+    head = bytearray(plain[:61])
+    struct.pack_into(">i", head, 8, len(packed) + 49)
+    struct.pack_into(">h", head, 21, {"snappy": 2, "xerial": 2, "lz4": 3, "zstd": 4}[codec])
+    return bytes(head) + packed
+
+
+@pytest.mark.parametrize("codec", ["gzip", "lz4", "zstd", "snappy", "xerial"])
+def test_compressed_batches_are_unpacked(codec: str) -> None:
+    (found,) = unpacked(compressed(codec))
     assert found.codec == ("snappy" if codec == "xerial" else codec) and not found.damage
     assert found.records[0].value == b"v" * 1000
+
+
+@pytest.mark.parametrize("codec", ["gzip", "lz4", "zstd", "snappy", "xerial"])
+def test_damage_to_a_compressed_batch_is_told(codec: str) -> None:
+    data = bytearray(compressed(codec))
+    data[-20:] = b"\xff" * 20
+    (found,) = unpacked(bytes(data))
+    assert found.records is None and found.damage
 
 
 def test_a_damaged_batch_says_so_and_the_next_one_is_read() -> None:

@@ -31,12 +31,12 @@ check = lab.add_check(
 
 @check.requires("Kafka runs on Java 17 or newer, and you know on which")
 def java_is_known(ctx: CheckContext) -> None:
-    given = str(ctx.answer("java", object, "the major version of the Java that runs Kafka"))  # a number, or it as text
+    version = str(ctx.answer("java", object, "the major version of the Java that runs Kafka"))  # a number, or it as text
     actual = java_version(java_command())
-    if given.strip().removesuffix(".0") != str(actual):  # 21.0 as a number
-        raise Unmet(f"It isn't {given}. Look at the number before the first dot in what `java -version` prints.")
+    if version.strip().removesuffix(".0") != str(actual):  # 21.0 as a number
+        raise Unmet(f"It isn't {version}. Look at the number before the first dot in what `java -version` prints.")
     if actual < OLDEST_JAVA:
-        raise Unmet(f"Java {given} is too old for Kafka 4. `kafkalab doctor` tells you how to fix that.")
+        raise Unmet(f"Java {version} is too old for Kafka 4. `kafkalab doctor` tells you how to fix that.")
 
 
 @check.requires("One node answers, started by your own command")
@@ -62,6 +62,6 @@ def node_is_both(ctx: CheckContext) -> None:
 
 @check.requires("Its cluster has the id with which you formatted its folder", after=one_node_answers)
 def cluster_id_is_known(ctx: CheckContext) -> None:
-    given = ctx.answer("cluster_id", str, "the id with which you formatted the folder (`!command` returns a list of lines)")
-    if given.strip() != ctx.view().cluster_id:
+    answer = ctx.answer("cluster_id", str, "the id with which you formatted the folder (`!command` returns a list of lines)")
+    if answer.strip() != ctx.view().cluster_id:
         raise Unmet("The node belongs to a cluster with another id. Which id did you format its data folder with?")

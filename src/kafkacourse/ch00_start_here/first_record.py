@@ -50,14 +50,14 @@ def coordinates_are_right(ctx: CheckContext) -> None:
     values = {(m.partition(), m.offset()): m.value() for m in ctx.records(topic)}
     if (partition, offset) not in values:
         raise Unmet(f"Partition {partition} has no offset {offset}.")
-    if (there := values[partition, offset]) != VALUE:
+    if (value := values[partition, offset]) != VALUE:
         raise Unmet(
-            f"The record at this address is {(there or b'').decode()!r}. Who knows where yours is? The delivery report does."
+            f"The record at this address is {(value or b'').decode()!r}. Who knows where yours is? The delivery report does."
         )
 
 
 @check.requires("You read its bytes from there")
 def bytes_were_read(ctx: CheckContext) -> None:
-    given = ctx.answer("read_back", bytes, "the value at that address as the consumer returned it")
-    if given != VALUE:
-        raise Unmet(f"You read {given!r}. A consumer that is assigned a partition starts at the offset of its TopicPartition.")
+    value = ctx.answer("read_back", bytes, "the value at that address as the consumer returned it")
+    if value != VALUE:
+        raise Unmet(f"You read {value!r}. A consumer that is assigned a partition starts at the offset of its TopicPartition.")

@@ -50,35 +50,35 @@ def log_files(ctx: CheckContext) -> dict[int, str]:
 
 @check.requires("You know the names of its .log files", after=(segments_are_small, is_filled))
 def files_are_named(ctx: CheckContext) -> None:
-    given = sorted(Path(file).name for file in ctx.answer("files", list[str | Path], "the names of the .log files"))
+    names = sorted(Path(file).name for file in ctx.answer("files", list[str | Path], "the names of the .log files"))
     true = sorted(log_files(ctx).values())
-    if given == true:
+    if names == true:
         return
-    if other := [name for name in given if not name.endswith(".log")]:
+    if other := [name for name in names if not name.endswith(".log")]:
         raise Unmet(f"{other[0]!r} doesn't hold records. Their files' names end in .log.")
-    if odd := [name for name in given if len(name) != len(true[0])]:
+    if odd := [name for name in names if len(name) != len(true[0])]:
         raise Unmet(f"{odd[0]!r} is no such name. A name is an offset, padded with zeros to 20 digits, and .log.")
     raise Unmet(
-        f"You name {counted(len(given), 'file')}, but the folder has {len(true)}, or others. Did you copy it after you had "
+        f"You name {counted(len(names), 'file')}, but the folder has {len(true)}, or others. Did you copy it after you had "
         "sent everything?"
     )
 
 
 @check.requires(f"You know which one holds offset {SOUGHT_OFFSET}", after=(segments_are_small, is_filled))
 def holder_is_right(ctx: CheckContext) -> None:
-    given = ctx.answer("holder", Path, f"the name of the file that holds offset {SOUGHT_OFFSET}").name
+    holder = ctx.answer("holder", Path, f"the name of the file that holds offset {SOUGHT_OFFSET}").name
     files = log_files(ctx)
-    if given not in files.values():
-        raise Unmet(f"{given!r} isn't one of the .log files.")
-    if given != files[max(offset for offset in files if offset <= SOUGHT_OFFSET)]:
-        raise Unmet(f"Offset {SOUGHT_OFFSET} isn't in {given}. Which of its records gives a file its name?")
+    if holder not in files.values():
+        raise Unmet(f"{holder!r} isn't one of the .log files.")
+    if holder != files[max(offset for offset in files if offset <= SOUGHT_OFFSET)]:
+        raise Unmet(f"Offset {SOUGHT_OFFSET} isn't in {holder}. Which of its records gives a file its name?")
 
 
 @check.requires("You counted all records with kafka-dump-log.sh", after=is_filled)
 def dump_is_complete(ctx: CheckContext) -> None:
-    given = ctx.answer("dumped", int, "how many records kafka-dump-log.sh shows in all files together")
-    if given != len(READINGS):
+    records = ctx.answer("dumped", int, "how many records kafka-dump-log.sh shows in all files together")
+    if records != len(READINGS):
         raise Unmet(
-            f"It isn't {given}. Did you count all files, and each record once? With --print-data-log a record's line starts "
+            f"It isn't {records}. Did you count all files, and each record once? With --print-data-log a record's line starts "
             "with |."
         )

@@ -49,15 +49,15 @@ check.requires(f"The group {GROUP} has read them all and committed that", after=
 @check.requires("You know where each message is", after=seven_are_there)
 def places_are_right(ctx: CheckContext) -> None:
     what = "message → (partition, offset)"
-    given = {
+    where = {
         key.decode(errors="replace") if isinstance(key, bytes) else key: place
         for key, place in ctx.answer("where", dict[str | bytes, tuple[int, int]], what).items()
     }
     true = {text_of(m): (m.partition(), m.offset()) for m in ctx.records(TOPIC)}
-    if missing := [value for value in SEVEN if value not in given]:
+    if missing := [value for value in SEVEN if value not in where]:
         raise Unmet(f"`where` lacks {missing[0]!r}.")
-    if wrong := [value for value in SEVEN if given[value] != true[value]]:
-        partition, offset = given[wrong[0]]
+    if wrong := [value for value in SEVEN if where[value] != true[value]]:
+        partition, offset = where[wrong[0]]
         raise Unmet(
             f"{counted(len(wrong), 'message')} can't be found at the place you give. For example, {wrong[0]!r} isn't in "
             f"partition {partition} at offset {offset}."

@@ -48,7 +48,7 @@ def outage(ctx: CheckContext) -> tuple[Fault, Fault]:
     return faults[killed[-1]], back[0]
 
 
-def found(ctx: CheckContext, value: str) -> list[Message]:
+def records_with(ctx: CheckContext, value: str) -> list[Message]:
     """Return the records with this value."""
     return [m for m in ctx.records(TOPIC) if text_of(m) == value]
 
@@ -78,7 +78,7 @@ def sent_before(ctx: CheckContext) -> None:
 
 @check.requires("The producer gave lost up, and you know with which error", after=is_shaped)
 def lost_was_given_up(ctx: CheckContext) -> None:
-    if found(ctx, "lost"):
+    if records_with(ctx, "lost"):
         raise Unmet(f"'lost' is in {TOPIC}: a broker was there before the producer gave up. {START_OVER}")
     error = ctx.error_name("error", "the name of the error in the delivery report of 'lost'")
     if error != "_MSG_TIMED_OUT":
@@ -88,7 +88,7 @@ def lost_was_given_up(ctx: CheckContext) -> None:
 @check.requires("You sent waiting while the broker was down, and it arrived", after=is_shaped)
 def waiting_arrived(ctx: CheckContext) -> None:
     killed, back = outage(ctx)
-    records = found(ctx, "waiting")
+    records = records_with(ctx, "waiting")
     if not records:
         raise Unmet(f"'waiting' isn't in {TOPIC}. Did its producer give up, or did nobody wait for the delivery?")
     if created(records[0]) < killed.at - CLOCK:
@@ -103,7 +103,7 @@ def waiting_arrived(ctx: CheckContext) -> None:
 @check.requires("You sent four after the restart", after=is_shaped)
 def four_was_sent_afterwards(ctx: CheckContext) -> None:
     _, back = outage(ctx)
-    records = found(ctx, "four")
+    records = records_with(ctx, "four")
     if not records:
         raise Unmet(f"'four' isn't in {TOPIC}.")
     if created(records[-1]) < back.at - CLOCK:

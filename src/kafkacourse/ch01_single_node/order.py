@@ -5,7 +5,7 @@ from __future__ import annotations
 from kafkacourse.ch01_single_node.my_topic import SEVEN
 from kafkalab.checks.context import CheckContext, Unmet, text_of
 from kafkalab.checks.lab import Lab
-from kafkalab.checks.requirements import Probe
+from kafkalab.checks.probes import parametrized
 from kafkalab.checks.topics import has_shape, holds_exactly
 
 __all__ = ["lab"]
@@ -36,18 +36,15 @@ check = lab.add_check(
 )
 
 
-def is_in_order(topic: str) -> Probe:
-    """Return a probe: the seven messages must be in one partition of a topic, in the order sent."""
-
-    def probe(ctx: CheckContext) -> None:
-        records = ctx.records(topic)
-        if len({m.partition() for m in records}) > 1:
-            raise Unmet(f"{topic} has them in several partitions, so no consumer can tell their order.")
-        values = [text_of(m) for m in records]
-        if values != list(SEVEN):
-            raise Unmet(f"{topic} has them in another order: {values[0]!r} comes first.")
-
-    return probe
+@parametrized
+def is_in_order(ctx: CheckContext, topic: str) -> None:
+    """The seven messages must be in one partition of a topic, in the order sent."""
+    records = ctx.records(topic)
+    if len({m.partition() for m in records}) > 1:
+        raise Unmet(f"{topic} has them in several partitions, so no consumer can tell their order.")
+    values = [text_of(m) for m in records]
+    if values != list(SEVEN):
+        raise Unmet(f"{topic} has them in another order: {values[0]!r} comes first.")
 
 
 ordered_is_shaped = check.requires("ordered has 1 partition")(has_shape("ordered", 1, 1))

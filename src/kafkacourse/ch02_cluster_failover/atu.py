@@ -43,8 +43,8 @@ three_are_up = grow.requires("Brokers 0, 1 and 2 are up")(are_up(0, 1, 2))
 
 @grow.requires("atu still has one partition, on broker 0", after=three_are_up)
 def atu_is_as_before(ctx: CheckContext) -> None:
-    found = existing(ctx, "atu")
-    if len(found) != 1 or found[0].replicas != (0,):
+    partitions = existing(ctx, "atu")
+    if len(partitions) != 1 or partitions[0].replicas != (0,):
         raise Unmet(
             "atu should have one partition, on broker 0 only. A new broker doesn't take over existing replicas by itself."
         )

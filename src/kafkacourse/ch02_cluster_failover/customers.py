@@ -46,22 +46,22 @@ def sizes_are_right(ctx: CheckContext) -> None:
     ends, wanted = ctx.end_offsets(TOPIC), Counter(partition for partition, _ in lines())
     if ends == dict(wanted):
         return
-    found = f"There are {sum(ends.values())} records for {wanted.total()} customers"
+    totals = f"There are {sum(ends.values())} records for {wanted.total()} customers"
     if not any(ends.values()):
         raise Unmet("The topic is empty.")
     if sum(ends.values()) > wanted.total():
-        raise Unmet(f"{found}. Did you load the file more than once? Delete the topic and start over.")
+        raise Unmet(f"{totals}. Did you load the file more than once? Delete the topic and start over.")
     if sum(ends.values()) < wanted.total():
-        raise Unmet(f"{found}. Did the producer wait until all were delivered?")
+        raise Unmet(f"{totals}. Did the producer wait until all were delivered?")
     raise Unmet("The number of records is right, but not their split. Who chose the partition: the partitioner, or you?")
 
 
 @load.requires("Every customer is there once, in the partition that the data set gives", after=sizes_are_right)
 def customers_are_complete(ctx: CheckContext) -> None:
-    found, wanted = Counter((m.partition(), text_of(m)) for m in ctx.records(TOPIC)), Counter(lines())
-    if found == wanted:
+    records, wanted = Counter((m.partition(), text_of(m)) for m in ctx.records(TOPIC)), Counter(lines())
+    if records == wanted:
         return
-    values, wanted_values = Counter(v for _, v in found.elements()), Counter(v for _, v in wanted.elements())
+    values, wanted_values = Counter(v for _, v in records.elements()), Counter(v for _, v in wanted.elements())
     if missing := wanted_values - values:
         raise Unmet(
             f"{counted(missing.total(), 'customer')} can't be found, the first one is {next(iter(missing))!r}. Is a record's "
@@ -72,12 +72,12 @@ def customers_are_complete(ctx: CheckContext) -> None:
 
 @load.requires("Spark counted the same", after=sizes_are_right)
 def spark_counted_the_same(ctx: CheckContext) -> None:
-    given: Any = ctx.answer("counted", object, "a DataFrame of Spark with the columns partition and count")
-    if not hasattr(given, "collect"):
-        raise Unmet(f"`counted` should be a DataFrame of Spark, not {type(given).__name__}.")
-    if missing := {"partition", "count"} - set(given.columns):
-        raise Unmet(f"`counted` has no column {min(missing)}. Its columns are {', '.join(given.columns)}.")
-    if {row["partition"]: row["count"] for row in given.collect()} != ctx.end_offsets(TOPIC):
+    frame: Any = ctx.answer("counted", object, "a DataFrame of Spark with the columns partition and count")
+    if not hasattr(frame, "collect"):
+        raise Unmet(f"`counted` should be a DataFrame of Spark, not {type(frame).__name__}.")
+    if missing := {"partition", "count"} - set(frame.columns):
+        raise Unmet(f"`counted` has no column {min(missing)}. Its columns are {', '.join(frame.columns)}.")
+    if {row["partition"]: row["count"] for row in frame.collect()} != ctx.end_offsets(TOPIC):
         raise Unmet(
             "Spark counted other numbers than the brokers have. Does the query group by partition, and does it start with the "
             "earliest offset?"

@@ -12,7 +12,7 @@ from kafkalab.checks.brokers import are_up, is_down
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.groups import existing_group, has_members, is_assigned_evenly, unread
 from kafkalab.checks.lab import Lab
-from kafkalab.checks.requirements import Probe
+from kafkalab.checks.probes import parametrized
 from kafkalab.checks.timing import sent_while_down
 from kafkalab.checks.topics import (
     asks_for_copies,
@@ -41,15 +41,12 @@ def numbered(first: int, last: int) -> tuple[str, ...]:
     return tuple(f"m{n}" for n in range(first, last + 1))
 
 
-def has_committed(values: Sequence[str]) -> Probe:
-    """Return a probe: ``mygroup`` must have committed offsets after all records with these values."""
-
-    def probe(ctx: CheckContext) -> None:
-        records = each_once(ctx, TOPIC, values)
-        if left := unread(ctx, existing_group(ctx, GROUP), TOPIC, records):
-            raise Unmet(f"{GROUP} has no committed offset behind {left[0]!r}. Is a member alive to read it, and did you wait?")
-
-    return probe
+@parametrized
+def has_committed(ctx: CheckContext, values: Sequence[str]) -> None:
+    """``mygroup`` must have committed offsets after all records with these values."""
+    records = each_once(ctx, TOPIC, values)
+    if left := unread(ctx, existing_group(ctx, GROUP), TOPIC, records):
+        raise Unmet(f"{GROUP} has no committed offset behind {left[0]!r}. Is a member alive to read it, and did you wait?")
 
 
 # -- three configurations ---------------------------------------------------------------------------------------------
@@ -72,15 +69,15 @@ def folder(ctx: CheckContext) -> Path:
 
 def configurations(ctx: CheckContext) -> dict[int, dict[str, str]]:
     """Return the settings of ``server-0.properties`` … by number. If a key appears twice the last one wins, as in Kafka."""
-    found = {}
+    settings = {}
     for n in range(3):
         path = folder(ctx) / f"server-{n}.properties"
         if not path.is_file():
             raise Unmet(f"There is no {path.name} in your folder.")
         lines = (line.strip() for line in path.read_text().splitlines())
         pairs = (re.split(r"\s*[=:]\s*|\s+", line, maxsplit=1) for line in lines if line and line[0] not in "#!")
-        found[n] = {pair[0]: pair[1] if len(pair) > 1 else "" for pair in pairs}
-    return found
+        settings[n] = {pair[0]: pair[1] if len(pair) > 1 else "" for pair in pairs}
+    return settings
 
 
 def ports(settings: Mapping[str, str]) -> dict[str, str]:
@@ -101,8 +98,8 @@ def files_are_there(ctx: CheckContext) -> None:
 @three_brokers.requires("Each node has its own node.id", after=files_are_there)
 def ids_differ(ctx: CheckContext) -> None:
     for n, settings in configurations(ctx).items():
-        if (found := settings.get("node.id", settings.get("broker.id"))) != str(n):
-            raise Unmet(f"server-{n}.properties has node.id={found}. How do brokers tell each other apart?")
+        if (node := settings.get("node.id", settings.get("broker.id"))) != str(n):
+            raise Unmet(f"server-{n}.properties has node.id={node}. How do brokers tell each other apart?")
 
 
 @three_brokers.requires("No two listeners share a port", after=files_are_there)
@@ -172,13 +169,13 @@ def folders_are_formatted(ctx: CheckContext) -> None:
             raise Unmet(
                 f"The data folder of node {n} isn't formatted. Run the cell with kafka-storage.sh after you write the files."
             )
-        found = dict(line.partition("=")[::2] for line in meta.read_text().splitlines() if "=" in line)
-        if found.get("node.id") != str(n):
+        stored = dict(line.partition("=")[::2] for line in meta.read_text().splitlines() if "=" in line)
+        if stored.get("node.id") != str(n):
             raise Unmet(
-                f"The data folder of server-{n}.properties was formatted for node {found.get('node.id')}. Run the cell with "
+                f"The data folder of server-{n}.properties was formatted for node {stored.get('node.id')}. Run the cell with "
                 "kafka-storage.sh again: it starts over."
             )
-        clusters.add(found.get("cluster.id"))
+        clusters.add(stored.get("cluster.id"))
     if len(clusters) > 1:
         raise Unmet("The folders were formatted for different clusters. Format all three with the same id.")
 
@@ -307,18 +304,18 @@ describe = lab.add_check(
 
 @describe.requires("The table shows leader, replicas and ISR of every partition")
 def table_is_right(ctx: CheckContext) -> None:
-    given = ctx.answer("table", dict[int, object], "partition → (leader, replicas, isr), as broker ids")
+    table = ctx.answer("table", dict[int, object], "partition → (leader, replicas, isr), as broker ids")
     partitions = {p.partition: p for p in existing(ctx, TOPIC)}
-    if extra := [key for key in given if key not in partitions]:
+    if extra := [key for key in table if key not in partitions]:
         raise Unmet(f"The table has a row {extra[0]!r}, but the topic has no such partition.")
-    if missing := [p for p in partitions if p not in given]:
+    if missing := [p for p in partitions if p not in table]:
         raise Unmet(f"The table has no row for partition {missing[0]}.")
     for number, p in partitions.items():
         try:
-            leader, replicas, isr = convert(given[number], tuple[int, list[int], set[int]])
+            leader, replicas, isr = convert(table[number], tuple[int, list[int], set[int]])
         except WrongType:
             raise Unmet(
-                f"Row {number} is {given[number]!r}. It should be (leader, replicas, isr), all as broker ids. A node has its "
+                f"Row {number} is {table[number]!r}. It should be (leader, replicas, isr), all as broker ids. A node has its "
                 "id as .id."
             ) from None
         if leader != p.leader:

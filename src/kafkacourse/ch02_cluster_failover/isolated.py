@@ -71,9 +71,9 @@ def one_was_lost(ctx: CheckContext) -> None:
             "With acks=1 the leader waits for nobody. Did you send the letter to the isolated broker, by its own address?"
         )
     lost = ctx.answer("lost", list[str], "the values that were acknowledged but aren't in the topic")
-    there = ctx.values(TOPIC)
-    if found := [value for value in lost if value in there]:
-        raise Unmet(f"{found[0]!r} isn't lost: it's in the topic. {START_OVER}")
+    values = ctx.values(TOPIC)
+    if kept := [value for value in lost if value in values]:
+        raise Unmet(f"{kept[0]!r} isn't lost: it's in the topic. {START_OVER}")
     if others := [value for value in lost if value != LETTER]:
         raise Unmet(f"{others[0]!r} isn't a letter that the isolated broker acknowledged. Look for the lost ones in `by_hand`.")
 
@@ -85,8 +85,8 @@ def nothing_else_was_lost(ctx: CheckContext) -> None:
         raise Unmet(
             f"The ledger has {counted(len(acknowledged), 'message')}. It should run before, during and after the isolation."
         )
-    there = set(ctx.values(TOPIC))
-    if lost := [value for value in acknowledged if value not in there]:
+    values = set(ctx.values(TOPIC))
+    if lost := [value for value in acknowledged if value not in values]:
         raise Unmet(
             f"{counted(len(lost), 'acknowledged message')} can't be found, the first one is {lost[0]!r}. Which acks did that "
             "producer use?"

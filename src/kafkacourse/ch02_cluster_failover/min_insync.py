@@ -43,21 +43,21 @@ def followers_are_down(ctx: CheckContext) -> None:
 
 @refusal.requires("You know the error with which the broker refuses", after=followers_are_down)
 def error_is_known(ctx: CheckContext) -> None:
-    given = ctx.error_name("refused", "the name of the error with which the third order was refused")
-    if given in ("_MSG_TIMED_OUT", "_TIMED_OUT"):
-        raise Unmet(f"{given} is the client giving up after many retries. How do you get to see the broker's first answer?")
-    if given != "NOT_ENOUGH_REPLICAS":
+    error = ctx.error_name("refused", "the name of the error with which the third order was refused")
+    if error in ("_MSG_TIMED_OUT", "_TIMED_OUT"):
+        raise Unmet(f"{error} is the client giving up after many retries. How do you get to see the broker's first answer?")
+    if error != "NOT_ENOUGH_REPLICAS":
         raise Unmet(
-            f"A broker with too few in-sync replicas doesn't answer {given!r}. What did the delivery report's error say?"
+            f"A broker with too few in-sync replicas doesn't answer {error!r}. What did the delivery report's error say?"
         )
 
 
 @refusal.requires("You can still read the acknowledged orders, and nothing else", after=followers_are_down)
 def reads_continue(ctx: CheckContext) -> None:
-    found = ctx.values(TOPIC)
-    if list(dict.fromkeys(found)) != ["order-1", "order-2"]:  # a cell run twice has sent its order twice
+    values = ctx.values(TOPIC)
+    if list(dict.fromkeys(values)) != ["order-1", "order-2"]:  # a cell run twice has sent its order twice
         raise Unmet(
-            f"A consumer can read {found or 'nothing'} at this moment. It should be the two orders that were acknowledged "
+            f"A consumer can read {values or 'nothing'} at this moment. It should be the two orders that were acknowledged "
             "while the ISR had at least two members."
         )
 
@@ -91,12 +91,12 @@ growth.requires("All three replicas of orders are in sync", after=both_came_back
 @growth.requires("orders holds every order except the one that was refused", after=both_came_back)
 def orders_are_complete(ctx: CheckContext) -> None:
     existing(ctx, TOPIC)
-    found, wanted = ctx.values(TOPIC), ["order-1", "order-2", "order-4", "order-5"]
-    if "order-3" in found:
+    values, wanted = ctx.values(TOPIC), ["order-1", "order-2", "order-4", "order-5"]
+    if "order-3" in values:
         raise Unmet(
             f"order-3 was refused, but it's in the topic. Did you send it again when more brokers were up? {START_OVER}"
         )
-    if missing := [value for value in wanted if value not in found]:
-        raise Unmet(f"The topic holds {found or 'nothing'}. What became of {missing[0]}?")
-    if list(dict.fromkeys(found)) != wanted:
-        raise Unmet(f"The topic holds {found}. The lab sends one order after the other. {START_OVER}")
+    if missing := [value for value in wanted if value not in values]:
+        raise Unmet(f"The topic holds {values or 'nothing'}. What became of {missing[0]}?")
+    if list(dict.fromkeys(values)) != wanted:
+        raise Unmet(f"The topic holds {values}. The lab sends one order after the other. {START_OVER}")

@@ -82,10 +82,10 @@ majority = lab.add_check(
 
 @majority.requires("You know how many of 1, 3, 4 and 5 voters may die")
 def majority_is_understood(ctx: CheckContext) -> None:
-    given = ctx.answer("may_die", dict[int, float | None], "number of voters → how many of them may die")
-    if set(given) != set(VOTERS):
+    may_die = ctx.answer("may_die", dict[int, float | None], "number of voters → how many of them may die")
+    if set(may_die) != set(VOTERS):
         raise Unmet("The dictionary should have an entry for 1, 3, 4 and 5 voters.")
-    if wrong := [voters for voters in VOTERS if given[voters] != (voters - 1) // 2]:
+    if wrong := [voters for voters in VOTERS if may_die[voters] != (voters - 1) // 2]:
         raise Unmet(
             f"Think again about {counted(wrong[0], 'voter')}: the ones that are left must be more than half of all, dead ones "
             "included."

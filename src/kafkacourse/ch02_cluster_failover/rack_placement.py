@@ -40,10 +40,10 @@ def placement(ctx: CheckContext) -> dict[int, list[int]]:
 
 @check.requires("Your placement has 10 partitions on 3 different brokers each")
 def placement_is_complete(ctx: CheckContext) -> None:
-    given = placement(ctx)
-    if set(given) != set(range(PARTITIONS)):
-        raise Unmet(f"It has {counted(len(given), 'partition')}; the topic has partitions 0 to {PARTITIONS - 1}.")
-    for p, brokers in sorted(given.items()):
+    yours = placement(ctx)
+    if set(yours) != set(range(PARTITIONS)):
+        raise Unmet(f"It has {counted(len(yours), 'partition')}; the topic has partitions 0 to {PARTITIONS - 1}.")
+    for p, brokers in sorted(yours.items()):
         if len(brokers) != COPIES or not set(brokers) <= set(RACK_OF):
             raise Unmet(f"Partition {p} is on {brokers}. It should be on three of the brokers 0 to 5.")
         if len(set(brokers)) != COPIES:
@@ -59,17 +59,17 @@ def placement_uses_both_racks(ctx: CheckContext) -> None:
 
 @check.requires("It follows the rule", after=placement_uses_both_racks)
 def placement_follows_the_rule(ctx: CheckContext) -> None:
-    given, rule = placement(ctx), placement_by_the_rule()
-    if wrong := [p for p in range(PARTITIONS) if given[p][0] != rule[p][0]]:
+    yours, rule = placement(ctx), placement_by_the_rule()
+    if wrong := [p for p in range(PARTITIONS) if yours[p][0] != rule[p][0]]:
         raise Unmet(
-            f"The rule gives partition {wrong[0]} another leader than broker {given[wrong[0]][0]}. What comes after the last "
+            f"The rule gives partition {wrong[0]} another leader than broker {yours[wrong[0]][0]}. What comes after the last "
             "place?"
         )
     for p in range(PARTITIONS):
         for step, name in ((1, "first"), (2, "second")):
-            if given[p][step] != rule[p][step]:
+            if yours[p][step] != rule[p][step]:
                 raise Unmet(
-                    f"The rule puts the {name} follower of partition {p} on another broker than {given[p][step]}. How many "
+                    f"The rule puts the {name} follower of partition {p} on another broker than {yours[p][step]}. How many "
                     "places is it away from the leader?"
                 )
 

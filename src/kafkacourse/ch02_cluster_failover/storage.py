@@ -72,9 +72,9 @@ segments.requires("All replicas are in sync", after=is_shaped)(in_sync(COPIES))
 
 @segments.requires("Old records are kept", after=is_shaped)
 def old_records_are_kept(ctx: CheckContext) -> None:
-    if (found := ctx.topic_config(COPIES)["retention.ms"]) != "-1":
+    if (age := ctx.topic_config(COPIES)["retention.ms"]) != "-1":
         raise Unmet(
-            f"retention.ms is {found}, so Kafka may delete older records at any moment, and some of yours are. How do you let "
+            f"retention.ms is {age}, so Kafka may delete older records at any moment, and some of yours are. How do you let "
             "a topic keep them without a limit?"
         )
 
@@ -100,15 +100,15 @@ def segments_are_rolled_by_age(ctx: CheckContext) -> None:
 )
 def segment_is_named(ctx: CheckContext) -> None:
     what = f"the name of the file with offset {SOUGHT_OFFSET} of partition {SOUGHT_PARTITION}"
-    given = ctx.answer("segment", Path, what).name
+    segment = ctx.answer("segment", Path, what).name
     if ctx.end_offsets(COPIES)[SOUGHT_PARTITION] <= SOUGHT_OFFSET:
         raise Unmet(f"Partition {SOUGHT_PARTITION} doesn't reach offset {SOUGHT_OFFSET} yet.")
     names = ctx.log_files(COPIES)[SOUGHT_PARTITION]
-    if given not in names:
+    if segment not in names:
         raise Unmet(
-            f"Partition {SOUGHT_PARTITION} has no file {given!r}. Look into its folder, and give the file's whole name."
+            f"Partition {SOUGHT_PARTITION} has no file {segment!r}. Look into its folder, and give the file's whole name."
         )
-    if given != [name for name in names if int(name.removesuffix(".log")) <= SOUGHT_OFFSET][-1]:
+    if segment != [name for name in names if int(name.removesuffix(".log")) <= SOUGHT_OFFSET][-1]:
         raise Unmet(f"Offset {SOUGHT_OFFSET} isn't in that file. What does the number in a segment's name stand for?")
 
 

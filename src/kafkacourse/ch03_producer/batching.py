@@ -81,28 +81,27 @@ def flood_fills(ctx: CheckContext) -> None:
 
 @check.requires("You read each batch from the log", after=(last_is_largest, flood_fills))
 def batches_were_read(ctx: CheckContext) -> None:
-    given = ctx.answer("batches", dict[str, list[tuple[int, int, str]]], "{topic: [(count, size, codec), …]}")
-    for topic, there in some_batches(ctx, *STEADY, *FLOOD).items():
-        if topic not in given:
-            raise Unmet(f"`batches` has no {topic!r}.")
-        rows = given[topic]
-        if len(rows) != len(there):
-            found = f"{counted(len(rows), 'row')} for {topic}, and its log {len(there)}"
-            raise Unmet(f"`batches` has {found}. Did you read before you sent again?")
-        for number, (row, batch) in enumerate(zip(rows, there, strict=True), 1):
+    what = "{topic: [(count, size, codec), …]}"
+    answer = ctx.answer("batches", dict[str, list[tuple[int, int, str]]], what, keys=[*STEADY, *FLOOD])
+    for topic, batches in some_batches(ctx, *STEADY, *FLOOD).items():
+        rows = answer[topic]
+        if len(rows) != len(batches):
+            counts = f"{counted(len(rows), 'row')} for {topic}, and its log {len(batches)}"
+            raise Unmet(f"`batches` has {counts}. Did you read before you sent again?")
+        for number, (row, batch) in enumerate(zip(rows, batches, strict=True), 1):
             if row != (batch.count, batch.size, batch.codec):
                 raise Unmet(f"Batch {number} of {topic} is {row!r} in `batches`, but not in the log. Which number is which?")
 
 
 @check.requires("Codecs make prices smaller, but not noise")
 def codecs_are_used(ctx: CheckContext) -> None:
-    found = some_batches(ctx, *[f"{kind}-{codec}" for kind in ("prices", "noise") for codec in CODECS])
+    batches_of = some_batches(ctx, *[f"{kind}-{codec}" for kind in ("prices", "noise") for codec in CODECS])
     for codec in CODECS:
-        there = {b.codec for b in found[f"prices-{codec}"]}
+        used = {b.codec for b in batches_of[f"prices-{codec}"]}
         # librdkafka sends a batch as it is if the codec doesn't make it smaller, as with the last record of a flood.
-        if others := there - ({codec, "none"} if codec in there else {codec}):
+        if others := used - ({codec, "none"} if codec in used else {codec}):
             raise Unmet(f"prices-{codec} has batches with the codec {min(others)!r}. Which setting did its producer get?")
-    size = {topic: sum(b.size for b in batches) / sum(b.count for b in batches) for topic, batches in found.items()}
+    size = {topic: sum(b.size for b in batches) / sum(b.count for b in batches) for topic, batches in batches_of.items()}
     for codec in CODECS[1:]:
         if size[f"prices-{codec}"] > 0.75 * size["prices-none"]:
             raise Unmet(f"{codec} takes almost nothing off the prices. Did you send them in batches of many?")
@@ -113,7 +112,7 @@ def codecs_are_used(ctx: CheckContext) -> None:
 @check.requires("The fast way sent each of 100,000 prices once")
 def fast_has_all(ctx: CheckContext) -> None:
     existing(ctx, "fast")
-    records = ctx.given("fast")
+    records = ctx.record_count("fast")
     if records < MANY:
         raise Unmet(
             f"fast has {counted(records, 'record')}, not {MANY}. What happens to a record that finds the queue full, and of "

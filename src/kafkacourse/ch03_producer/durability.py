@@ -56,29 +56,26 @@ def only_all_kept_all(ctx: CheckContext) -> None:
 
 
 def _counts(ctx: CheckContext, name: str) -> dict[str, int]:
-    counts = ctx.answer(name, dict[str, int], "{'acks-0': …, 'acks-1': …, 'acks-all': …}")
-    if missing := [topic for topic in ACKS if topic not in counts]:
-        raise Unmet(f"`{name}` has no {missing[0]!r}.")
-    return counts
+    return ctx.answer(name, dict[str, int], "{'acks-0': …, 'acks-1': …, 'acks-all': …}", keys=ACKS)
 
 
 @check.requires("You counted the lost records", after=only_all_kept_all)
 def lost_are_counted(ctx: CheckContext) -> None:
-    given = _counts(ctx, "lost")
+    lost = _counts(ctx, "lost")
     for topic in ACKS:
-        there = {text_of(m) for m in filled(ctx, topic)}
-        if given[topic] != sum(value not in there for value in _acknowledged(ctx, topic)):
-            raise Unmet(f"`lost[{topic!r}]` is {given[topic]}. Which values of the ledger did you look for, and where?")
+        values = {text_of(m) for m in filled(ctx, topic)}
+        if lost[topic] != sum(value not in values for value in _acknowledged(ctx, topic)):
+            raise Unmet(f"`lost[{topic!r}]` is {lost[topic]}. Which values of the ledger did you look for, and where?")
 
 
 @check.requires("You counted the duplicates", after=only_all_kept_all)
 def duplicates_are_counted(ctx: CheckContext) -> None:
-    given = _counts(ctx, "duplicates")
+    duplicates = _counts(ctx, "duplicates")
     for topic in ACKS:
-        there = Counter(text_of(m) for m in filled(ctx, topic))
-        if given[topic] != sum(number > 1 for number in there.values()):
-            found = f"`duplicates[{topic!r}]` is {given[topic]}"
-            raise Unmet(f"{found}. How many different values come more than once in the topic?")
+        values = Counter(text_of(m) for m in filled(ctx, topic))
+        if duplicates[topic] != sum(number > 1 for number in values.values()):
+            answer = f"`duplicates[{topic!r}]` is {duplicates[topic]}"
+            raise Unmet(f"{answer}. How many different values come more than once in the topic?")
 
 
 FULL = "needs-all-three"
@@ -106,11 +103,11 @@ all_in_sync.requires("Broker 2 was down and came back")(came_back)
 
 @all_in_sync.requires("You know what a producer hears with each setting of acks", after=(all_three_are_needed, came_back))
 def outcomes_are_known(ctx: CheckContext) -> None:
-    given = ctx.answer("outcomes", dict[str | int, str | None], "{'all': …, 1: …, 0: …}")
-    outcomes = {str(acks): outcome for acks, outcome in given.items()}
+    answers = ctx.answer("outcomes", dict[str | int, str | None], "{'all': …, 1: …, 0: …}")
+    outcomes = {str(acks): outcome for acks, outcome in answers.items()}
     if missing := [acks for acks in ("all", "1", "0") if outcomes.get(acks) is None]:
-        found = f"`outcomes` has nothing for acks={missing[0]}"
-        raise Unmet(f"{found}. It should have the name of the error, or 'acknowledged'.")
+        lack = f"`outcomes` has nothing for acks={missing[0]}"
+        raise Unmet(f"{lack}. It should have the name of the error, or 'acknowledged'.")
     match outcomes["all"]:
         case "NOT_ENOUGH_REPLICAS":
             pass

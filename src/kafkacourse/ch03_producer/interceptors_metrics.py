@@ -68,8 +68,8 @@ def both_count_all(ctx: CheckContext) -> None:
         if count is None:
             raise Unmet(f"Your interceptor has no attribute {name}.")
         if count != records:
-            there = counted(records, "record")
-            raise Unmet(f"{name} is {count}, and {INTERCEPTED} has {there}. Does each call of {hook} count one?")
+            size = counted(records, "record")
+            raise Unmet(f"{name} is {count}, and {INTERCEPTED} has {size}. Does each call of {hook} count one?")
 
 
 WATCHED = "stock-prices"
@@ -112,14 +112,14 @@ metrics.requires("Broker 2 was down and came back")(came_back)
 def function_asks(ctx: CheckContext) -> None:
     ask = ctx.function("in_sync", "your function")
     for topic in (DEFAULT, WATCHED):
-        there = {p.partition: sorted(p.isr) for p in existing(ctx, topic)}
+        isrs = {p.partition: sorted(p.isr) for p in existing(ctx, topic)}
         try:
-            found = ask(Producer(ctx.cluster.client_config()), topic)
+            answer = ask(Producer(ctx.cluster.client_config()), topic)
         except Exception as error:
             raise Unmet(f"in_sync(a producer, {topic!r}) raised {type(error).__name__}: {error}") from error
-        if found != there:
+        if answer != isrs:
             raise Unmet(
-                f"in_sync(a producer, {topic!r}) returned {found!r}, and the ISRs are {there}. Which attribute has them?"
+                f"in_sync(a producer, {topic!r}) returned {answer!r}, and the ISRs are {isrs}. Which attribute has them?"
             )
 
 
@@ -171,12 +171,12 @@ metrics.requires("The ISRs of stock-prices are complete again", after=came_back)
 
 @metrics.requires("Broker 2 has every record again", after=came_back)
 def copy_is_whole(ctx: CheckContext) -> None:
-    ends = ctx.given(WATCHED)
+    ends = ctx.record_count(WATCHED)
     if not ends:
         raise Unmet(f"{WATCHED} is empty. Did the senders run?")
-    there = sum(batch.count for batch in batches_on_disk(ctx, 2, WATCHED)[WATCHED])
-    if there != ends:
-        raise Unmet(f"Broker 2 has {there} of {ends} records. Do the senders still send?")
+    copied = sum(batch.count for batch in batches_on_disk(ctx, 2, WATCHED)[WATCHED])
+    if copied != ends:
+        raise Unmet(f"Broker 2 has {copied} of {ends} records. Do the senders still send?")
 
 
 @metrics.requires("The watched producer numbers its batches", after=came_back)
@@ -185,8 +185,8 @@ def is_idempotent(ctx: CheckContext) -> None:
     plain = sum(batch.count for batch in some_batches(ctx, WATCHED)[WATCHED] if batch.producer_id < 0)
     # Only the senders' records have a key. Others come from the producers that try each topic once.
     if plain > sum(message.key() is None for message in ctx.records(WATCHED)):
-        found = f"{counted(plain, 'record')} of {WATCHED} came in batches without a producer id"
-        raise Unmet(f"{found}. Which setting gives a producer one? Run from the cell that makes `watched`.")
+        anonymous = f"{counted(plain, 'record')} of {WATCHED} came in batches without a producer id"
+        raise Unmet(f"{anonymous}. Which setting gives a producer one? Run from the cell that makes `watched`.")
 
 
 @metrics.requires("The producer reported its figures to the end", after=came_back)
@@ -195,8 +195,8 @@ def figures_were_told(ctx: CheckContext) -> None:
     if history is None:
         raise Unmet("`reporter` should be the MetricsReporter of your producer.")
     if len(history) < FEWEST_FIGURES:
-        told = counted(len(history), "time")
-        raise Unmet(f"The reporter got figures {told}. Which two settings does a producer need to report its figures?")
+        times = counted(len(history), "time")
+        raise Unmet(f"The reporter got figures {times}. Which two settings does a producer need to report its figures?")
     # Only the senders' records have a key.
     records = sum(message.key() is not None for message in ctx.records(WATCHED))
     if history[-1].records < records:

@@ -58,27 +58,24 @@ def both_were_frozen(ctx: CheckContext) -> None:
 
 
 def _table(ctx: CheckContext) -> dict[str, tuple[int, int]]:
-    table = ctx.answer("table", dict[str, tuple[int, int]], "{topic: (lost, duplicates)}")
-    if missing := [topic for topic in TOPICS if topic not in table]:
-        raise Unmet(f"`table` has no {missing[0]!r}.")
-    return table
+    return ctx.answer("table", dict[str, tuple[int, int]], "{topic: (lost, duplicates)}", keys=TOPICS)
 
 
 @check.requires("Your table agrees with the ledgers and the topics", after=killed_twice)
 def table_is_right(ctx: CheckContext) -> None:
     table = _table(ctx)
     for topic in TOPICS:
-        there = Counter(text_of(m) for m in filled(ctx, topic))
-        told = {entry.value for entry in ledger_of(ctx, topic).entries}
-        if len(told) < FEWEST:
-            raise Unmet(f"The ledger of {topic} has {counted(len(told), 'record')}. Did it go on before and after the kill?")
+        values = Counter(text_of(m) for m in filled(ctx, topic))
+        ledger = {entry.value for entry in ledger_of(ctx, topic).entries}
+        if len(ledger) < FEWEST:
+            raise Unmet(f"The ledger of {topic} has {counted(len(ledger), 'record')}. Did it go on before and after the kill?")
         lost, duplicates = table[topic]
-        if lost != len(told - there.keys()):
+        if lost != len(ledger - values.keys()):
             raise Unmet(
                 f"`table` says that {topic} lost {lost}. Compare the ledger with the topic: which values are acknowledged and "
                 "not there? And had the producers stopped?"
             )
-        if duplicates != sum(number > 1 for number in there.values()):
+        if duplicates != sum(number > 1 for number in values.values()):
             raise Unmet(f"`table` has {counted(duplicates, 'duplicate')} in {topic}. Which values come more than once in it?")
 
 

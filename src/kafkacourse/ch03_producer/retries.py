@@ -44,13 +44,13 @@ def _is_no_limit(name: str, value: object) -> bool:
 @check.requires("Three producers try again in three ways")
 def settings_are_as_asked(ctx: CheckContext) -> None:
     for topic, asked in ASKED.items():
-        given = ledger_of(ctx, topic).settings
+        settings = ledger_of(ctx, topic).settings
         for name in (IN_FLIGHT, "retries", "delivery.timeout.ms", "enable.idempotence"):
-            if name in asked and name not in given:
+            if name in asked and name not in settings:
                 raise Unmet(f"The producer of {topic} has no {name}. What does the text ask for?")
-            if name in asked and str(given[name]).lower() != str(asked[name]).lower():
-                raise Unmet(f"The producer of {topic} has {name}={given[name]!r}. What does the text ask for?")
-            if name not in asked and given.get(name) and not _is_no_limit(name, given[name]):
+            if name in asked and str(settings[name]).lower() != str(asked[name]).lower():
+                raise Unmet(f"The producer of {topic} has {name}={settings[name]!r}. What does the text ask for?")
+            if name not in asked and settings.get(name) and not _is_no_limit(name, settings[name]):
                 raise Unmet(f"The producer of {topic} has {name}, too. Then you can't tell which setting made the difference.")
 
 
@@ -71,18 +71,18 @@ def two_were_down(ctx: CheckContext) -> None:
 
 def _numbers(ctx: CheckContext, topic: str) -> dict[bytes | None, list[int]]:
     """Return the numbers of a topic's records by key, in order of offset."""
-    found: dict[bytes | None, list[int]] = defaultdict(list)
+    numbers: dict[bytes | None, list[int]] = defaultdict(list)
     for message in filled(ctx, topic):
-        found[message.key()].append(int(text_of(message).rpartition(" ")[2]))
-    return found
+        numbers[message.key()].append(int(text_of(message).rpartition(" ")[2]))
+    return numbers
 
 
-def _judge(found: Mapping[bytes | None, Sequence[int]], sent: int) -> tuple[int, int, int]:
+def _judge(by_key: Mapping[bytes | None, Sequence[int]], sent: int) -> tuple[int, int, int]:
     """Count missing records, duplicates, and records whose first copy comes after a later one of the same key."""
-    there = sum(len(set(numbers)) for numbers in found.values())
-    written = sum(map(len, found.values()))
-    firsts = [list(dict.fromkeys(numbers)) for numbers in found.values()]
-    return sent - there, written - there, sum(a > b for first in firsts for a, b in pairwise(first))
+    different = sum(len(set(numbers)) for numbers in by_key.values())
+    written = sum(map(len, by_key.values()))
+    firsts = [list(dict.fromkeys(numbers)) for numbers in by_key.values()]
+    return sent - different, written - different, sum(a > b for first in firsts for a, b in pairwise(first))
 
 
 def _became_of(ctx: CheckContext, topic: str) -> tuple[int, int, int]:
@@ -127,15 +127,13 @@ def idempotent_is_perfect(ctx: CheckContext) -> None:
 
 @check.requires("You counted what is missing, duplicated and reordered", after=(settings_are_as_asked, two_were_down))
 def judged_rightly(ctx: CheckContext) -> None:
-    judged = ctx.answer("judged", dict[str, tuple[int, int, int]], "{topic: (missing, duplicates, reordered)}")
+    judged = ctx.answer("judged", dict[str, tuple[int, int, int]], "{topic: (missing, duplicates, reordered)}", keys=ASKED)
     clues = {
         "missing": "Compare what was sent (ledger.sent) with what is in the topic.",
         "duplicates": "How many records are there more than different ones?",
         "reordered": "Take the first time that each number comes, key by key. How often is one smaller than the one before?",
     }
     for topic in ASKED:
-        if topic not in judged:
-            raise Unmet(f"`judged` has no {topic!r}.")
         right = _became_of(ctx, topic)
         for (what, clue), mine, yours in zip(clues.items(), right, judged[topic], strict=True):
             if mine != yours:

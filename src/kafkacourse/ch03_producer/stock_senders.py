@@ -40,10 +40,10 @@ check.requires("The prices of one stock are in one partition", after=all_stocks)
 @check.requires("It is the partition that Java's producer chooses", after=one_partition)
 def java_agrees(ctx: CheckContext) -> None:
     partitions = len(existing(ctx, TOPIC))
-    for key, found in partitions_of_keys(filled(ctx, TOPIC)).items():
-        if found != {murmur2(key.encode(), partitions)}:
+    for key, used in partitions_of_keys(filled(ctx, TOPIC)).items():
+        if used != {murmur2(key.encode(), partitions)}:
             raise Unmet(
-                f"{key} is in partition {min(found)}, where Java's producer wouldn't put it. Which setting of librdkafka names "
+                f"{key} is in partition {min(used)}, where Java's producer wouldn't put it. Which setting of librdkafka names "
                 "the partitioner?"
             )
 
@@ -87,10 +87,8 @@ STATUS = {"SIGINT": (130,), "SIGTERM": (143,), "SIGKILL": (-9, 137)}  # for a ki
 
 def _ending(ctx: CheckContext, name: str) -> tuple[int | None, int | None]:
     """Return exit status and number of sent records, as the learner noted them for this signal."""
-    endings = ctx.answer("endings", dict[str, tuple[int | None, int | None]], "{signal: (exit status, sent)}")
-    if name not in endings:
-        raise Unmet(f"`endings` has no {name!r}.")
-    return endings[name]
+    what = "{signal: (exit status, sent)}"
+    return ctx.answer("endings", dict[str, tuple[int | None, int | None]], what, keys=[name])[name]
 
 
 def _ended_by(ctx: CheckContext, name: str) -> None:

@@ -38,16 +38,16 @@ check.requires("my-example-topic has 13 partitions with 3 replicas each")(has_sh
 
 def _keys(ctx: CheckContext) -> dict[tuple[int | None, int | None], int]:
     """Return each key as a number, by partition and offset, of the records that have one."""
-    found = {}
+    keys = {}
     for message in filled(ctx, TOPIC):
         key = message.key()
         if key is not None and len(key) != 8:
             raise Unmet(f"There is a key of {len(key)} bytes, {key!r}. How many bytes does a long have? {AGAIN}")
         if key is not None:
-            found[message.partition(), message.offset()] = int.from_bytes(key, "big", signed=True)
-    if not found:
+            keys[message.partition(), message.offset()] = int.from_bytes(key, "big", signed=True)
+    if not keys:
         raise Unmet(f"No record in {TOPIC} has a key. produce() takes it as bytes, beside the value.")
-    return found
+    return keys
 
 
 @check.requires("Keys are times in milliseconds, written as 8 bytes")
@@ -72,18 +72,18 @@ def values_name_keys(ctx: CheckContext) -> None:
 
 def _five_are_there(ctx: CheckContext, name: str, clue: str) -> None:
     what = "five rows of (key, partition, offset)"
-    given = ctx.answer(name, list[tuple[object, ...]], what)
+    answer = ctx.answer(name, list[tuple[object, ...]], what)
     try:
-        rows = [convert(row[:3], tuple[int, int, int]) for row in given]
+        rows = [convert(row[:3], tuple[int, int, int]) for row in answer]
     except WrongType as error:
         raise Unmet(f"`{name}` should hold {what}. In one of its rows, {error.about('row')}") from None
     if len(rows) != 5:
         raise Unmet(f"`{name}` has {counted(len(rows), 'row')}, not 5. {clue}")
     if len({row[0] for row in rows}) != 5:
         raise Unmet(f"`{name}` has the same key more than once. What makes the keys of five records differ?")
-    there = _keys(ctx)
+    keys = _keys(ctx)
     for key, partition, offset in rows:
-        if there.get((partition, offset)) != key:
+        if keys.get((partition, offset)) != key:
             raise Unmet(
                 f"`{name}` has the key {key} at offset {offset} of partition {partition}. The record there has another key, or "
                 "there is none. Where do you get the partition and the offset from?"
@@ -133,12 +133,12 @@ replication.requires("All replicas are in sync again", after=came_back)(in_sync(
 
 @replication.requires("Everything that was acknowledged is in the topic", after=came_back)
 def acknowledged_are_there(ctx: CheckContext) -> None:
-    given = ctx.answer("ledger", object, "the LedgerProducer")
-    if not hasattr(given, "entries"):
-        raise Unmet(f"`ledger` should be the LedgerProducer, not {type(given).__name__}.")
-    entries = cast(Ledger, given).entries
+    ledger = ctx.answer("ledger", object, "the LedgerProducer")
+    if not hasattr(ledger, "entries"):
+        raise Unmet(f"`ledger` should be the LedgerProducer, not {type(ledger).__name__}.")
+    entries = cast(Ledger, ledger).entries
     if len(entries) < FEWEST:
         raise Unmet(f"The ledger has {counted(len(entries), 'record')}. Did it get 200 more while the broker was down?")
-    there = {(m.partition(), m.offset(), text_of(m)) for m in filled(ctx, TOPIC)}
-    if lost := [e for e in entries if (e.partition, e.offset, e.value) not in there]:
+    records = {(m.partition(), m.offset(), text_of(m)) for m in filled(ctx, TOPIC)}
+    if lost := [e for e in entries if (e.partition, e.offset, e.value) not in records]:
         raise Unmet(f"{TOPIC} lacks {counted(len(lost), 'record')} of the ledger, {lost[0].value!r} for one.")

@@ -14,7 +14,7 @@ from kafkacourse.stocks.prices import deserialize
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.groups import Place, places
 from kafkalab.checks.lab import Lab
-from kafkalab.checks.requirements import Probe
+from kafkalab.checks.probes import parametrized
 from kafkalab.checks.topics import existing
 from kafkalab.checks.wording import counted
 
@@ -31,9 +31,9 @@ AROUND = ("before processing", "after processing", "after commit")
 
 def _rows(book: Path, sql: str) -> list[tuple[Any, ...]]:
     with sqlite3.connect(book) as database:
-        found = database.execute(sql).fetchall()
+        rows = database.execute(sql).fetchall()
     database.close()
-    return found
+    return rows
 
 
 def _outcomes(ctx: CheckContext, way: str, moments: Iterable[str]) -> dict[str, tuple[int, int]]:
@@ -78,29 +78,26 @@ def at_most_once(ctx: CheckContext) -> None:
         raise Unmet("at_most_once, killed after it had processed a batch, lost records. Does it book each batch as a whole?")
 
 
-def _at_least_once(way: str, most: int) -> Probe:
-    """Return a probe: a function must never lose a record, and book at most this many duplicates."""
-
-    def probe(ctx: CheckContext) -> None:
-        outcomes = _outcomes(ctx, way, AROUND)
-        for moment, (lost, _) in outcomes.items():
-            if lost:
-                raise Unmet(f"{way}, killed {moment}, lost {counted(lost, 'record')}. At least once allows no loss.")
-        if again := outcomes["after commit"][1]:
-            raise Unmet(f"{way}, killed after its commit, booked {counted(again, 'duplicate')}. Which offset does it commit?")
-        duplicates = outcomes["after processing"][1]
-        if not duplicates:
-            raise Unmet(
-                f"{way}, killed between its booking and its commit, booked no duplicate. Does it commit at all, and does it "
-                "commit to Kafka?"
-            )
-        if duplicates > most:
-            raise Unmet(
-                f"{way}, killed after its second booking, booked {counted(duplicates, 'duplicate')}. How many records should "
-                "there be between two commits?"
-            )
-
-    return probe
+@parametrized
+def _at_least_once(ctx: CheckContext, way: str, most: int) -> None:
+    """A function must never lose a record, and book at most this many duplicates."""
+    outcomes = _outcomes(ctx, way, AROUND)
+    for moment, (lost, _) in outcomes.items():
+        if lost:
+            raise Unmet(f"{way}, killed {moment}, lost {counted(lost, 'record')}. At least once allows no loss.")
+    if again := outcomes["after commit"][1]:
+        raise Unmet(f"{way}, killed after its commit, booked {counted(again, 'duplicate')}. Which offset does it commit?")
+    duplicates = outcomes["after processing"][1]
+    if not duplicates:
+        raise Unmet(
+            f"{way}, killed between its booking and its commit, booked no duplicate. Does it commit at all, and does it "
+            "commit to Kafka?"
+        )
+    if duplicates > most:
+        raise Unmet(
+            f"{way}, killed after its second booking, booked {counted(duplicates, 'duplicate')}. How many records should "
+            "there be between two commits?"
+        )
 
 
 delivery.requires("at_least_once books duplicates when killed after it processed, and loses nothing")(
@@ -200,10 +197,10 @@ def latest_is_booked(ctx: CheckContext) -> None:
     for m in ctx.records(LIVE):
         price = deserialize(m.value())
         wanted[price.name] = 100 * price.dollars + price.cents
-    found: dict[str, int] = dict(_asked(ctx, "SELECT name, cents FROM latest"))
-    if missing := sorted(wanted.keys() - found.keys()):
+    booked: dict[str, int] = dict(_asked(ctx, "SELECT name, cents FROM latest"))
+    if missing := sorted(wanted.keys() - booked.keys()):
         raise Unmet(f"The book has no price of {missing[0]}.")
-    if wrong := sorted(name for name, cents in wanted.items() if found[name] != cents):
+    if wrong := sorted(name for name, cents in wanted.items() if booked[name] != cents):
         raise Unmet(f"The book's price of {wrong[0]} isn't the last one in {LIVE}. Did the application read to the end?")
 
 
@@ -228,12 +225,12 @@ transactions = lab.add_check(
 def each_price_copied_once(ctx: CheckContext) -> None:
     existing(ctx, COPIES)
     wanted = Counter((m.key(), m.value()) for m in ctx.records(PRICES))
-    found = Counter((m.key(), m.value()) for m in ctx.records(COPIES))
-    if not found:
+    copies = Counter((m.key(), m.value()) for m in ctx.records(COPIES))
+    if not copies:
         raise Unmet(f"With read_committed, {COPIES} is empty. Did a transaction of yours commit?")
-    if missing := (wanted - found).total():
+    if missing := (wanted - copies).total():
         raise Unmet(f"{counted(missing, 'price')} of {PRICES} {'is' if missing == 1 else 'are'} not in {COPIES}.")
-    if more := (found - wanted).total():
+    if more := (copies - wanted).total():
         raise Unmet(
             f"{COPIES} holds {counted(more, 'duplicate')} in committed transactions. Did you send the offsets to the "
             "transaction, too?"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafkalab.checks.context import CheckContext, Unmet
-from kafkalab.checks.groups import Place, existing_group, has_read_everything, places, read_everything, read_once
+from kafkalab.checks.groups import Place, existing_group, has_members, has_read_everything, places, read_everything, read_once
 from kafkalab.checks.lab import Lab
 from kafkalab.checks.topics import existing
 from kafkalab.checks.wording import counted
@@ -32,8 +32,8 @@ poll_loop = lab.add_check(
 
 @poll_loop.requires("my-example-topic has 13 partitions")
 def topic_has_its_shape(ctx: CheckContext) -> None:
-    if (found := len(existing(ctx, TOPIC))) != PARTITIONS:
-        raise Unmet(f"It has {counted(found, 'partition')}. How many does the text ask for?")
+    if (partitions := len(existing(ctx, TOPIC))) != PARTITIONS:
+        raise Unmet(f"It has {counted(partitions, 'partition')}. How many does the text ask for?")
 
 
 @poll_loop.requires("It holds greetings whose keys are longs", after=topic_has_its_shape)
@@ -78,10 +78,8 @@ def _read_by_name(ctx: CheckContext) -> dict[str, list[Place]]:
 
 @same_group.requires("KafkaExampleConsumer has three members with 5, 4 and 4 partitions")
 def three_members_share(ctx: CheckContext) -> None:
-    members = existing_group(ctx, GROUP).members
-    if len(members) != 3:
-        raise Unmet(f"{GROUP} has {counted(len(members), 'member')}, not 3.")
-    sizes = sorted((len(m.partitions) for m in members), reverse=True)
+    has_members(GROUP, 3)(ctx)
+    sizes = sorted((len(m.partitions) for m in existing_group(ctx, GROUP).members), reverse=True)
     if sizes != [5, 4, 4]:
         raise Unmet(
             f"Its members are assigned {', '.join(map(str, sizes))} partitions. Did you wait until the rebalance was over?"
@@ -90,7 +88,7 @@ def three_members_share(ctx: CheckContext) -> None:
 
 @same_group.requires("Together they read the 25 records, without a duplicate")
 def records_are_shared(ctx: CheckContext) -> None:
-    read = [place for found in _read_by_name(ctx).values() for place in found]
+    read = [place for by_one in _read_by_name(ctx).values() for place in by_one]
     if (again := len(read) - len(set(read))) > 0:
         raise Unmet(
             f"Among the {len(read)} records that they read are {counted(again, 'duplicate')}. Are all three in the same group?"
@@ -108,8 +106,8 @@ def records_are_shared(ctx: CheckContext) -> None:
 @same_group.requires("Each partition was read by one of them", after=records_are_shared)
 def partitions_have_one_reader(ctx: CheckContext) -> None:
     readers: dict[int, set[str]] = {}
-    for name, found in _read_by_name(ctx).items():
-        for partition, _ in found:
+    for name, read in _read_by_name(ctx).items():
+        for partition, _ in read:
             readers.setdefault(partition, set()).add(name)
     for partition, names in sorted(readers.items()):
         if len(names) > 1:
@@ -148,8 +146,8 @@ def each_group_read_everything(ctx: CheckContext) -> None:
     read, wanted = _read_by_name(ctx), places(ctx, TOPIC)
     if len(read) != 3:
         raise Unmet(f"`read` holds the records of {counted(len(read), 'group')}, not of 3.")
-    for group, found in read.items():
-        read_once(found, wanted, group)
+    for group, by_group in read.items():
+        read_once(by_group, wanted, group)
 
 
 # -- 4: how many at a time ------------------------------------------------------------------------------------------
@@ -166,8 +164,8 @@ batch_size = lab.add_check(
 
 
 def _polls(ctx: CheckContext) -> tuple[list[list[Place]], list[list[Place]]]:
-    given = ctx.answer("polls", dict[int, list[list[Place]]], "what each call returned: size of the batch → list of lists")
-    small, large = given.get(5, []), given.get(500, [])
+    polls = ctx.answer("polls", dict[int, list[list[Place]]], "what each call returned: size of the batch → list of lists")
+    small, large = polls.get(5, []), polls.get(500, [])
     if not any(small):
         raise Unmet("No batch of at most 5 was read yet.")
     if not any(large):
@@ -208,10 +206,9 @@ def ten_times_50_were_read(ctx: CheckContext) -> None:
 
 @batch_size.requires("The last member owns all 13 partitions")
 def survivor_owns_everything(ctx: CheckContext) -> None:
-    members = existing_group(ctx, GROUP).members
-    if len(members) != 1:
-        raise Unmet(f"{GROUP} has {counted(len(members), 'member')}, not 1.")
-    if (owned := len(members[0].partitions)) != PARTITIONS:
+    has_members(GROUP, 1)(ctx)
+    [member] = existing_group(ctx, GROUP).members
+    if (owned := len(member.partitions)) != PARTITIONS:
         raise Unmet(f"It owns {counted(owned, 'partition')}. Did you wait until the rebalance was over?")
 
 

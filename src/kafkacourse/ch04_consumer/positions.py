@@ -13,7 +13,7 @@ from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.couriers import Courier
 from kafkalab.checks.groups import Place, has_read_everything, place_of
 from kafkalab.checks.lab import Lab
-from kafkalab.checks.requirements import Probe
+from kafkalab.checks.probes import parametrized
 from kafkalab.checks.topics import existing, filled
 
 __all__ = ["lab"]
@@ -49,17 +49,19 @@ def _price(value: bytes | None) -> StockPrice | None:
 
 @dead_letters.requires("The latest price of each stock is known")
 def latest_prices_are_right(ctx: CheckContext) -> None:
-    given = ctx.answer("prices", dict[str, str | StockPrice], "the latest price of each stock as text: {'IBM': 'IBM 90.05', …}")
+    answer = ctx.answer(
+        "prices", dict[str, str | StockPrice], "the latest price of each stock as text: {'IBM': 'IBM 90.05', …}"
+    )
     wanted = {price.name: str(price) for m in filled(ctx, PRICES) if (price := _price(m.value()))}
-    if missing := sorted(wanted.keys() - given.keys()):
+    if missing := sorted(wanted.keys() - answer.keys()):
         raise Unmet(f"There is no price of {missing[0]}. Does something stop your loop?")
-    if wrong := sorted(name for name in wanted if str(given[name]) != wanted[name]):
-        raise Unmet(f"{given[wrong[0]]} isn't the latest price of {wrong[0]}. Which of two records of a stock do you keep?")
+    if wrong := sorted(name for name in wanted if str(answer[name]) != wanted[name]):
+        raise Unmet(f"{answer[wrong[0]]} isn't the latest price of {wrong[0]}. Which of two records of a stock do you keep?")
 
 
 def _place_in_headers(letter: Message) -> Place:
-    given = cast("list[tuple[str, bytes | None]]", letter.headers() or [])
-    headers = {name: (text or b"").decode(errors="replace") for name, text in given}
+    pairs = cast("list[tuple[str, bytes | None]]", letter.headers() or [])
+    headers = {name: (text or b"").decode(errors="replace") for name, text in pairs}
     if not headers.keys() >= {"reason", "topic", "partition", "offset"}:
         raise Unmet(f"A dead letter has the headers {', '.join(sorted(headers)) or 'none'}. Which four does the text ask for?")
     if not (headers["partition"].isdecimal() and headers["offset"].isdecimal()):
@@ -147,29 +149,24 @@ def _ends(ctx: CheckContext) -> dict[int, int]:
 
 
 def _since(ctx: CheckContext) -> dict[int, int]:
-    found = _ends(ctx)
+    offsets = _ends(ctx)
     for m in reversed(ctx.records(PRICES)):
         partition, offset = place_of(m)
         if m.timestamp()[1] >= NEW_YEAR + 70:
-            found[partition] = offset
-    return found
+            offsets[partition] = offset
+    return offsets
 
 
-def _begun(where: str, wanted: Callable[[CheckContext], Mapping[int, int]], question: str) -> Probe:
-    """Return a probe: the first offset of each partition must be right for one place to start."""
-
-    def probe(ctx: CheckContext) -> None:
-        given = ctx.answer("begun", dict[str, dict[int, int]], "the first offset of each partition, for each place to start")
-        if where not in given:
-            raise Unmet(f"`begun` has no entry {where!r}.")
-        right = wanted(ctx)
-        for partition in sorted(right):
-            if partition not in given[where]:
-                raise Unmet(f"{where}: nothing came from partition {partition}.")
-            if given[where][partition] != right[partition]:
-                raise Unmet(f"{where}: partition {partition} started at offset {given[where][partition]}. {question}")
-
-    return probe
+@parametrized
+def _begun(ctx: CheckContext, where: str, wanted: Callable[[CheckContext], Mapping[int, int]], question: str) -> None:
+    """The first offset of each partition must be right for one place to start."""
+    what = "the first offset of each partition, for each place to start"
+    begun = ctx.answer("begun", dict[str, dict[int, int]], what, keys=[where])[where]
+    for partition, offset in sorted(wanted(ctx).items()):
+        if partition not in begun:
+            raise Unmet(f"{where}: nothing came from partition {partition}.")
+        if begun[partition] != offset:
+            raise Unmet(f"{where}: partition {partition} started at offset {begun[partition]}. {question}")
 
 
 positions.requires("The beginning")(
@@ -197,10 +194,10 @@ class _Rebalanced(Consumer):
     def rebalance(self, callback: Callable[[Consumer, list[TopicPartition]], object], *partitions: int) -> dict[int, int]:
         """Return where the callback starts each of these partitions; OFFSET_INVALID stands for the committed offset."""
         super().unassign()
-        given = [TopicPartition(PRICES, partition) for partition in partitions]
+        assigned = [TopicPartition(PRICES, partition) for partition in partitions]
         # If a callback assigns nothing, the client assigns the group's committed offsets.
         self._starts = dict.fromkeys(partitions, OFFSET_INVALID)
-        callback(self, given)
+        callback(self, assigned)
         return {p: OFFSET_INVALID if offset == OFFSET_STORED else offset for p, offset in self._starts.items()}
 
     def assign(self, partitions: list[TopicPartition]) -> None:
@@ -218,11 +215,11 @@ class _Rebalanced(Consumer):
 
 @positions.requires("A callback acts only the first time that a partition is assigned")
 def callbacks_act_once(ctx: CheckContext) -> None:
-    given = ctx.answer("callbacks", dict[str, Callable[..., object]], "new callbacks of yours, each with a name")
+    callbacks = ctx.answer("callbacks", dict[str, Callable[..., object]], "new callbacks of yours, each with a name")
     if len(existing(ctx, PRICES)) < 2:
         raise Unmet(f"{PRICES} has one partition. Two are needed to try a rebalance.")
     settings = ctx.cluster.client_config(group_id=f"check-{uuid.uuid4().hex[:6]}", enable_auto_commit=False)
-    for name, callback in given.items():
+    for name, callback in callbacks.items():
         consumer = _Rebalanced(settings)
         try:
             first, again, more = (consumer.rebalance(callback, *partitions) for partitions in ((0,), (0,), (0, 1)))

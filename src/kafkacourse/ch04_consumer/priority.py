@@ -37,8 +37,8 @@ priority = lab.add_check(
 def important_are_alone(ctx: CheckContext) -> None:
     where = partitions_of_keys(filled(ctx, PRICES))
     last = len(existing(ctx, PRICES)) - 1
-    if (found := {key for key, partitions in where.items() if last in partitions}) != IMPORTANT:
-        raise Unmet(f"The last partition holds {', '.join(sorted(found)) or 'nothing'}.")
+    if (keys := {key for key, partitions in where.items() if last in partitions}) != IMPORTANT:
+        raise Unmet(f"The last partition holds {', '.join(sorted(keys)) or 'nothing'}.")
     for key in sorted(IMPORTANT):
         if elsewhere := sorted(where[key] - {last}):
             raise Unmet(f"Partition {elsewhere[0]} holds {key}, too.")

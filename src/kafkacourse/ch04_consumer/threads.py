@@ -43,8 +43,8 @@ def _read_from(ctx: CheckContext, topic: str) -> dict[str, list[Place]]:
 def _each_once(ctx: CheckContext, topic: str) -> list[str]:
     """Return the threads that read from a topic. Raise `Unmet` unless together they read all of it."""
     read = _read_from(ctx, topic)
-    read_once([place for found in read.values() for place in found], places(ctx, topic), "The threads")
-    return [name for name, found in read.items() if found]
+    read_once([place for by_thread in read.values() for place in by_thread], places(ctx, topic), "The threads")
+    return [name for name, by_thread in read.items() if by_thread]
 
 
 @threads.requires("Five threads share three partitions, and two of them are idle")
@@ -119,50 +119,50 @@ def _account(ctx: CheckContext, taken: Iterable[int], finished: Iterable[int]) -
 
 @workers.requires("What is finished in order may be committed")
 def in_order(ctx: CheckContext) -> None:
-    if (found := _account(ctx, [], [])[0]) is not None:
-        raise Unmet(f"Nothing is taken yet, and your class says that {found} may be committed. It should be None.")
-    if (found := _account(ctx, [4, 5, 6], [])[0]) is not None:
-        raise Unmet(f"4, 5, 6 taken, none finished: your class says {found}. Nothing may be committed, so it should be None.")
+    if (offset := _account(ctx, [], [])[0]) is not None:
+        raise Unmet(f"Nothing is taken yet, and your class says that {offset} may be committed. It should be None.")
+    if (offset := _account(ctx, [4, 5, 6], [])[0]) is not None:
+        raise Unmet(f"4, 5, 6 taken, none finished: your class says {offset}. Nothing may be committed, so it should be None.")
     for finished, wanted in (([4], 5), ([4, 5, 6], 7)):
-        found, _ = _account(ctx, [4, 5, 6], finished)
-        if found is None:
+        offset, _ = _account(ctx, [4, 5, 6], finished)
+        if offset is None:
             raise Unmet(f"4, 5, 6 taken, {finished} finished: your class says that nothing may be committed.")
-        if found == wanted - 1:
+        if offset == wanted - 1:
             raise Unmet(
-                f"4, 5, 6 taken, {finished} finished: your class says {found}. A committed offset is the *next* one to read."
+                f"4, 5, 6 taken, {finished} finished: your class says {offset}. A committed offset is the *next* one to read."
             )
-        if found != wanted:
-            raise Unmet(f"4, 5, 6 taken, {finished} finished: your class says {found}.")
+        if offset != wanted:
+            raise Unmet(f"4, 5, 6 taken, {finished} finished: your class says {offset}.")
 
 
 @workers.requires("Nothing is committed that comes after an unfinished record", after=in_order)
 def held_back(ctx: CheckContext) -> None:
     for finished, wanted in (([5, 6], None), ([4, 6], 5), ([6, 4], 5), ([6, 5, 4], 7), ([5, 4], 6)):
-        found, _ = _account(ctx, [4, 5, 6], finished)
-        said = f"4, 5, 6 taken, {finished} finished in this order: your class says {found}."
-        if found != wanted and found is not None and (wanted is None or found > wanted):
+        offset, _ = _account(ctx, [4, 5, 6], finished)
+        said = f"4, 5, 6 taken, {finished} finished in this order: your class says {offset}."
+        if offset != wanted and offset is not None and (wanted is None or offset > wanted):
             raise Unmet(f"{said} What happens to the unfinished record in a crash?")
-        if found != wanted:
+        if offset != wanted:
             raise Unmet(f"{said} More than that is finished.")
 
 
 @workers.requires("Offsets may have gaps", after=in_order)
 def with_gaps(ctx: CheckContext) -> None:
     for finished, wanted in (([3, 7], 8), ([7, 3, 12], 13), ([7, 12], None)):
-        found, _ = _account(ctx, [3, 7, 12], finished)
-        if found != wanted:
+        offset, _ = _account(ctx, [3, 7, 12], finished)
+        if offset != wanted:
             raise Unmet(
-                f"3, 7, 12 taken, {finished} finished: your class says {found}. There is no record between them. Which one was "
-                "taken next?"
+                f"3, 7, 12 taken, {finished} finished: your class says {offset}. There is no record between them. Which one "
+                "was taken next?"
             )
 
 
 @workers.requires("It knows how many records may not be committed yet", after=in_order)
 def bounded(ctx: CheckContext) -> None:
     for finished, wanted in (([], 3), ([5, 6], 3), ([4], 2), ([5, 4], 1), ([6, 5, 4], 0)):
-        _, found = _account(ctx, [4, 5, 6], finished)
-        if found != wanted:
-            raise Unmet(f"4, 5, 6 taken, {finished} finished: len() says {found}, but {wanted} may not be committed yet.")
+        _, length = _account(ctx, [4, 5, 6], finished)
+        if length != wanted:
+            raise Unmet(f"4, 5, 6 taken, {finished} finished: len() says {length}, but {wanted} may not be committed yet.")
 
 
 def _left_by_the_trial(ctx: CheckContext, file: str) -> str:

@@ -74,9 +74,9 @@ def history_is_written(ctx: CheckContext) -> None:
         raise Unmet(f"{TOPIC} was given {counted(end, 'record')} so far. The history has {len(HISTORY)}.")
     for record in records:
         at = _offset(record)
-        if at < len(HISTORY) and (found := (key_of(record), text_of(record))) != HISTORY[at]:
+        if at < len(HISTORY) and (change := (key_of(record), text_of(record))) != HISTORY[at]:
             raise Unmet(
-                f"Offset {at} holds {' → '.join(found)}, but the history has another change in that place. In which order did "
+                f"Offset {at} holds {' → '.join(change)}, but the history has another change in that place. In which order did "
                 "you send the changes? Run the cell that sends them again: it begins with an empty topic."
             )
 

@@ -23,10 +23,10 @@ lab = Lab("05_high_watermark")
 def offsets_of(ctx: CheckContext) -> LogOffsets:
     """Return the partition's offsets, as brokers report them."""
 
-    def told(view: LogView) -> bool:
+    def is_complete(view: LogView) -> bool:
         return view.offsets.high_watermark is not None and set(view.isr) <= view.offsets.ends.keys()
 
-    return view_of(ctx, TOPIC, told).offsets
+    return view_of(ctx, TOPIC, is_complete).offsets
 
 
 # -- hidden -----------------------------------------------------------------------------------------------------------

@@ -70,10 +70,10 @@ def answers_are_right(ctx: CheckContext) -> None:
     batches = written(ctx, NUMBERED)
     [first] = writers_of(batches, RETRIED)
     wanted = sum(batch.count for batch in batches if batch.producer_id == first)
-    if (given := ctx.answer("expected", int, "the next sequence of the first producer")) != wanted:
-        raise Unmet(f"The leader doesn't expect sequence {given} next. What is the last one that it has from that producer?")
-    if (given := ctx.answer("unknown", int, "what the dump shows for a producer without an id")) != -1:
-        raise Unmet(f"`unknown` is {given}. Which producerId does the dump of {PLAIN} show?")
+    if (answer := ctx.answer("expected", int, "the next sequence of the first producer")) != wanted:
+        raise Unmet(f"The leader doesn't expect sequence {answer} next. What is the last one that it has from that producer?")
+    if (answer := ctx.answer("unknown", int, "what the dump shows for a producer without an id")) != -1:
+        raise Unmet(f"`unknown` is {answer}. Which producerId does the dump of {PLAIN} show?")
 
 
 @retry.requires(f"{NUMBERED} holds {RESENT} twice, from two idempotent producers", after=numbered_is_not)
@@ -130,14 +130,12 @@ def each_has_one_producer(ctx: CheckContext) -> None:
 
 @rising.requires("You read the epochs from the log", after=each_has_one_producer)
 def epochs_are_right(ctx: CheckContext) -> None:
-    given = ctx.answer("epochs", dict[str, list[int]], "{topic: producer epochs of its batches of records}")
+    epochs = ctx.answer("epochs", dict[str, list[int]], "{topic: producer epochs of its batches of records}", keys=FEWEST)
     for topic in FEWEST:
-        if topic not in given:
-            raise Unmet(f"`epochs` has no {topic!r}.")
         by_batch = [batch.producer_epoch for batch in written(ctx, topic)]
         by_transaction = [transaction.epoch for transaction in transactions(ctx, topic)]
-        if given[topic] not in (by_batch, by_transaction):
+        if epochs[topic] not in (by_batch, by_transaction):
             raise Unmet(
-                f"`epochs[{topic!r}]` is {given[topic]}. That isn't what its log says. Did you take the epoch of each batch, "
+                f"`epochs[{topic!r}]` is {epochs[topic]}. That isn't what its log says. Did you take the epoch of each batch, "
                 "in their order, and leave the markers out?"
             )

@@ -57,10 +57,9 @@ def require_slow(ctx: CheckContext, topic: str, limit: float, question: str) -> 
 
 def require_throttled(ctx: CheckContext, *clients: str) -> None:
     """Raise `Unmet` unless the answer `throttled` says that the broker held these client ids back."""
-    throttled = ctx.answer("throttled", dict[str, float], "{client id: the longest throttle time in milliseconds}")
+    what = "{client id: the longest throttle time in milliseconds}"
+    throttled = ctx.answer("throttled", dict[str, float], what, keys=clients)
     for client in clients:
-        if client not in throttled:
-            raise Unmet(f"`throttled` has no {client!r}.")
         if throttled[client] <= 0:
             raise Unmet(
                 f"`throttled` says that {client} was never held back. Which part of the statistics do you look at, and do you "
@@ -81,10 +80,9 @@ def log_grew_slowly(ctx: CheckContext) -> None:
 
 @rates.requires("reader was no faster, either", after=both_are_limited)
 def reader_was_slow(ctx: CheckContext) -> None:
-    measured = ctx.answer("rates", dict[str, float], "{client id: bytes per second}")
-    for client in ("loader", "reader"):
-        if client not in measured:
-            raise Unmet(f"`rates` has no {client!r}.")
+    clients = ("loader", "reader")
+    measured = ctx.answer("rates", dict[str, float], "{client id: bytes per second}", keys=clients)
+    for client in clients:
         if not 0 < measured[client] <= LIMIT * TOLERANCE:
             raise Unmet(
                 f"`rates` says that {client} made {measured[client] / 1000:.0f} kB/s. Did the quota have its client id?"
@@ -132,10 +130,10 @@ def users_log_grew_slowly(ctx: CheckContext) -> None:
 
 @shares.requires("You know which of its two limits counts for loader", after=user_is_limited)
 def precedence_is_known(ctx: CheckContext) -> None:
-    given = ctx.answer("counts", float, "the limit that counts for loader, in bytes per second")
-    if given != OF_USER:
+    limit = ctx.answer("counts", float, "the limit that counts for loader, in bytes per second")
+    if limit != OF_USER:
         raise Unmet(
-            f"{given:g} isn't it. Kafka takes the first quota that fits, and doesn't add up or compare limits. Which one comes "
+            f"{limit:g} isn't it. Kafka takes the first quota that fits, and doesn't add up or compare limits. Which one comes "
             "first?"
         )
 
@@ -159,6 +157,6 @@ def both_together_are_limited(ctx: CheckContext) -> None:
 
 @pair.requires("You know which of its three limits counts for loader", after=both_together_are_limited)
 def pair_comes_first(ctx: CheckContext) -> None:
-    given = ctx.answer("counts", float, "the limit that counts for loader, in bytes per second")
-    if given != OF_BOTH:
-        raise Unmet(f"{given:g} isn't it. Three quotas fit loader now. Which of them says most about whom it limits?")
+    limit = ctx.answer("counts", float, "the limit that counts for loader, in bytes per second")
+    if limit != OF_BOTH:
+        raise Unmet(f"{limit:g} isn't it. Three quotas fit loader now. Which of them says most about whom it limits?")

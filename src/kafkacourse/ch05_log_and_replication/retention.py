@@ -63,28 +63,28 @@ def segments_are_rolled(ctx: CheckContext) -> None:
 @segments.requires(f"You know the names of the segments of partition {PARTITION}", after=segments_are_rolled)
 def names_are_known(ctx: CheckContext) -> None:
     answer = ctx.answer("names", list[str | Path], f"names of the .log files of partition {PARTITION}, in order")
-    given = [Path(name).name for name in answer]
-    found = [f"{segment.base_offset:020d}.log" for segment in segments_of(ctx, PARTITION)]
-    if unknown := [name for name in given if name not in found]:
+    names = [Path(name).name for name in answer]
+    files = [f"{segment.base_offset:020d}.log" for segment in segments_of(ctx, PARTITION)]
+    if unknown := [name for name in names if name not in files]:
         raise Unmet(f"Partition {PARTITION} has no file {unknown[0]!r}. The lab asks for the whole names of its .log files.")
-    if missing := [name for name in found if name not in given]:
+    if missing := [name for name in files if name not in names]:
         raise Unmet(f"The leader of partition {PARTITION} also has a file {missing[0]}. Did you look at all of its .log files?")
-    if given != found:
+    if names != files:
         raise Unmet("These are the right names in another order. In which order does the log continue from file to file?")
 
 
 @segments.requires(f"You know where in its file offset {SOUGHT} of partition {PARTITION} begins", after=segments_are_rolled)
 def position_is_known(ctx: CheckContext) -> None:
-    given = ctx.answer("position", int, f"the position of the batch with offset {SOUGHT}, in bytes")
-    there = segments_of(ctx, PARTITION)
-    segment = [segment for segment in there if segment.base_offset <= SOUGHT][-1]
+    position = ctx.answer("position", int, f"the position of the batch with offset {SOUGHT}, in bytes")
+    segments = segments_of(ctx, PARTITION)
+    segment = [segment for segment in segments if segment.base_offset <= SOUGHT][-1]
     places = {batch.base_offset: batch.position for batch in segment.batches}
     if SOUGHT not in places:
         raise Unmet(f"Offset {SOUGHT} is inside a batch, so no index names it. Did you flush after each record? {AGAIN}")
-    if given != places[SOUGHT]:
-        others = [offset for offset, place in places.items() if place == given]
+    if position != places[SOUGHT]:
+        others = [offset for offset, place in places.items() if place == position]
         what = f"offset {others[0]} begins" if others else "no batch of that segment begins"
-        raise Unmet(f"At position {given} {what}. Which segment's index did you read, and which of its entries?")
+        raise Unmet(f"At position {position} {what}. Which segment's index did you read, and which of its entries?")
 
 
 # -- retention --------------------------------------------------------------------------------------------------------

@@ -118,10 +118,10 @@ def offset_is_committed(ctx: CheckContext) -> None:
         raise Unmet(
             f"The group {GROUP} has committed no offset of {PAYMENTS}. The transaction should have done that, too. {AGAIN}"
         )
-    found = ctx.end_offsets(PAYMENTS)[0] - lag
-    if found != 1:
+    offset = ctx.end_offsets(PAYMENTS)[0] - lag
+    if offset != 1:
         raise Unmet(
-            f"The group {GROUP} has committed offset {found} of {PAYMENTS}. Which payment is the first that isn't booked yet? "
+            f"The group {GROUP} has committed offset {offset} of {PAYMENTS}. Which payment is the first that isn't booked yet? "
             f"{AGAIN}"
         )
     partitions = (p.partition for p in ctx.cluster.describe(groups=False, internal=True).topics[OFFSETS])
@@ -154,15 +154,14 @@ def both_are_booked(ctx: CheckContext) -> None:
 
 @isolation.requires("You counted what each isolation level shows, as the logs have it", after=both_are_booked)
 def counts_are_right(ctx: CheckContext) -> None:
-    counts = ctx.answer("counts", dict[str, dict[str, int]], "{isolation level: {topic: records}}")
-    for level in ("read_committed", "read_uncommitted"):
-        if level not in counts:
-            raise Unmet(f"`counts` has no {level!r}.")
+    levels = ("read_committed", "read_uncommitted")
+    counts = ctx.answer("counts", dict[str, dict[str, int]], "{isolation level: {topic: records}}", keys=levels)
+    for level in levels:
         for topic in BOOKS:
             wanted = sum(len(t.records) for t in transactions(ctx, topic) if t.end == "commit" or level == "read_uncommitted")
-            if (given := counts[level].get(topic)) != wanted:
+            if (count := counts[level].get(topic)) != wanted:
                 raise Unmet(
-                    f"`counts` says that {level} shows {given} records of {topic}. That isn't what its log says. Did the "
+                    f"`counts` says that {level} shows {count} records of {topic}. That isn't what its log says. Did the "
                     "consumer have that isolation.level, and does a marker count as a record?"
                 )
 
@@ -207,9 +206,9 @@ def zombie_is_fenced(ctx: CheckContext) -> None:
 
 @zombie.requires("You know the error that the zombie gets", after=zombie_is_fenced)
 def error_is_known(ctx: CheckContext) -> None:
-    given = ctx.error_name("fenced", "the name of the error that the zombie's commit raised")
-    if given.upper() not in FENCED:
-        raise Unmet(f"{given!r} isn't the name of the error. What did error.args[0].name() say?")
+    error = ctx.error_name("fenced", "the name of the error that the zombie's commit raised")
+    if error.upper() not in FENCED:
+        raise Unmet(f"{error!r} isn't the name of the error. What did error.args[0].name() say?")
 
 
 # -- a transaction that takes too long --------------------------------------------------------------------------------
@@ -248,8 +247,8 @@ def second_is_over(ctx: CheckContext) -> None:
         raise Unmet(f"The transaction with fee 3 was open for {took:.0f} s. Which transaction.timeout.ms had its producer?")
     # The last note is of this transaction. Those before it may be of an attempt that a new instance ended.
     noted = _coordinator_log(ctx, slow)
-    if noted and (told := int.from_bytes(noted[-1][12:16], "big")) != TIMEOUT * 1000:
-        raise Unmet(f"Its producer told the coordinator that a transaction may take {told} ms. How many make a second?")
+    if noted and (limit := int.from_bytes(noted[-1][12:16], "big")) != TIMEOUT * 1000:
+        raise Unmet(f"Its producer told the coordinator that a transaction may take {limit} ms. How many make a second?")
 
 
 # -- a hanging transaction --------------------------------------------------------------------------------------------

@@ -34,9 +34,9 @@ def settings_differ(ctx: CheckContext) -> None:
     """Raise `Unmet` unless one topic allows an unclean election, and two don't."""
     for topic in TOPICS:
         shaped(ctx, topic, 1, 2)
-        found, wanted = ctx.topic_config(topic)[SETTING], "true" if topic == DARING else "false"
-        if found != wanted:
-            raise Unmet(f"{SETTING} of {topic} is {found}. Which of the three topics may elect a leader that isn't in sync?")
+        setting, wanted = ctx.topic_config(topic)[SETTING], "true" if topic == DARING else "false"
+        if setting != wanted:
+            raise Unmet(f"{SETTING} of {topic} is {setting}. Which of the three topics may elect a leader that isn't in sync?")
 
 
 are_set = election.requires("Only daring may elect a leader that isn't in sync")(settings_differ)
@@ -113,15 +113,13 @@ def both_are_back(ctx: CheckContext) -> None:
 
 def lost_of(ctx: CheckContext, topic: str) -> int:
     """Return how many acknowledged records of a topic are missing."""
-    ledger = ctx.answer("ledger", dict[str, list[str]], "{topic: values that were acknowledged}")
-    if topic not in ledger:
-        raise Unmet(f"`ledger` has no {topic!r}.")
-    if len(ledger[topic]) < ON_BOTH + ALONE:
+    acknowledged = ctx.answer("ledger", dict[str, list[str]], "{topic: values that were acknowledged}", keys=[topic])[topic]
+    if len(acknowledged) < ON_BOTH + ALONE:
         raise Unmet(
-            f"`ledger` has {counted(len(ledger[topic]), 'record')} of {topic}. Five went to both replicas, and ten to broker 0 "
+            f"`ledger` has {counted(len(acknowledged), 'record')} of {topic}. Five went to both replicas, and ten to broker 0 "
             "alone."
         )
-    return len(set(ledger[topic]) - set(ctx.values(topic)))
+    return len(set(acknowledged) - set(ctx.values(topic)))
 
 
 @loss.requires("careful lost nothing, daring and by-hand lost acknowledged records", after=both_are_back)
@@ -138,10 +136,8 @@ def waiting_saved_all(ctx: CheckContext) -> None:
 
 @loss.requires("You counted what was lost", after=waiting_saved_all)
 def counts_are_right(ctx: CheckContext) -> None:
-    lost = ctx.answer("lost", dict[str, int], "{topic: acknowledged records that aren't there}")
+    lost = ctx.answer("lost", dict[str, int], "{topic: acknowledged records that aren't there}", keys=TOPICS)
     for topic in TOPICS:
-        if topic not in lost:
-            raise Unmet(f"`lost` has no {topic!r}.")
         if lost[topic] != lost_of(ctx, topic):
             raise Unmet(
                 f"`lost[{topic!r}]` is {lost[topic]}. Compare the values in the ledger with those in the topic once more."

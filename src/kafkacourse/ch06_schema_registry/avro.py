@@ -10,7 +10,7 @@ from typing import Any
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.groups import has_read_everything
 from kafkalab.checks.lab import Lab
-from kafkalab.checks.schemas import avro_bytes, avro_value, client_of, field_names, framed, subject_versions
+from kafkalab.checks.schemas import avro_bytes, avro_value, client_of, field_names, framed, only_record, subject_versions
 from kafkalab.checks.topics import filled
 from kafkalab.checks.wording import counted
 
@@ -77,11 +77,11 @@ def everybody_is_bob(ctx: CheckContext) -> None:
     client = client_of(ctx)
     for m in filled(ctx, TOPIC):
         schema, _, payload = framed(client, m)
-        found = avro_value(schema, payload)
+        employee = avro_value(schema, payload)
         for name, value in BOB.items():
-            if found.get(name) != value:
+            if employee.get(name) != value:
                 where = f"In the record at offset {m.offset()} of partition {m.partition()}"
-                raise Unmet(f"{where}, {name} is {found.get(name)!r}.")
+                raise Unmet(f"{where}, {name} is {employee.get(name)!r}.")
 
 
 avro.requires("The group KafkaExampleAvroConsumer has read and committed all of them", after=keys_are_longs)(
@@ -101,10 +101,7 @@ scenario = lab.add_check(
 
 def _only_record(ctx: CheckContext, topic: str) -> tuple[dict[str, Any], list[str]]:
     """Return the value of a topic's only record, and the field names in the schema it was written with."""
-    records = filled(ctx, topic)
-    if len(records) != 1:
-        raise Unmet(f"{topic} holds {len(records)} records. One is enough. To begin afresh, run the cell that sends again.")
-    schema, _, payload = framed(client_of(ctx), records[0])
+    schema, _, payload = framed(client_of(ctx), only_record(ctx, topic))
     return avro_value(schema, payload), field_names(schema.schema_str or "")
 
 
@@ -126,6 +123,6 @@ def stored_without_age(ctx: CheckContext) -> None:
 
 @scenario.requires("You know which ages the version-2 program sees in the two topics", after=stored_without_age)
 def ages_are_known(ctx: CheckContext) -> None:
-    given = ctx.answer("ages", list[int], "the ages that version 2 sees in employees-v2 and in employees-stored, in this order")
-    if given != [42, -1]:
-        raise Unmet(f"Version 2 doesn't see {given}. Which schema did you give the deserializer, and what's its default?")
+    ages = ctx.answer("ages", list[int], "the ages that version 2 sees in employees-v2 and in employees-stored, in this order")
+    if ages != [42, -1]:
+        raise Unmet(f"Version 2 doesn't see {ages}. Which schema did you give the deserializer, and what's its default?")

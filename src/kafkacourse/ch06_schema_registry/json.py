@@ -67,9 +67,9 @@ def schema_judges(ctx: CheckContext) -> None:
 
 @json_schema.requires("The serializer rejected the bad ones", after=schema_judges)
 def bad_ones_were_rejected(ctx: CheckContext) -> None:
-    given = ctx.answer("refused", int, "how many of the employees the serializer rejected")
-    if given != BAD_ONES:
-        raise Unmet(f"You counted {given}. Does your loop go on after the first SerializationError?")
+    rejected = ctx.answer("refused", int, "how many of the employees the serializer rejected")
+    if rejected != BAD_ONES:
+        raise Unmet(f"You counted {rejected}. Does your loop go on after the first SerializationError?")
 
 
 @json_schema.requires("json-employees holds good ones only", after=registered)
@@ -78,10 +78,10 @@ def only_good_ones_are_there(ctx: CheckContext) -> None:
     for record in filled(ctx, TOPIC):
         _, _, payload = framed(client, record)
         try:
-            found = json.loads(payload)
+            person = json.loads(payload)
         except ValueError as error:
             raise Unmet(f"The record at offset {record.offset()} isn't JSON.") from error
-        good = isinstance(found, dict) and isinstance(found.get("age"), int) and found["age"] >= 0 and "lastName" in found
+        good = isinstance(person, dict) and isinstance(person.get("age"), int) and person["age"] >= 0 and "lastName" in person
         if not good:
             raise Unmet(f"The record at offset {record.offset()} is one that your schema should reject: {payload.decode()}")
 
@@ -107,24 +107,22 @@ def topics_hold_the_same_number(ctx: CheckContext) -> None:
             raise Unmet(
                 f"The 100 records of compare-{name} hold {counted(different, 'different value')}. What does the loop send?"
             )
-        found = framed(client, records[0])[0].schema_type
-        if found != kind:
-            raise Unmet(f"The records of compare-{name} have a schema of type {found}.")
+        schema_type = framed(client, records[0])[0].schema_type
+        if schema_type != kind:
+            raise Unmet(f"The records of compare-{name} have a schema of type {schema_type}.")
 
 
 @compare.requires("You measured the size of a record in each format", after=topics_hold_the_same_number)
 def sizes_are_measured(ctx: CheckContext) -> None:
-    given = ctx.answer("sizes", dict[str, float], "format → bytes of a record on average, with its header")
+    sizes = ctx.answer("sizes", dict[str, float], "format → bytes of a record on average, with its header", keys=FORMATS)
     for name in FORMATS:
         values = [len(m.value() or b"") for m in filled(ctx, f"compare-{name}")]
-        if name not in given:
-            raise Unmet(f"`sizes` has no entry {name!r}.")
-        if abs(given[name] - sum(values) / len(values)) > 0.5:
-            raise Unmet(f"The records in compare-{name} don't have {given[name]:g} bytes on average. Did you count the header?")
+        if abs(sizes[name] - sum(values) / len(values)) > 0.5:
+            raise Unmet(f"The records in compare-{name} don't have {sizes[name]:g} bytes on average. Did you count the header?")
 
 
 @compare.requires("You know in which format a renamed field is still found")
 def surviving_format_is_known(ctx: CheckContext) -> None:
-    given = ctx.answer("survives", str, 'one of the formats: "avro", "protobuf" or "json"')
-    if given.strip().lower() != "protobuf":
-        raise Unmet(f"Not in {given}. Does its reader find a field by name?")
+    survivor = ctx.answer("survives", str, 'one of the formats: "avro", "protobuf" or "json"')
+    if survivor.strip().lower() != "protobuf":
+        raise Unmet(f"Not in {survivor}. Does its reader find a field by name?")

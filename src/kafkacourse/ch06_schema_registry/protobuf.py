@@ -10,7 +10,7 @@ from confluent_kafka import Message
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.groups import has_read_everything
 from kafkalab.checks.lab import Lab
-from kafkalab.checks.schemas import client_of, framed, has_type, message_payload, subject_versions
+from kafkalab.checks.schemas import client_of, framed, has_type, message_payload, only_record, subject_versions
 from kafkalab.checks.topics import filled
 from kafkalab.checks.wording import counted
 
@@ -49,11 +49,11 @@ def _decode(client: SchemaRegistryClient, record: Message, message: str) -> Any:
     }
     messages = []
     for name, fields in described.items():
-        found = descriptor_pb2.DescriptorProto(name=name)
+        descriptor = descriptor_pb2.DescriptorProto(name=name)
         for field, number, kind, label in fields:
             type_name = ".check.Product" if kind == MESSAGE else None
-            found.field.add(name=field, number=number, type=kind, label=label, type_name=type_name)
-        messages.append(found)
+            descriptor.field.add(name=field, number=number, type=kind, label=label, type_name=type_name)
+        messages.append(descriptor)
     pool = descriptor_pool.DescriptorPool()
     pool.Add(descriptor_pb2.FileDescriptorProto(name="check.proto", package="check", syntax="proto3", message_type=messages))
     try:
@@ -65,19 +65,12 @@ def _decode(client: SchemaRegistryClient, record: Message, message: str) -> Any:
         ) from error
 
 
-def _hello(ctx: CheckContext) -> Message:
-    records = filled(ctx, MESSAGES)
-    if len(records) != 1:
-        raise Unmet(f"{MESSAGES} holds {len(records)} records. One is enough. To begin afresh, run the cell that sends again.")
-    return records[0]
-
-
 registered = protobuf.requires("The schema is registered for the topic as Protobuf")(has_type(f"{MESSAGES}-value", "PROTOBUF"))
 
 
 @protobuf.requires("One record without a key says Hello world, and when", after=registered)
 def record_says_hello(ctx: CheckContext) -> None:
-    record = _hello(ctx)
+    record = only_record(ctx, MESSAGES)
     if record.key() is not None:
         raise Unmet("The record has a key. The text asks for none.")
     message = _decode(client_of(ctx), record, "SimpleMessage")
@@ -108,7 +101,7 @@ generic = lab.add_check(
 
 @generic.requires("You saw every field under its name in the schema")
 def fields_were_seen(ctx: CheckContext) -> None:
-    message = _decode(client_of(ctx), _hello(ctx), "SimpleMessage")
+    message = _decode(client_of(ctx), only_record(ctx, MESSAGES), "SimpleMessage")
     seen = ctx.answer("seen", dict[str, str], "the fields that your generic consumer saw: name → value")
     if seen != {"content": message.content, "date_time": message.date_time}:
         raise Unmet(f"Your consumer saw {seen}. Do the names come from the registry's schema, and the values from the record?")
@@ -133,9 +126,9 @@ order = lab.add_check(
 def orders_have_products(ctx: CheckContext) -> None:
     client, counts = client_of(ctx), []
     for record in filled(ctx, ORDERS):
-        found = _decode(client, record, "Order")
-        counts.append(len(found.product))
-        if any(not product.name for product in found.product):
+        order = _decode(client, record, "Order")
+        counts.append(len(order.product))
+        if any(not product.name for product in order.product):
             raise Unmet(f"A product of the order at offset {record.offset()} has no name.")
     if not {0, 1} <= set(counts) or max(counts) < 2:
         raise Unmet(f"The {counted(len(counts), 'order')} have {', '.join(map(str, counts))} products.")
@@ -158,8 +151,8 @@ order.requires("The group orders has read and committed them", after=orders_have
 
 @order.requires("You know how many products each order has", after=orders_have_products)
 def orders_were_read(ctx: CheckContext) -> None:
-    given = ctx.answer("products", list[int], "how many products each order has, as you read them, in order of offset")
+    answer = ctx.answer("products", list[int], "how many products each order has, as you read them, in order of offset")
     client = client_of(ctx)
-    there = [len(_decode(client, record, "Order").product) for record in filled(ctx, ORDERS)]
-    if given != there:
-        raise Unmet(f"You read orders with {given} products. {ORDERS} holds {counted(len(there), 'order')} that don't fit.")
+    products = [len(_decode(client, record, "Order").product) for record in filled(ctx, ORDERS)]
+    if answer != products:
+        raise Unmet(f"You read orders with {answer} products. {ORDERS} holds {counted(len(products), 'order')} that don't fit.")

@@ -75,9 +75,9 @@ def _unreadable() -> Schema:
 
 @rest.requires("You know the id of version 2", after=employee_has_two_versions)
 def id_is_known(ctx: CheckContext) -> None:
-    given = ctx.answer("id_of_version_2", int, "the id that the registry gives version 2 of Employee")
-    if given != subject_versions(ctx, SUBJECT)[1].schema_id:
-        raise Unmet(f"{given} isn't the id of version 2. A version counts within its subject; an id is the registry's own.")
+    schema_id = ctx.answer("id_of_version_2", int, "the id that the registry gives version 2 of Employee")
+    if schema_id != subject_versions(ctx, SUBJECT)[1].schema_id:
+        raise Unmet(f"{schema_id} isn't the id of version 2. A version counts within its subject; an id is the registry's own.")
 
 
 evolution = lab.add_check(

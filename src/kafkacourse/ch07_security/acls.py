@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AclOperation, AclPermissionType, ResourcePatternType, ResourceType
 
 from kafkalab.checks.access import acl_rules, group_rights, topic_rights
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.lab import Lab
+from kafkalab.checks.probes import parametrized
 from kafkalab.checks.topics import existing
 
 __all__ = ["lab"]
@@ -58,23 +57,21 @@ check = lab.add_check(
 )
 
 
-def _has_rights(user: str) -> Callable[[CheckContext], None]:
-    def probe(ctx: CheckContext) -> None:
-        for topic in TOPICS:
-            existing(ctx, topic)
-        config = ctx.cluster.client_config(user)
-        for (kind, name), wanted in WANTED[user].items():
-            try:
-                rights = topic_rights(config, name) if kind == "topic" else group_rights(config, name)
-            except KafkaException as error:
-                raise Unmet(f"{user} can't ask for its rights: {error.args[0].str()}.") from error
-            got = rights & (READ | WRITE)
-            if missing := wanted - got:
-                raise Unmet(f"{user} may not {min(missing).lower()} the {kind} {name}. Which rule allows it?")
-            if more := got - wanted:
-                raise Unmet(f"{user} may {min(more).lower()} the {kind} {name}, which is more than the text asks for.")
-
-    return probe
+@parametrized
+def _has_rights(ctx: CheckContext, user: str) -> None:
+    for topic in TOPICS:
+        existing(ctx, topic)
+    config = ctx.cluster.client_config(user)
+    for (kind, name), wanted in WANTED[user].items():
+        try:
+            rights = topic_rights(config, name) if kind == "topic" else group_rights(config, name)
+        except KafkaException as error:
+            raise Unmet(f"{user} can't ask for its rights: {error.args[0].str()}.") from error
+        got = rights & (READ | WRITE)
+        if missing := wanted - got:
+            raise Unmet(f"{user} may not {min(missing).lower()} the {kind} {name}. Which rule allows it?")
+        if more := got - wanted:
+            raise Unmet(f"{user} may {min(more).lower()} the {kind} {name}, which is more than the text asks for.")
 
 
 producer_has_rights = check.requires("stocks_producer may write to its topic, and nothing more")(_has_rights("stocks_producer"))
@@ -103,23 +100,23 @@ def analyst_has_prefixed_rules(ctx: CheckContext) -> None:
 
 @check.requires("visitor may do everything with its topic")
 def visitor_may_do_everything(ctx: CheckContext) -> None:
-    found = [rule for rule in acl_rules(ctx) if rule.principal == "User:visitor"]
-    if not found:
+    rules = [rule for rule in acl_rules(ctx) if rule.principal == "User:visitor"]
+    if not rules:
         raise Unmet("There is no rule for User:visitor.")
-    for rule in found:
+    for rule in rules:
         if (rule.restype, rule.name) != (ResourceType.TOPIC, "stock-prices"):
             raise Unmet(f"A rule for User:visitor is about the {ResourceType(rule.restype).name.lower()} {rule.name}.")
-    if not any((rule.operation, rule.permission_type) == (AclOperation.ALL, AclPermissionType.ALLOW) for rule in found):
-        told = ", ".join(
-            sorted(f"{AclPermissionType(rule.permission_type).name} {AclOperation(rule.operation).name}" for rule in found)
+    if not any((rule.operation, rule.permission_type) == (AclOperation.ALL, AclPermissionType.ALLOW) for rule in rules):
+        operations = ", ".join(
+            sorted(f"{AclPermissionType(rule.permission_type).name} {AclOperation(rule.operation).name}" for rule in rules)
         )
-        raise Unmet(f"The rules for User:visitor are {told}. Which operation stands for every one of them?")
+        raise Unmet(f"The rules for User:visitor are {operations}. Which operation stands for every one of them?")
 
 
 @check.requires("visitor may come from one address only, which isn't this machine's", after=visitor_may_do_everything)
 def visitor_comes_from_one_address(ctx: CheckContext) -> None:
-    found = [rule for rule in acl_rules(ctx) if rule.principal == "User:visitor"]
-    if others := [rule.host for rule in found if rule.host != ADDRESS]:
+    rules = [rule for rule in acl_rules(ctx) if rule.principal == "User:visitor"]
+    if others := [rule.host for rule in rules if rule.host != ADDRESS]:
         raise Unmet(f"A rule for User:visitor has the host {others[0]}, which isn't the address in the text.")
 
 

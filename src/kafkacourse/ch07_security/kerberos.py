@@ -47,9 +47,9 @@ def clients_logged_in(ctx: CheckContext) -> None:
 @check.requires("ACL rules name both of them")
 def rules_name_clients(ctx: CheckContext) -> None:
     allowing = [rule for rule in acl_rules(ctx) if rule.permission_type == AclPermissionType.ALLOW]
-    found = {(rule.principal, rule.restype, rule.operation) for rule in allowing}
+    rights = {(rule.principal, rule.restype, rule.operation) for rule in allowing}
     for name, kind, operation in RULES:
-        if not {(f"User:{name}", kind, allowed) for allowed in (operation, AclOperation.ALL)} & found:
+        if not {(f"User:{name}", kind, allowed) for allowed in (operation, AclOperation.ALL)} & rights:
             raise Unmet(f"There is no rule that lets User:{name} {operation.name.lower()} a {kind.name.lower()}.")
 
 
@@ -61,6 +61,6 @@ check.requires("The group stocks has read and committed them", after=prices_are_
 def no_ticket_without_kdc(ctx: CheckContext) -> None:
     if ctx.answer("kdc", MiniKdc, "your KDC").running:
         raise Unmet("The KDC is running. A client that asks it now gets a ticket.")
-    told = ctx.answer("refused", object, "what the tool wrote when the KDC was gone")
-    if not any(reason in str(told) for reason in ("LoginException", "Connection refused")):  # a list of lines, or one text
+    output = ctx.answer("refused", object, "what the tool wrote when the KDC was gone")
+    if not any(reason in str(output) for reason in ("LoginException", "Connection refused")):  # a list of lines, or one text
         raise Unmet("What the tool wrote doesn't mention a failed login. Did you keep its errors (2>&1)?")

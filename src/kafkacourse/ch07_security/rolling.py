@@ -39,8 +39,8 @@ def brokers_use_scram(ctx: CheckContext) -> None:
     admin = AdminClient(ctx.cluster.client_config())
     for broker, _ in brokers_at(ctx, LISTENER):
         resource = ConfigResource(ResourceType.BROKER, str(broker))  # one per call, because each broker answers only for itself
-        told = admin.describe_configs([resource], request_timeout=TIMEOUT)[resource].result()
-        if (mechanism := told["sasl.mechanism.inter.broker.protocol"].value) != NEW:
+        settings = admin.describe_configs([resource], request_timeout=TIMEOUT)[resource].result()
+        if (mechanism := settings["sasl.mechanism.inter.broker.protocol"].value) != NEW:
             raise Unmet(f"Broker {broker} logs in to other brokers by {mechanism}.")
 
 
@@ -53,15 +53,15 @@ def _answers(ctx: CheckContext, mechanism: str) -> Iterator[tuple[int, str]]:
 
 @check.requires("Clients log in by SCRAM-SHA-256")
 def clients_log_in_by_scram(ctx: CheckContext) -> None:
-    for broker, told in _answers(ctx, NEW):
-        if told != CONNECTED:
-            raise Unmet(f"stocks_producer can't log in to broker {broker} by {NEW}: {told}.")
+    for broker, result in _answers(ctx, NEW):
+        if result != CONNECTED:
+            raise Unmet(f"stocks_producer can't log in to broker {broker} by {NEW}: {result}.")
 
 
 @check.requires("Clients can't log in by PLAIN any more", after=clients_log_in_by_scram)
 def clients_cannot_log_in_by_plain(ctx: CheckContext) -> None:
-    for broker, told in _answers(ctx, OLD):
-        if told == CONNECTED:
+    for broker, result in _answers(ctx, OLD):
+        if result == CONNECTED:
             raise Unmet(f"Broker {broker} still accepts {OLD}. Which setting lists the mechanisms of its listeners?")
 
 

@@ -71,8 +71,8 @@ def brokers_show_certificates(ctx: CheckContext) -> None:
 
 @check.requires("Your client connects with its certificate", after=brokers_show_certificates)
 def client_connects(ctx: CheckContext) -> None:
-    if (told := try_connect(_client(ctx))) != CONNECTED:
-        raise Unmet(f"Your client can't connect: {told}. Which of the two rejects the other's certificate?")
+    if (result := try_connect(_client(ctx))) != CONNECTED:
+        raise Unmet(f"Your client can't connect: {result}. Which of the two rejects the other's certificate?")
 
 
 @check.requires("Your client's certificate is good for clients only", after=client_connects)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from confluent_kafka import KafkaException
@@ -12,6 +11,7 @@ from kafkalab.checks.access import CONNECTED, REJECTED, TIMEOUT, servers, try_co
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.groups import has_read_everything
 from kafkalab.checks.lab import Lab
+from kafkalab.checks.probes import parametrized
 from kafkalab.checks.topics import holds
 
 __all__ = ["lab"]
@@ -38,28 +38,22 @@ def _try_login(ctx: CheckContext, user: str, password: str, mechanism: str) -> s
     )
 
 
-def _can_log_in(mechanism: str) -> Callable[[CheckContext], None]:
-    def probe(ctx: CheckContext) -> None:
-        passwords = ctx.answer("users", dict[str, str], "user → password, for the three users")
-        for user in USERS:
-            if user not in passwords:
-                raise Unmet(f"`users` has no entry for {user}.")
-            if (told := _try_login(ctx, user, passwords[user], mechanism)) != CONNECTED:
-                raise Unmet(
-                    f"{user} can't log in by {mechanism} with its password: {told}. Does the listener accept the "
-                    "mechanism, and do the brokers know the user?"
-                )
-
-    return probe
+@parametrized
+def _can_log_in(ctx: CheckContext, mechanism: str) -> None:
+    passwords = ctx.answer("users", dict[str, str], "user → password, for the three users", keys=USERS)
+    for user in USERS:
+        if (result := _try_login(ctx, user, passwords[user], mechanism)) != CONNECTED:
+            raise Unmet(
+                f"{user} can't log in by {mechanism} with its password: {result}. Does the listener accept the "
+                "mechanism, and do the brokers know the user?"
+            )
 
 
-def _needs_the_password(mechanism: str) -> Callable[[CheckContext], None]:
-    def probe(ctx: CheckContext) -> None:
-        for user in USERS:
-            if (told := _try_login(ctx, user, "a wrong one", mechanism)) != REJECTED:
-                raise Unmet(f"{user} logs in by {mechanism} with a wrong password, and the answer is: {told}.")
-
-    return probe
+@parametrized
+def _needs_the_password(ctx: CheckContext, mechanism: str) -> None:
+    for user in USERS:
+        if (result := _try_login(ctx, user, "a wrong one", mechanism)) != REJECTED:
+            raise Unmet(f"{user} logs in by {mechanism} with a wrong password, and the answer is: {result}.")
 
 
 plain = lab.add_check(
@@ -96,15 +90,15 @@ def credentials_are_kept(ctx: CheckContext) -> None:
     asked: Any = admin.describe_user_scram_credentials(list(USERS), request_timeout=TIMEOUT)
     for user in USERS:
         try:
-            found = {info.mechanism.name: info.iterations for info in asked[user].result().scram_credential_infos}
+            credentials = {info.mechanism.name: info.iterations for info in asked[user].result().scram_credential_infos}
         except KafkaException:
             raise Unmet(f"The cluster knows no SCRAM user {user}.") from None
         for mechanism, iterations in ITERATIONS.items():
             name = mechanism.replace("_", "-")
-            if mechanism not in found:
+            if mechanism not in credentials:
                 raise Unmet(f"{user} has no credential for {name}.")
-            if found[mechanism] != iterations:
-                raise Unmet(f"{user}'s credential for {name} has {found[mechanism]} iterations, not {iterations}.")
+            if credentials[mechanism] != iterations:
+                raise Unmet(f"{user}'s credential for {name} has {credentials[mechanism]} iterations, not {iterations}.")
 
 
 scram_users_log_in = scram.requires("The three log in by SCRAM-SHA-256", after=credentials_are_kept)(_can_log_in(SCRAM))

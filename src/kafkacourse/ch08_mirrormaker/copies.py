@@ -22,5 +22,5 @@ def no_copy_of_a_copy(cluster: str, ctx: CheckContext) -> None:
 
 def some_of(values: Iterable[str]) -> str:
     """Return a text such as "'message 7' and 3 more", or an empty one."""
-    found = sorted(values)
-    return f"{found[0]!r}" + (f" and {len(found) - 1} more" if len(found) > 1 else "") if found else ""
+    ordered = sorted(values)
+    return f"{ordered[0]!r}" + (f" and {len(ordered) - 1} more" if len(ordered) > 1 else "") if ordered else ""

@@ -53,8 +53,8 @@ def copies_have_the_sources_name(ctx: CheckContext) -> None:
         wanted = values_in(city.other, city.other_ctx, ORDERS)
         if not wanted:
             raise Unmet(f"In {city.other}: The topic {ORDERS} is empty.")
-        found = values_in(city.name, city.ctx, f"{city.other}.{ORDERS}")
-        if missing := some_of(set(wanted) - set(found)):
+        copies = values_in(city.name, city.ctx, f"{city.other}.{ORDERS}")
+        if missing := some_of(set(wanted) - set(copies)):
             raise Unmet(f"In {city.name}: {city.other}.{ORDERS} lacks {missing}. Did you wait for the copies?")
 
 
@@ -75,10 +75,10 @@ def all_orders_were_read(ctx: CheckContext) -> None:
     for city in _cities(ctx):
         copies = f"{city.other}.{ORDERS}"
         wanted = values_in(city.name, city.ctx, ORDERS) + values_in(city.name, city.ctx, copies)
-        found = Counter(read.get(city.name, ()))
-        if missing := some_of(set(wanted) - set(found)):
+        values = Counter(read.get(city.name, ()))
+        if missing := some_of(set(wanted) - set(values)):
             raise Unmet(f"In {city.name}: all-orders didn't read {missing}. Does your subscription match both topics?")
-        if twice := sorted(found - wanted):
+        if twice := sorted(values - wanted):
             raise Unmet(f"In {city.name}: all-orders read {twice[0]!r} more often than it's there.")
         for topic in (ORDERS, copies):
             has_read_everything_in(city.name, city.ctx, GROUP, topic)

@@ -101,22 +101,22 @@ disaster = lab.add_check(
 def lost_orders_are_known(ctx: CheckContext) -> None:
     ledger = ctx.answer("ledger", LedgerProducer, "the producer with the ledger")
     lost = {entry.value for entry in ledger.entries} - _in_backup(ctx).keys()
-    told = ctx.answer("lost", set[str], "acknowledged orders that aren't in the backup cluster", may_be_empty=True)
-    if wrong := some_of(told - lost):
+    said = ctx.answer("lost", set[str], "acknowledged orders that aren't in the backup cluster", may_be_empty=True)
+    if wrong := some_of(said - lost):
         raise Unmet(f"You count {wrong} as lost. Look for it in the ledger, and in {COPY} of the backup cluster.")
-    if missing := lost - told:
-        raise Unmet(f"You count {counted(len(told), 'order')} as lost; {len(missing)} more were acknowledged and aren't there.")
+    if missing := lost - said:
+        raise Unmet(f"You count {counted(len(said), 'order')} as lost; {len(missing)} more were acknowledged and aren't there.")
 
 
 @disaster.requires("You know which orders billing read twice")
 def orders_read_twice_are_known(ctx: CheckContext) -> None:
     read = Counter(_read_in_main(ctx)) + Counter(_read_in_backup(ctx))
     twice = {value for value, count in read.items() if count > 1}
-    told = ctx.answer("twice", set[str], "the orders that billing read more than once", may_be_empty=True)
-    if wrong := some_of(told - twice):
+    said = ctx.answer("twice", set[str], "the orders that billing read more than once", may_be_empty=True)
+    if wrong := some_of(said - twice):
         raise Unmet(f"You count {wrong} as read twice. How often is it in `before` and `read` together?")
-    if missing := twice - told:
-        raise Unmet(f"You count {counted(len(told), 'order')} as read twice; `before` and `read` show {len(missing)} more.")
+    if missing := twice - said:
+        raise Unmet(f"You count {counted(len(said), 'order')} as read twice; `before` and `read` show {len(missing)} more.")
 
 
 fail_back = lab.add_check(

@@ -46,10 +46,10 @@ def _contents(ctx: CheckContext) -> Counter[tuple[int, str, str]]:
 def topics_have_partitions(ctx: CheckContext) -> None:
     for name, each in _three(ctx).items():
         with naming(name):
-            found = len(existing(each, TOPIC))
-            if found != PARTITIONS[name]:
-                why = " Who created the topic there, you or MirrorMaker?" if found == PARTITIONS["first"] else ""
-                raise Unmet(f"{TOPIC} has {counted(found, 'partition')}, not {PARTITIONS[name]}.{why} {AFRESH}")
+            partitions = len(existing(each, TOPIC))
+            if partitions != PARTITIONS[name]:
+                why = " Who created the topic there, you or MirrorMaker?" if partitions == PARTITIONS["first"] else ""
+                raise Unmet(f"{TOPIC} has {counted(partitions, 'partition')}, not {PARTITIONS[name]}.{why} {AFRESH}")
 
 
 @check.requires("The topic has the same name everywhere", after=topics_have_partitions)
@@ -67,14 +67,14 @@ def prices_are_everywhere(ctx: CheckContext) -> None:
     if not wanted:
         raise Unmet("There are no prices in the first cluster yet.")
     for name, each in _three(ctx).items():
-        found = _contents(each)
-        if missing := wanted - found:
+        copied = _contents(each)
+        if missing := wanted - copied:
             partition, key, _ = min(missing)
             raise Unmet(
                 f"In {name}: {TOPIC} lacks {counted(missing.total(), 'price')} of the first cluster, one of them of {key} in "
                 f"partition {partition}."
             )
-        if more := found.keys() - wanted.keys():  # a copy may hold a record twice
+        if more := copied.keys() - wanted.keys():  # a copy may hold a record twice
             raise Unmet(f"In {name}: {counted(len(more), 'record')} didn't come from the first cluster. Who else writes there?")
 
 

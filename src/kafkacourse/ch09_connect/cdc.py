@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from kafkacourse.drivers import drivers_in, keyed_by_ids
 from kafkalab.checks.connectors import SENT, runs
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.lab import Lab
-from kafkalab.checks.records import key_of
+from kafkalab.checks.records import json_object, key_of
 from kafkalab.checks.topics import existing, filled
 
 __all__ = ["lab"]
@@ -54,11 +53,8 @@ def last_values(ctx: CheckContext, topic: str) -> dict[int, bytes | None]:
 
 def row_of(value: bytes) -> dict[str, Any] | None:
     """A driver's row that is a record's value; None where it isn't one."""
-    try:
-        row = json.loads(value)
-    except ValueError:
-        return None
-    return row if isinstance(row, dict) and {"id", "name", "available"} <= row.keys() else None
+    row = json_object(value)
+    return row if row and {"id", "name", "available"} <= row.keys() else None
 
 
 @cdc.requires("The value of each record is the driver's row", after=keys_are_ids)
@@ -79,8 +75,8 @@ def topic_is_the_table(ctx: CheckContext) -> None:
         value = values.get(number)
         if value is None:
             raise Unmet(f"The table has a driver {number}, and {CAPTURED} doesn't. Is that change still on its way?")
-        found = row_of(value) or {}
-        if (found.get("name"), found.get("available")) != row:
+        last = row_of(value) or {}
+        if (last.get("name"), last.get("available")) != row:
             raise Unmet(
                 f"The last record of driver {number} in {CAPTURED} isn't what the table has. Is a change still on its way?"
             )

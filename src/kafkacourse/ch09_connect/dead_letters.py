@@ -69,7 +69,7 @@ def bad_ones_are_kept(ctx: CheckContext) -> None:
         raise Unmet(f"The dead-letter topic holds {quoted(good[0])}, which is an order. Why couldn't the sink write that one?")
 
 
-def told(letter: Message) -> dict[str, str]:
+def context_of(letter: Message) -> dict[str, str]:
     """Return the context headers of a dead letter."""
     headers = cast("list[tuple[str, bytes | None]]", letter.headers() or [])
     return {name.removeprefix(_SAYS): (value or b"").decode() for name, value in headers if name.startswith(_SAYS)}
@@ -77,7 +77,7 @@ def told(letter: Message) -> dict[str, str]:
 
 @dead.requires("Their headers say where they came from", after=bad_ones_are_kept)
 def headers_tell(ctx: CheckContext) -> None:
-    telling = {text_of(letter) for letter in letters(ctx) if told(letter).get("topic") == TOPIC}
+    telling = {text_of(letter) for letter in letters(ctx) if context_of(letter).get("topic") == TOPIC}
     if missing := [bad for bad in BAD if bad not in telling]:
         raise Unmet(f"No dead letter of {quoted(missing[0])} says where it came from. Which setting adds that? {_SET_BACK}")
 
@@ -89,8 +89,8 @@ def _plain(value: int | str | bytes) -> str:
 
 @dead.requires("You know where each of them was, and at which stage it failed", after=headers_tell)
 def causes_are_known(ctx: CheckContext) -> None:
-    given = ctx.answer("causes", dict[int | str | bytes, str | bytes], "offset in orders → stage")
-    causes = {_plain(offset): _plain(stage) for offset, stage in given.items()}
+    answer = ctx.answer("causes", dict[int | str | bytes, str | bytes], "offset in orders → stage")
+    causes = {_plain(offset): _plain(stage) for offset, stage in answer.items()}
     right = {str(offset): stage for offset, stage in BAD.values()}
     if wrong := sorted(causes.keys() - right.keys()):
         raise Unmet(f"`causes` has the offset {wrong[0]}. That isn't where a letter was in orders: which header says that?")

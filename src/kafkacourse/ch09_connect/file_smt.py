@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from kafkalab.checks.connectors import RUN_AGAIN, SENT, config_of, runs, target_lines
 from kafkalab.checks.context import CheckContext, Unmet, text_of
 from kafkalab.checks.lab import Lab
+from kafkalab.checks.records import json_object
 from kafkalab.checks.topics import filled
 from kafkalab.checks.wording import counted
 
@@ -26,13 +26,13 @@ def lines_of(ctx: CheckContext) -> list[dict[str, Any]]:
     """Return the topic's lines of the file. Raise `Unmet` if a record is no whole line."""
     lines = []
     for value in map(text_of, filled(ctx, TOPIC, SENT)):
-        try:
-            lines.append(dict(json.loads(value)))
-        except (ValueError, TypeError):
+        line = json_object(value)
+        if line is None:
             raise Unmet(
                 f"{TOPIC} has the record {value!r}, which is no whole line of the file. Did the source begin within a line? "
                 f"Its position counts bytes, and a line ends with one, too. {RUN_AGAIN}"
-            ) from None
+            )
+        lines.append(line)
     return lines
 
 
@@ -82,8 +82,8 @@ def topic_holds_the_lines(ctx: CheckContext) -> None:
 @smt.requires("positions-out runs, and its file has the ten lines", after=topic_holds_the_lines)
 def sink_writes_them(ctx: CheckContext) -> None:
     runs(ctx, SINK)
-    if (found := len(target_lines(ctx, SINK))) < FIRST:
-        raise Unmet(f"The file of {SINK} has {counted(found, 'line')}, not {FIRST}. Does it read all of {TOPIC}?")
+    if (written := len(target_lines(ctx, SINK))) < FIRST:
+        raise Unmet(f"The file of {SINK} has {counted(written, 'line')}, not {FIRST}. Does it read all of {TOPIC}?")
 
 
 @smt.requires("No line of that file names a driver, and each still names its truck", after=sink_writes_them)
@@ -109,8 +109,8 @@ def depot_is_inserted(ctx: CheckContext) -> None:
 
 def _has(line: str, field: str, values: set[str]) -> bool:
     """Return whether a line of the sink's file has one of these values in a field, as a map's text or as JSON."""
-    found = re.search(rf'\b{field}"?\s*[=:]\s*"?([^",}}]*)', line)
-    return found is not None and found[1].strip() in values
+    match = re.search(rf'\b{field}"?\s*[=:]\s*"?([^",}}]*)', line)
+    return match is not None and match[1].strip() in values
 
 
 # -- offsets ----------------------------------------------------------------------------------------------------------

@@ -56,14 +56,14 @@ def sink_runs(ctx: CheckContext) -> None:
 def copies_have_all(ctx: CheckContext) -> None:
     drivers = drivers_in(ctx, TABLE)
     for copy in (POLLED, CAPTURED):
-        found = drivers_in(ctx, copy)
+        copied = drivers_in(ctx, copy)
         for number, row in drivers.items():
-            if number not in found:
+            if number not in copied:
                 raise Unmet(
                     f"Driver {number} isn't in the table {copy}. Does {SINK} read the topic {copy}, or is it on its way?"
                 )
-            if found[number] != row:
-                raise Unmet(f"Driver {number} is {found[number]} in the table {copy}, and {row} in {TABLE}. Is it on its way?")
+            if copied[number] != row:
+                raise Unmet(f"Driver {number} is {copied[number]} in the table {copy}, and {row} in {TABLE}. Is it on its way?")
 
 
 def ghosts_in(ctx: CheckContext, copy: str) -> set[int]:

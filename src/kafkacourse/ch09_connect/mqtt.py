@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 
 from kafkalab.checks.connectors import RUN_AGAIN, SENT, config_of, runs
 from kafkalab.checks.context import CheckContext, Unmet, text_of
 from kafkalab.checks.lab import Lab
+from kafkalab.checks.records import json_object
 from kafkalab.checks.topics import filled
 from kafkalab.checks.wording import counted
 
@@ -36,9 +36,9 @@ mqtt = lab.add_check(
 def connectors_run(ctx: CheckContext) -> None:
     for name, qos in QOS.items():
         runs(ctx, name)
-        found = config_of(ctx, name).get("mqtt.qos", "1")
-        if found != qos:
-            raise Unmet(f"{name} reads with QoS {found}, not {qos}. Which of its settings says so?")
+        setting = config_of(ctx, name).get("mqtt.qos", "1")
+        if setting != qos:
+            raise Unmet(f"{name} reads with QoS {setting}, not {qos}. Which of its settings says so?")
     if config_of(ctx, SAFE).get("mqtt.client.id") == config_of(ctx, FAST).get("mqtt.client.id"):
         raise Unmet(
             f"{SAFE} and {FAST} have the same client id, so the MQTT broker disconnects one when the other comes. How does it "
@@ -48,11 +48,8 @@ def connectors_run(ctx: CheckContext) -> None:
 
 def is_position(value: str) -> bool:
     """Return whether a value is a position that a truck sent."""
-    try:
-        position = json.loads(value)
-    except ValueError:
-        return False
-    return isinstance(position, dict) and {"truck", "number"} <= position.keys()
+    position = json_object(value)
+    return position is not None and {"truck", "number"} <= position.keys()
 
 
 @mqtt.requires("Both topics hold positions alone, as the trucks sent them", after=connectors_run)
@@ -100,5 +97,5 @@ def counts_are_known(ctx: CheckContext) -> None:
 
 def lacking(ctx: CheckContext, topic: str, sent: list[str]) -> list[str]:
     """Return those of these values that a topic doesn't hold, in order."""
-    there = set(ctx.values(topic))
-    return [value for value in sent if value not in there]
+    values = set(ctx.values(topic))
+    return [value for value in sent if value not in values]

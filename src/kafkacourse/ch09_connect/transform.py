@@ -55,8 +55,8 @@ def own_link(ctx: CheckContext, connector: str) -> str:
     short = {name.rpartition(".")[2] for name in plugins if name.startswith(_KAFKAS)}
     own = [name for name, kind in links.items() if not kind.startswith(_KAFKAS) and kind not in short]
     if not own:
-        found = " and ".join(kind.rpartition(".")[2] for kind in links.values())
-        raise Unmet(f"The chain of {connector} is {found}, which is Kafka's. What is the name of the class that you compiled?")
+        kinds = " and ".join(kind.rpartition(".")[2] for kind in links.values())
+        raise Unmet(f"The chain of {connector} is {kinds}, which is Kafka's. What is the name of the class that you compiled?")
     return max(own, key=lambda name: f"transforms.{name}.{SETTING}" in config)
 
 
@@ -65,11 +65,11 @@ def sinks_run(ctx: CheckContext) -> None:
     for sink in KEPT:
         runs(ctx, sink)
         name = f"transforms.{own_link(ctx, sink)}.{SETTING}"
-        found = config_of(ctx, sink).get(name)
-        if sink == OFFICE and found != str(KEPT[OFFICE]):
-            raise Unmet(f"{name} of {sink} is {found or 'not set'}. How many characters should the office see?")
-        if sink == BOARD and found is not None:
-            raise Unmet(f"{name} of {sink} is {found}. Leave it out: which value does your transform use then?")
+        setting = config_of(ctx, sink).get(name)
+        if sink == OFFICE and setting != str(KEPT[OFFICE]):
+            raise Unmet(f"{name} of {sink} is {setting or 'not set'}. How many characters should the office see?")
+        if sink == BOARD and setting is not None:
+            raise Unmet(f"{name} of {sink} is {setting}. Leave it out: which value does your transform use then?")
 
 
 # -- what the files hold ----------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from kafkalab.checks.context import CheckContext, Unmet, text_of
 from kafkalab.checks.lab import Lab
 from kafkalab.checks.lives import in_transactions, lived_twice, passed_on
 from kafkalab.checks.records import FROM_SECTION_1, key_of
-from kafkalab.checks.topics import existing
+from kafkalab.checks.topics import was_given
 from kafkalab.checks.wording import counted, quoted
 
 __all__ = ["lab"]
@@ -40,10 +40,7 @@ def _field(value: str, number: int) -> str:
 
 @check.requires("The trucks drove before and after the kill")
 def trucks_drove(ctx: CheckContext) -> None:
-    existing(ctx, SOURCE)
-    found, wanted = ctx.given(SOURCE), _TIMES * len(truck_events())
-    if found < wanted:
-        raise Unmet(f"{SOURCE} was given {counted(found, 'event')}, not {wanted}. Run each cell with drive(…) once.")
+    was_given(ctx, SOURCE, _TIMES * len(truck_events()), "event", "Run each cell with drive(…) once.", or_more=True)
 
 
 @check.requires(f"{SINK} holds events of the trucks as they sent them, and no Normal one")
@@ -73,17 +70,17 @@ def application_lived_twice(ctx: CheckContext) -> None:
 @check.requires("Every dangerous event is there, as often as it was sent", after=(trucks_drove, only_dangerous))
 def each_as_often(ctx: CheckContext) -> None:
     wanted = Counter(value for value in ctx.values(SOURCE) if _field(value, _EVENT) != "Normal")
-    found = Counter(ctx.values(SINK))
-    if missing := wanted - found:
+    written = Counter(ctx.values(SINK))
+    if missing := wanted - written:
         raise Unmet(
             f"{SINK} lacks {missing.total()} of {counted(wanted.total(), 'dangerous event')}, for example "
             f"{quoted(next(iter(missing)))}. Does your filter let that type through, and has the application read to the end "
             "since it was started again?"
         )
-    if more := found - wanted:
+    if more := written - wanted:
         value = next(iter(more))
         raise Unmet(
-            f"{quoted(value)} is in {SINK} {counted(found[value], 'time')}, and was sent {counted(wanted[value], 'time')}. "
+            f"{quoted(value)} is in {SINK} {counted(written[value], 'time')}, and was sent {counted(wanted[value], 'time')}. "
             f"What does an application do again after a kill, and which guarantee did you give it? {FROM_SECTION_1}"
         )
 

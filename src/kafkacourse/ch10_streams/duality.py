@@ -36,30 +36,30 @@ check = lab.add_check(
 
 
 def _of_each_driver(ctx: CheckContext, topic: str) -> dict[str, list[str]]:
-    found = defaultdict(list)
+    values = defaultdict(list)
     for record in passed_on(ctx, topic):
         key, value = key_of(record), text_of(record)
         if key not in HISTORY:
             raise Unmet(f"{topic} has a record with the key {key}. The keys of the positions are {' and '.join(HISTORY)}.")
         if value not in HISTORY[key]:
             raise Unmet(f"{topic} holds {quoted(value)} for driver {key}, which that driver's truck never sent.")
-        found[key].append(value)
-    return found
+        values[key].append(value)
+    return values
 
 
 @check.requires(f"{STREAM} holds every position, once and in the order of each driver")
 def stream_has_all(ctx: CheckContext) -> None:
-    found = _of_each_driver(ctx, STREAM)
+    by_driver = _of_each_driver(ctx, STREAM)
     for driver, values in HISTORY.items():
-        there = found.get(driver, [])
-        if missing := [value for value in values if value not in there]:
+        written = by_driver.get(driver, [])
+        if missing := [value for value in values if value not in written]:
             raise Unmet(
                 f"{STREAM} lacks {counted(len(missing), 'position')} of driver {driver}, {quoted(missing[0])} for one. Which "
                 "of the two passes on every record, a KStream or a KTable?"
             )
-        if sorted(there) != sorted(values):
-            raise Unmet(f"{STREAM} holds {len(there)} records of driver {driver}, who sent {len(values)}. {FROM_SECTION_1}")
-        if there != values:
+        if sorted(written) != sorted(values):
+            raise Unmet(f"{STREAM} holds {len(written)} records of driver {driver}, who sent {len(values)}. {FROM_SECTION_1}")
+        if written != values:
             raise Unmet(f"The positions of driver {driver} aren't in the order in which they were sent. {FROM_SECTION_1}")
 
 
@@ -72,13 +72,13 @@ def table_is_compacted(ctx: CheckContext) -> None:
 
 @check.requires(f"The last record of each driver in {TABLE} is the driver's latest position", after=table_is_compacted)
 def table_ends_right(ctx: CheckContext) -> None:
-    found = _of_each_driver(ctx, TABLE)
+    by_driver = _of_each_driver(ctx, TABLE)
     for driver, value in LATEST.items():
-        if driver not in found:
+        if driver not in by_driver:
             raise Unmet(f"{TABLE} has no record of driver {driver}.")
-        if found[driver][-1] != value:
+        if by_driver[driver][-1] != value:
             raise Unmet(
-                f"{TABLE} ends with {quoted(found[driver][-1])} for driver {driver}, who sent another position after that. "
+                f"{TABLE} ends with {quoted(by_driver[driver][-1])} for driver {driver}, who sent another position after that. "
                 "Which value does a table keep?"
             )
 

@@ -60,12 +60,11 @@ def each_came_once(ctx: CheckContext) -> None:
 
 @check.requires("You counted the duplicates", after=(some_came_again, each_came_once))
 def duplicates_are_counted(ctx: CheckContext) -> None:
-    given = ctx.answer("duplicates", dict[str, int], "topic → number of duplicates")
-    for topic in (REPEATED, EXACT):
-        if topic not in given:
-            raise Unmet(f"`duplicates` has no {topic!r}.")
-        if given[topic] != len(_verdict(ctx, topic)["duplicate"]):
+    topics = (REPEATED, EXACT)
+    duplicates = ctx.answer("duplicates", dict[str, int], "topic → number of duplicates", keys=topics)
+    for topic in topics:
+        if duplicates[topic] != len(_verdict(ctx, topic)["duplicate"]):
             raise Unmet(
-                f"`duplicates[{topic!r}]` is {given[topic]}, which doesn't fit. Did you count committed records only, and had "
-                "both applications come to the end when you counted?"
+                f"`duplicates[{topic!r}]` is {duplicates[topic]}, which doesn't fit. Did you count committed records only, and "
+                "had both applications come to the end when you counted?"
             )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -10,9 +9,10 @@ from typing import Any, NamedTuple
 from kafkacourse.datasets import TruckEvent, truck_events
 from kafkalab.checks.context import CheckContext, Unmet, text_of
 from kafkalab.checks.lab import Lab
-from kafkalab.checks.records import FROM_SECTION_1, key_of
-from kafkalab.checks.topics import existing, filled
-from kafkalab.checks.wording import counted, quoted
+from kafkalab.checks.probes import parametrized
+from kafkalab.checks.records import FROM_SECTION_1, json_object, key_of
+from kafkalab.checks.topics import filled, was_given
+from kafkalab.checks.wording import quoted
 
 __all__ = ["lab"]
 
@@ -80,20 +80,15 @@ def name_then(event: TruckEvent) -> Name:
 @check.requires("Trucks and drivers sent their records, once")
 def all_were_sent(ctx: CheckContext) -> None:
     for topic, wanted in ((SOURCE, len(_EVENTS)), (TABLE, len(DRIVERS))):
-        existing(ctx, topic)
-        if (found := ctx.end_offsets(topic)[0]) != wanted:
-            raise Unmet(f"{topic} was given {counted(found, 'record')}, not {wanted}. Run its cell once. {FROM_SECTION_1}")
+        was_given(ctx, topic, wanted, "record", f"Run its cell once. {FROM_SECTION_1}")
 
 
 def _rows(ctx: CheckContext, topic: str) -> list[Mapping[str, Any]]:
     """The rows of a topic: each is a dangerous event, with the right fields, under its driver's key."""
     rows: list[Mapping[str, Any]] = []
     for record in filled(ctx, topic, _WRITTEN):
-        try:
-            row = json.loads(text_of(record))
-        except ValueError:
-            row = None
-        if not isinstance(row, dict):
+        row = json_object(text_of(record))
+        if row is None:
             raise Unmet(f"{topic} holds {quoted(text_of(record))}, which is no row as JSON. What makes JSON of a row?")
         _is_dangerous(topic, row)
         if key_of(record) != str(row["driverId"]):
@@ -111,10 +106,10 @@ def _is_dangerous(topic: str, row: Mapping[str, Any]) -> None:
     if event.event == "Normal":
         raise Unmet(f"{topic} has an event that is Normal, of driver {event.driver}. Which stream does that answer read?")
     for name, value in row_of(event).items():
-        found = row.get(name)
-        if found != value:
+        field = row.get(name)
+        if field != value:
             raise Unmet(
-                f"{topic} has a row with `{name}` {found!r}. The statement that creates truck_position_s says {value!r} for "
+                f"{topic} has a row with `{name}` {field!r}. The statement that creates truck_position_s says {value!r} for "
                 "that event. Compare name, type and place of the field."
             )
 
@@ -131,12 +126,10 @@ def _each_once(topic: str, rows: list[Mapping[str, Any]], twice: str, missing: s
         raise Unmet(f"{topic} lacks {len(lost)} of {len(_DANGEROUS)} dangerous events, all of drivers {drivers}. {missing}")
 
 
-def _has_dangerous_events(topic: str) -> Callable[[CheckContext], None]:
-    def probe(ctx: CheckContext) -> None:
-        twice = "Was the query or the application started a second time, from the beginning?"
-        _each_once(topic, _rows(ctx, topic), twice, "Does the condition keep every kind but one, and was everything read?")
-
-    return probe
+@parametrized
+def _has_dangerous_events(ctx: CheckContext, topic: str) -> None:
+    twice = "Was the query or the application started a second time, from the beginning?"
+    _each_once(topic, _rows(ctx, topic), twice, "Does the condition keep every kind but one, and was everything read?")
 
 
 dangerous_in_sql = check.requires(f"{DANGEROUS_IN_SQL} has each dangerous event once, as a row", after=all_were_sent)(
@@ -153,11 +146,11 @@ def _named(ctx: CheckContext, topic: str, right: Callable[[TruckEvent], Name], w
     twice = "How many rows does the table have for that driver?"
     _each_once(topic, rows, twice, "What does your join do with an event whose driver isn't in the table?")
     for row in rows:
-        event, found = _DANGEROUS[str(row["ts"])], (row.get("first_name"), row.get("last_name"))
-        if found != right(event):
+        event, driver = _DANGEROUS[str(row["ts"])], (row.get("first_name"), row.get("last_name"))
+        if driver != right(event):
             raise Unmet(
                 f"In {topic} the event of driver {event.driver} with `ts` {event.timestamp} has the name "
-                f"{' '.join(map(str, found))}. {wrong}"
+                f"{' '.join(map(str, driver))}. {wrong}"
             )
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 
 from kafkacourse.ch10_streams.windows import ALARMS, RIGHT, SIZE, counts_for
 from kafkalab.checks.context import CheckContext, Unmet, text_of
 from kafkalab.checks.lab import Lab
-from kafkalab.checks.records import FROM_SECTION_1, key_of
-from kafkalab.checks.topics import existing, filled
-from kafkalab.checks.wording import counted, quoted
+from kafkalab.checks.probes import parametrized
+from kafkalab.checks.records import FROM_SECTION_1, key_of, last_values
+from kafkalab.checks.topics import filled, was_given
+from kafkalab.checks.wording import quoted
 
 __all__ = ["lab"]
 
@@ -49,38 +49,33 @@ ANSWERED = {
 @check.requires("Alarms and calls were sent, once")
 def all_were_sent(ctx: CheckContext) -> None:
     for topic, wanted in ((SOURCE, len(ALARMS)), (CALLS_TOPIC, len(CALLS))):
-        existing(ctx, topic)
-        if (found := ctx.end_offsets(topic)[0]) != wanted:
-            raise Unmet(f"{topic} was given {counted(found, 'record')}, not {wanted}. Run its cell once. {FROM_SECTION_1}")
+        was_given(ctx, topic, wanted, "record", f"Run its cell once. {FROM_SECTION_1}")
 
 
 def _counts(ctx: CheckContext, topic: str) -> dict[str, str]:
     """The last count of each window, where all windows are there."""
-    found = {key_of(record): text_of(record) for record in filled(ctx, topic, _WRITTEN)}
-    if others := [key for key in found if key not in EVERYTHING]:
+    counts = last_values(filled(ctx, topic, _WRITTEN))
+    if others := [key for key in counts if key not in EVERYTHING]:
         raise Unmet(
             f"{topic} has a record with the key {quoted(others[0])}. A key is driver@start, with the start in seconds, and "
             f"windows are {SIZE} s long, one after the other."
         )
-    if missing := [key for key in EVERYTHING if key not in found]:
+    if missing := [key for key in EVERYTHING if key not in counts]:
         raise Unmet(
             f"{topic} has no count for {missing[0]} so far. Is each change of a count written, and was everything read?"
         )
-    return found
+    return counts
 
 
-def _has_counts(topic: str, right: Counter[str], late: str) -> Callable[[CheckContext], None]:
-    """Asks for these counts; `late` helps where the late alarm makes the difference."""
-
-    def probe(ctx: CheckContext) -> None:
-        for key, value in _counts(ctx, topic).items():
-            if value == str(right[key]):
-                continue
-            if value == str((EVERYTHING if right is RIGHT else RIGHT)[key]):
-                raise Unmet(f"{topic} has {value} for {key}. {late}")
-            raise Unmet(f"{topic} has {quoted(value)} for {key}. Count the alarms of that driver in that window by hand.")
-
-    return probe
+@parametrized
+def _has_counts(ctx: CheckContext, topic: str, right: Counter[str], late: str) -> None:
+    """Ask for these counts; `late` helps where the late alarm makes the difference."""
+    for key, value in _counts(ctx, topic).items():
+        if value == str(right[key]):
+            continue
+        if value == str((EVERYTHING if right is RIGHT else RIGHT)[key]):
+            raise Unmet(f"{topic} has {value} for {key}. {late}")
+        raise Unmet(f"{topic} has {quoted(value)} for {key}. Count the alarms of that driver in that window by hand.")
 
 
 check.requires(f"{AT_ONCE} has the counts of one micro-batch with all alarms", after=all_were_sent)(
@@ -96,24 +91,22 @@ check.requires(f"{COUNTS_IN_STREAMS} has the same counts", after=all_were_sent)(
 )
 
 
-def _has_answers(topic: str) -> Callable[[CheckContext], None]:
-    def probe(ctx: CheckContext) -> None:
-        found = Counter((key_of(record), text_of(record)) for record in filled(ctx, topic, _WRITTEN))
-        for driver, pair in found:
-            if (driver, pair) not in ANSWERED:
-                raise Unmet(
-                    f"{topic} has {quoted(pair)} for driver {quoted(driver)}. A row has the driver as its key, and "
-                    f"alarm-call in seconds. The call is of the same driver, and comes 0 to {WITHIN} s after the alarm."
-                )
-        if twice := [pair for pair, times in found.items() if times > 1]:
-            raise Unmet(f"{topic} has {quoted(twice[0][1])} of driver {twice[0][0]} more than once. {FROM_SECTION_1}")
-        if missing := sorted(ANSWERED - set(found)):
+@parametrized
+def _has_answers(ctx: CheckContext, topic: str) -> None:
+    pairs = Counter((key_of(record), text_of(record)) for record in filled(ctx, topic, _WRITTEN))
+    for driver, pair in pairs:
+        if (driver, pair) not in ANSWERED:
             raise Unmet(
-                f"{topic} lacks {len(missing)} of {len(ANSWERED)} pairs, for example an alarm of driver {missing[0][0]}. "
-                "Was everything read, and which alarms can your condition find for a call?"
+                f"{topic} has {quoted(pair)} for driver {quoted(driver)}. A row has the driver as its key, and "
+                f"alarm-call in seconds. The call is of the same driver, and comes 0 to {WITHIN} s after the alarm."
             )
-
-    return probe
+    if twice := [pair for pair, times in pairs.items() if times > 1]:
+        raise Unmet(f"{topic} has {quoted(twice[0][1])} of driver {twice[0][0]} more than once. {FROM_SECTION_1}")
+    if missing := sorted(ANSWERED - set(pairs)):
+        raise Unmet(
+            f"{topic} lacks {len(missing)} of {len(ANSWERED)} pairs, for example an alarm of driver {missing[0][0]}. "
+            "Was everything read, and which alarms can your condition find for a call?"
+        )
 
 
 check.requires(f"{ANSWERED_IN_SQL} has each alarm with the calls that answered it", after=all_were_sent)(

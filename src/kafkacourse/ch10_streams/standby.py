@@ -42,9 +42,9 @@ def changelogs_are_full(ctx: CheckContext) -> None:
     for application in (ALONE, FOLLOWED):
         changelog = f"{application}-{STORE}-changelog"
         existing(ctx, changelog)
-        if (found := ctx.given(changelog)) < TRUCKS:
+        if (records := ctx.record_count(changelog)) < TRUCKS:
             raise Unmet(
-                f"{changelog} was given {found} records of {TRUCKS}. Had {application} read everything before the kill?"
+                f"{changelog} was given {records} records of {TRUCKS}. Had {application} read everything before the kill?"
             )
 
 
@@ -68,7 +68,7 @@ def everything_was_restored(ctx: CheckContext) -> None:
             f"`without` is {restored}, and the changelog of {ALONE} has a record for each of {TRUCKS} trucks. Which of the two "
             "instances did you ask, did it have the store already, and had it read everything?"
         )
-    if restored > (end := ctx.given(f"{ALONE}-{STORE}-changelog")):
+    if restored > (end := ctx.record_count(f"{ALONE}-{STORE}-changelog")):
         raise Unmet(f"`without` is {restored}, and the changelog of {ALONE} was given {end} records. What did you count?")
 
 
@@ -89,16 +89,16 @@ def _writers_of_reports(ctx: CheckContext, changelog: str) -> set[int]:
     has just taken over gets a few seconds to send the records that it has in its store already.
     """
 
-    def found() -> set[int]:
+    def writers() -> set[int]:
         batches = [batch for batch in log_of(ctx, changelog) if not batch.control]
         return {batch.producer_id for batch in batches if any(_is_report(text(record.key)) for record in batch.records or ())}
 
     def settled() -> bool:
-        return len(found()) >= 2 or ctx.given(changelog) >= ctx.given(SOURCE)
+        return len(writers()) >= 2 or ctx.record_count(changelog) >= ctx.record_count(SOURCE)
 
     with contextlib.suppress(WaitTimeout):  # an instance that was stopped sends no more
         wait_until(settled, _BATCHING, f"{changelog} to have a record for each of {SOURCE}")
-    return found()
+    return writers()
 
 
 def _is_report(key: str) -> bool:

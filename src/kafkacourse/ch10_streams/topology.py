@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 
 from kafkacourse.datasets import truck_events
-from kafkalab.checks.context import CheckContext, Unmet, text_of
+from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.lab import Lab
 from kafkalab.checks.lives import passed_on
-from kafkalab.checks.records import key_of
-from kafkalab.checks.topics import existing, filled
+from kafkalab.checks.records import key_of, last_values
+from kafkalab.checks.topics import existing, filled, was_given
 from kafkalab.checks.wording import counted, quoted
 
 __all__ = ["lab"]
@@ -39,31 +39,30 @@ check = lab.add_check(
 def topics_are_filled(ctx: CheckContext) -> None:
     for topic in (ALARMS, DEPOTS):
         existing(ctx, topic)
-    if (found := ctx.given(ALARMS)) < _SENT:
-        raise Unmet(f"{ALARMS} was given {counted(found, 'record')}, not {_SENT}. Run the cell that sends alarms and depots.")
+    was_given(ctx, ALARMS, _SENT, "record", "Run the cell that sends alarms and depots.", or_more=True)
     filled(ctx, DEPOTS)
 
 
 def recomputed(ctx: CheckContext) -> Counter[str]:
     """The counts by depot, from what both topics hold now."""
-    depots = {key_of(record): text_of(record) for record in ctx.records(DEPOTS)}
+    depots = last_values(ctx.records(DEPOTS))
     return Counter(depots.get(key_of(record), WITHOUT) for record in ctx.records(ALARMS))
 
 
 def _found(ctx: CheckContext) -> dict[str, str]:
     """The last count of each key, as a table has it."""
-    return {key_of(record): text_of(record) for record in passed_on(ctx, SINK)}
+    return last_values(passed_on(ctx, SINK))
 
 
 @check.requires(f"{SINK} has a count for each depot, and its keys are depots", after=topics_are_filled)
 def keys_are_depots(ctx: CheckContext) -> None:
-    found, right = _found(ctx), recomputed(ctx)
-    if others := [key for key in found if key not in right]:
+    counts, right = _found(ctx), recomputed(ctx)
+    if others := [key for key in counts if key not in right]:
         raise Unmet(
             f"{SINK} has a record with the key {quoted(others[0])}. The keys are the depots of {DEPOTS}, and {WITHOUT}. By "
             "what does your topology group?"
         )
-    if missing := [key for key in sorted(right) if key not in found and key != WITHOUT]:
+    if missing := [key for key in sorted(right) if key not in counts and key != WITHOUT]:
         raise Unmet(f"{SINK} has no count for {missing[0]} so far. Does the application run, and has it read everything?")
 
 

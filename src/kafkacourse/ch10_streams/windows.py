@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 
-from kafkalab.checks.context import CheckContext, Unmet, text_of
+from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.lab import Lab
 from kafkalab.checks.lives import passed_on
-from kafkalab.checks.records import FROM_SECTION_1, key_of
-from kafkalab.checks.topics import existing
-from kafkalab.checks.wording import counted, quoted
+from kafkalab.checks.records import FROM_SECTION_1, last_values
+from kafkalab.checks.topics import was_given
+from kafkalab.checks.wording import quoted
 
 __all__ = ["lab"]
 
@@ -53,26 +53,23 @@ _WITHOUT_GRACE, _WITHOUT_END = counts_for(0), counts_for(None)
 
 @check.requires("The alarms were sent, once and in their order")
 def alarms_were_sent(ctx: CheckContext) -> None:
-    existing(ctx, SOURCE)
-    found = ctx.end_offsets(SOURCE)[0]
-    if found != len(ALARMS):
-        raise Unmet(f"{SOURCE} was given {counted(found, 'record')}, not {len(ALARMS)}. Run its cell once. {FROM_SECTION_1}")
+    was_given(ctx, SOURCE, len(ALARMS), "record", f"Run its cell once. {FROM_SECTION_1}")
 
 
 def _found(ctx: CheckContext) -> dict[str, str]:
     """The last count of each window, as a table has it."""
-    return {key_of(record): text_of(record) for record in passed_on(ctx, SINK)}
+    return last_values(passed_on(ctx, SINK))
 
 
 @check.requires(f"{SINK} has each window of each driver, and no other", after=alarms_were_sent)
 def windows_are_right(ctx: CheckContext) -> None:
-    found = _found(ctx)
-    if others := [key for key in found if key not in RIGHT]:
+    counts = _found(ctx)
+    if others := [key for key in counts if key not in RIGHT]:
         raise Unmet(
             f"{SINK} has a record with the key {quoted(others[0])}. A key is driver@start, with the start in seconds, and "
             f"windows are {SIZE} s long, one after the other."
         )
-    if missing := [key for key in RIGHT if key not in found and key not in _OPEN]:
+    if missing := [key for key in RIGHT if key not in counts and key not in _OPEN]:
         raise Unmet(
             f"{SINK} has no count for {missing[0]} so far. Does the application run, and has it read all alarms and committed?"
         )

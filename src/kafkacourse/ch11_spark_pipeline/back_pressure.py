@@ -34,23 +34,23 @@ check = lab.add_check(
 @check.requires("Trucks sent both bursts, once")
 def bursts_were_sent(ctx: CheckContext) -> None:
     existing(ctx, SOURCE)
-    found = ctx.given(SOURCE)
-    if found < EVENTS:
+    events = ctx.record_count(SOURCE)
+    if events < EVENTS:
         raise Unmet(
-            f"{SOURCE} has {counted(found, 'event')}, not {EVENTS}. Each part of the lab sends {USUAL} events as usual, and a "
+            f"{SOURCE} has {counted(events, 'event')}, not {EVENTS}. Each part of the lab sends {USUAL} events as usual, and a "
             f"burst of {BURST}. Which is missing?"
         )
-    if found > EVENTS:
-        raise Unmet(f"{SOURCE} has {counted(found, 'event')}, not {EVENTS}. Run each cell with drive() once. {RUN_AGAIN}")
+    if events > EVENTS:
+        raise Unmet(f"{SOURCE} has {counted(events, 'event')}, not {EVENTS}. Run each cell with drive() once. {RUN_AGAIN}")
 
 
 @check.requires(f"{DONE} has each event", after=bursts_were_sent)
 def nothing_is_lost(ctx: CheckContext) -> None:
-    found = {key_of(record) for record in filled(ctx, DONE)}
+    processed = {key_of(record) for record in filled(ctx, DONE)}
     sent = {text_of(record): record for record in ctx.records(SOURCE)}
-    if strange := sorted(found - sent.keys()):
+    if strange := sorted(processed - sent.keys()):
         raise Unmet(f"{DONE} has a record with the key {quoted(strange[0])}. The key is an event of {SOURCE}, as it was sent.")
-    if missing := [record for value, record in sent.items() if value not in found]:
+    if missing := [record for value, record in sent.items() if value not in processed]:
         raise Unmet(
             f"{DONE} lacks {counted(len(missing), 'event')} of {len(sent)}: one is at offset {missing[0].offset()} of "
             f"partition {missing[0].partition()}. Where did the stream begin to read, and has it caught up? A limit below what "

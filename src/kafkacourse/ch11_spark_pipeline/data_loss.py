@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from kafkacourse.ch11_spark_pipeline import RUN_AGAIN
 from kafkalab.checks.context import CheckContext, Unmet, text_of
 from kafkalab.checks.lab import Lab
+from kafkalab.checks.probes import parametrized
 from kafkalab.checks.records import key_of
 from kafkalab.checks.topics import existing, filled
 from kafkalab.checks.wording import counted, quoted
@@ -42,8 +41,8 @@ check = lab.add_check(
 @check.requires("The topic was created anew, and has all later events")
 def topic_is_new(ctx: CheckContext) -> None:
     existing(ctx, SOURCE)
-    there = set(ctx.values(SOURCE))
-    if missing := sum(event not in there for event in LEDGER[ANEW:]):
+    events = set(ctx.values(SOURCE))
+    if missing := sum(event not in events for event in LEDGER[ANEW:]):
         raise Unmet(
             f"{SOURCE} lacks {missing} of the {EVENTS - ANEW} events that trucks sent after it was created anew. {RUN_AGAIN}"
         )
@@ -61,15 +60,12 @@ def rows_are_events(ctx: CheckContext) -> None:
             )
 
 
-def _has(events: list[str], sentence: str) -> Callable[[CheckContext], None]:
-    """Asks whether the table has these events; the sentence goes on from how many it lacks."""
-
-    def probe(ctx: CheckContext) -> None:
-        there = {text_of(record) for record in filled(ctx, TABLE)}
-        if missing := sum(event not in there for event in events):
-            raise Unmet(f"{TABLE} lacks {counted(missing, 'row')} of {len(events)}: {sentence}")
-
-    return probe
+@parametrized
+def _has(ctx: CheckContext, events: list[str], sentence: str) -> None:
+    """Ask whether the table has these events; the sentence goes on from how many it lacks."""
+    rows = {text_of(record) for record in filled(ctx, TABLE)}
+    if missing := sum(event not in rows for event in events):
+        raise Unmet(f"{TABLE} lacks {counted(missing, 'row')} of {len(events)}: {sentence}")
 
 
 check.requires("The table has the events that Kafka removed unread", after=rows_are_events)(

@@ -11,7 +11,7 @@ from kafkacourse.datasets import truck_events
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.delta_tables import DeltaTable
 from kafkalab.checks.lab import Lab
-from kafkalab.checks.topics import existing
+from kafkalab.checks.topics import was_given
 from kafkalab.checks.wording import counted
 
 __all__ = ["lab"]
@@ -59,15 +59,9 @@ def _table(ctx: CheckContext, name: str) -> DeltaTable:
 
 @check.requires("Trucks sent all their events, and bronze has each of them once")
 def bronze_has_all(ctx: CheckContext) -> None:
-    existing(ctx, SOURCE)
-    sent = ctx.given(SOURCE)
-    if sent != len(EVENTS):
-        raise Unmet(
-            f"{SOURCE} was given {counted(sent, 'event')}, not {len(EVENTS)}. Run each cell with drive() once. {RUN_AGAIN}"
-        )
-    rows = _table(ctx, BRONZE).rows()
-    if len(rows) != sent:
-        raise Unmet(f"{BRONZE} has {counted(len(rows), 'row')}, the topic has {counted(sent, 'record')}. Was take_in() called?")
+    was_given(ctx, SOURCE, len(EVENTS), "event", f"Run each cell with drive() once. {RUN_AGAIN}")
+    if (rows := len(_table(ctx, BRONZE).rows())) != len(EVENTS):
+        raise Unmet(f"{BRONZE} has {counted(rows, 'row')}, the topic has {len(EVENTS)} records. Was take_in() called?")
 
 
 def _mistake(ctx: CheckContext) -> tuple[DeltaTable, int]:
@@ -87,8 +81,8 @@ def good_version_is_known(ctx: CheckContext) -> None:
     silver, wrong = _mistake(ctx)
     good = ctx.answer("good", int, f"the last version of {SILVER} before the mistake")
     if good != wrong - 1:
-        found = f"made by {silver.operations[good]}" if 0 <= good < len(silver.operations) else "not there"
-        raise Unmet(f"`good` is {good}. That version is {found}. Which version did the mistake make?")
+        origin = f"made by {silver.operations[good]}" if 0 <= good < len(silver.operations) else "not there"
+        raise Unmet(f"`good` is {good}. That version is {origin}. Which version did the mistake make?")
 
 
 @check.requires("You know how many events the mistake changed", after=good_version_is_known)
@@ -132,17 +126,17 @@ def _counts(rows: Iterable[dict[str, Any]]) -> dict[int, int]:
 
 @check.requires("Gold counts the dangerous events of each driver", after=silver_is_right)
 def gold_is_right(ctx: CheckContext) -> None:
-    found = _counts(_table(ctx, GOLD).rows())
-    if found == COUNTS:
+    counts = _counts(_table(ctx, GOLD).rows())
+    if counts == COUNTS:
         return
-    if found == WITH_THE_MISTAKE:
+    if counts == WITH_THE_MISTAKE:
         raise Unmet(f"{GOLD} has the counts that the mistake made. When was it worked out from {SILVER} for the last time?")
-    if found == EARLY:
+    if counts == EARLY:
         raise Unmet(
             f"{GOLD} has the counts of the first {BEFORE} events. When was it worked out from {SILVER} for the last time?"
         )
-    driver = next(d for d in sorted(COUNTS.keys() | found.keys()) if found.get(d) != COUNTS.get(d))
+    driver = next(d for d in sorted(COUNTS.keys() | counts.keys()) if counts.get(d) != COUNTS.get(d))
     raise Unmet(
-        f"{GOLD} has {found.get(driver, 'no count')} for driver {driver}. How many of that driver's rows in {SILVER} "
+        f"{GOLD} has {counts.get(driver, 'no count')} for driver {driver}. How many of that driver's rows in {SILVER} "
         "aren't Normal?"
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -12,9 +11,9 @@ from confluent_kafka import Message
 from kafkacourse.ch11_spark_pipeline import RUN_AGAIN
 from kafkalab.checks.context import CheckContext, Unmet, text_of
 from kafkalab.checks.lab import Lab
-from kafkalab.checks.records import key_of
-from kafkalab.checks.topics import existing, filled
-from kafkalab.checks.wording import counted, quoted
+from kafkalab.checks.records import json_object, key_of, last_values
+from kafkalab.checks.topics import filled, was_given
+from kafkalab.checks.wording import quoted
 
 __all__ = ["lab"]
 
@@ -92,28 +91,23 @@ DANGEROUS = {event.id: event.driver for event in _right() if event.kind != "Norm
 
 @check.requires("The three waves were sent, once and in their order")
 def waves_were_sent(ctx: CheckContext) -> None:
-    existing(ctx, SOURCE)
-    found = ctx.given(SOURCE)
-    if found != len(ALL):
-        raise Unmet(
-            f"{SOURCE} was given {counted(found, 'record')}, not {len(ALL)}. Send each of the three waves once. {RUN_AGAIN}"
-        )
+    was_given(ctx, SOURCE, len(ALL), "record", f"Send each of the three waves once. {RUN_AGAIN}")
 
 
 def _table(ctx: CheckContext) -> dict[str, str]:
     """Return the last count of each window."""
-    return {key_of(record): text_of(record) for record in filled(ctx, COUNTS)}
+    return last_values(filled(ctx, COUNTS))
 
 
 @check.requires(f"{COUNTS} has each window of each driver", after=waves_were_sent)
 def windows_are_there(ctx: CheckContext) -> None:
-    found = _table(ctx)
-    if others := [key for key in found if key not in RIGHT and key != TOO_LATE]:
+    counts = _table(ctx)
+    if others := [key for key in counts if key not in RIGHT and key != TOO_LATE]:
         raise Unmet(
             f"{COUNTS} has a record with the key {quoted(others[0])}. A key is the driver, an @, and the minute in which the "
             f"window starts, in UTC, such as 11@20:01. {RUN_AGAIN}"
         )
-    if missing := [key for key in RIGHT if key not in found and key not in _OPEN]:
+    if missing := [key for key in RIGHT if key not in counts and key not in _OPEN]:
         raise Unmet(f"{COUNTS} has no count for {missing[0]} so far. Does the stream run, and did it process every wave?")
 
 
@@ -145,21 +139,18 @@ def counts_are_right(ctx: CheckContext) -> None:
 
 
 def _alarm(record: Message) -> dict[str, Any]:
-    try:
-        value = json.loads(text_of(record))
-    except ValueError:
-        value = None
-    if not isinstance(value, dict):
+    value = json_object(text_of(record))
+    if value is None:
         raise Unmet(f"A record of {ALARMS} has the value {quoted(text_of(record))}. It should be a row as JSON: try to_json.")
     return value
 
 
 @check.requires(f"{ALARMS} has each dangerous event, and no other", after=waves_were_sent)
 def alarms_are_there(ctx: CheckContext) -> None:
-    found = {key_of(record) for record in filled(ctx, ALARMS)}
-    if others := sorted(found - DANGEROUS.keys()):
+    keys = {key_of(record) for record in filled(ctx, ALARMS)}
+    if others := sorted(keys - DANGEROUS.keys()):
         raise Unmet(f"{ALARMS} has a record with the key {quoted(others[0])}. The key is the id of an event that isn't Normal.")
-    if missing := sorted(DANGEROUS.keys() - found):
+    if missing := sorted(DANGEROUS.keys() - keys):
         driver = DANGEROUS[missing[0]]
         raise Unmet(
             f"{ALARMS} lacks event {missing[0]} of driver {driver}. "

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from kafkacourse.ch11_spark_pipeline import RUN_AGAIN
 from kafkalab.checks.context import CheckContext, Unmet, text_of
 from kafkalab.checks.lab import Lab
-from kafkalab.checks.records import key_of
-from kafkalab.checks.topics import existing, filled
+from kafkalab.checks.records import json_object, key_of
+from kafkalab.checks.topics import filled, was_given
 from kafkalab.checks.wording import counted, quoted
 
 __all__ = ["lab"]
@@ -41,11 +40,8 @@ def _table(ctx: CheckContext) -> dict[str, dict[str, Any]]:
     """The last value of each key."""
     rows: dict[str, dict[str, Any]] = {}
     for record in filled(ctx, TABLE):
-        try:
-            row = json.loads(text_of(record))
-        except ValueError:
-            row = None
-        if not isinstance(row, dict):
+        row = json_object(text_of(record))
+        if row is None:
             raise Unmet(f"A record of {TABLE} has the value {quoted(text_of(record))}. It should be an event as JSON.")
         rows[key_of(record)] = row
     return rows
@@ -57,12 +53,7 @@ def _missing(rows: dict[str, dict[str, Any]], numbers: range) -> int:
 
 @check.requires("Trucks sent all events")
 def events_were_sent(ctx: CheckContext) -> None:
-    existing(ctx, SOURCE)
-    found, wanted = ctx.given(SOURCE), OLD.stop
-    if found < wanted:
-        raise Unmet(
-            f"{SOURCE} was given {counted(found, 'event')}, and should have {wanted}. Which call of drive() is missing?"
-        )
+    was_given(ctx, SOURCE, OLD.stop, "event", "Which call of drive() is missing?", or_more=True)
 
 
 @check.requires("The table has the events from before the change", after=events_were_sent)
@@ -74,7 +65,7 @@ def first_are_there(ctx: CheckContext) -> None:
 @check.requires("It has the events that were written by V2", after=events_were_sent)
 def new_are_there(ctx: CheckContext) -> None:
     if missing := _missing(_table(ctx), NEW):
-        letters = ctx.given(DEAD)
+        letters = ctx.record_count(DEAD)
         raise Unmet(
             f"{TABLE} lacks {counted(missing, 'event')} of the {len(NEW)} from 60 on. {DEAD} was given "
             f"{counted(letters, 'record')}. Has anybody read those again since a stream knows their schema?"
@@ -85,10 +76,10 @@ def new_are_there(ctx: CheckContext) -> None:
 def speeds_are_right(ctx: CheckContext) -> None:
     rows = _table(ctx)
     for number in NEW:
-        if (found := rows[f"event-{number}"].get("speed")) != speed_of(number):
+        if (speed := rows[f"event-{number}"].get("speed")) != speed_of(number):
             raise Unmet(
-                f"event-{number} has {'no speed' if found is None else f'the speed {found}'} in {TABLE}, and was sent with "
-                f"{speed_of(number)}. By which schema does the stream read? {RUN_AGAIN if found == DEFAULT else ''}".rstrip()
+                f"event-{number} has {'no speed' if speed is None else f'the speed {speed}'} in {TABLE}, and was sent with "
+                f"{speed_of(number)}. By which schema does the stream read? {RUN_AGAIN if speed == DEFAULT else ''}".rstrip()
             )
 
 
@@ -98,8 +89,8 @@ def default_is_there(ctx: CheckContext) -> None:
     if missing := _missing(rows, OLD):
         raise Unmet(f"{TABLE} lacks {counted(missing, 'event')} of the {len(OLD)} from 100 on. Did a stream run at that time?")
     for number in OLD:
-        if (found := rows[f"event-{number}"].get("speed")) != DEFAULT:
+        if (speed := rows[f"event-{number}"].get("speed")) != DEFAULT:
             raise Unmet(
-                f"event-{number} was sent without a speed, and has {'none' if found is None else found} in {TABLE}. Which "
+                f"event-{number} was sent without a speed, and has {'none' if speed is None else speed} in {TABLE}. Which "
                 f"schema does the stream read by, and what does that say about a missing speed?"
             )

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 
-from confluent_kafka import Message
-
 from kafkacourse.ch11_spark_pipeline import RUN_AGAIN
 from kafkacourse.datasets import TruckEvent, truck_events
 from kafkalab.checks.context import CheckContext, Unmet, text_of
 from kafkalab.checks.lab import Lab
-from kafkalab.checks.records import key_of
-from kafkalab.checks.topics import existing, filled
-from kafkalab.checks.wording import counted, quoted
+from kafkalab.checks.records import key_of, last_values
+from kafkalab.checks.topics import filled, was_given
+from kafkalab.checks.wording import quoted
 
 __all__ = ["lab"]
 
@@ -48,16 +46,7 @@ ON_TOP_OF_V1 = dict(Counter(_counts(EVENTS[:BEFORE], OVERLOOKED)) + Counter(LATE
 
 @check.requires("Trucks sent all their events, once")
 def events_were_sent(ctx: CheckContext) -> None:
-    existing(ctx, SOURCE)
-    found = ctx.given(SOURCE)
-    if found != len(EVENTS):
-        raise Unmet(
-            f"{SOURCE} was given {counted(found, 'event')}, not {len(EVENTS)}. Run each cell with drive() once. {RUN_AGAIN}"
-        )
-
-
-def _table(records: list[Message]) -> dict[str, str]:
-    return {key_of(record): text_of(record) for record in records}
+    was_given(ctx, SOURCE, len(EVENTS), "event", f"Run each cell with drive() once. {RUN_AGAIN}")
 
 
 @check.requires(f"{FIRST} holds what version 1 counted, and nothing else", after=events_were_sent)
@@ -73,24 +62,24 @@ def first_is_left_alone(ctx: CheckContext) -> None:
 
 @check.requires(f"{SECOND} has the right count for each driver", after=first_is_left_alone)
 def second_is_right(ctx: CheckContext) -> None:
-    found = _table(filled(ctx, SECOND))
-    if found == _as_text(RIGHT):
+    table = last_values(filled(ctx, SECOND))
+    if table == _as_text(RIGHT):
         return
-    if found == _as_text(V1):
+    if table == _as_text(V1):
         raise Unmet(f"{SECOND} has the same counts as version 1. Which kind of event does its condition overlook?")
-    if found == _as_text(LATER_ONLY):
+    if table == _as_text(LATER_ONLY):
         raise Unmet(
             f"{SECOND} has counts of the last {len(EVENTS) - BEFORE} events only. Where does a stream begin that has no "
             "checkpoint yet, if you don't say so?"
         )
-    if found == _as_text(ON_TOP_OF_V1):
+    if table == _as_text(ON_TOP_OF_V1):
         raise Unmet(
             f"{SECOND} goes on from the counts of version 1, and only its later ones are right. From where did it have its "
             "position and its state?"
         )
-    driver = next(d for d in sorted(RIGHT.keys() | found.keys()) if found.get(d) != str(RIGHT.get(d)))
+    driver = next(d for d in sorted(RIGHT.keys() | table.keys()) if table.get(d) != str(RIGHT.get(d)))
     raise Unmet(
-        f"{SECOND} has {quoted(found[driver]) if driver in found else 'no count'} for driver {driver}. Did the stream process "
+        f"{SECOND} has {quoted(table[driver]) if driver in table else 'no count'} for driver {driver}. Did the stream process "
         "everything, and does it count every kind of event but Normal?"
     )
 

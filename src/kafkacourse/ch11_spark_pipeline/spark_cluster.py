@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -13,9 +12,9 @@ from confluent_kafka import Message
 from kafkacourse.ch11_spark_pipeline import RUN_AGAIN
 from kafkalab.checks.context import CheckContext, Unmet, text_of
 from kafkalab.checks.lab import Lab
-from kafkalab.checks.records import key_of
-from kafkalab.checks.topics import existing, filled
-from kafkalab.checks.wording import counted, quoted
+from kafkalab.checks.records import json_object, key_of
+from kafkalab.checks.topics import filled, was_given
+from kafkalab.checks.wording import quoted
 
 __all__ = ["lab"]
 
@@ -60,10 +59,10 @@ class Workers(Protocol):
 
 
 def _workers(ctx: CheckContext) -> Workers:
-    given = ctx.answer("spark_cluster", object, "your SparkCluster")
-    if not hasattr(given, "kill_worker"):
-        raise Unmet(f"`spark_cluster` should be your SparkCluster, not {type(given).__name__}.")
-    return cast(Workers, given)
+    spark_cluster = ctx.answer("spark_cluster", object, "your SparkCluster")
+    if not hasattr(spark_cluster, "kill_worker"):
+        raise Unmet(f"`spark_cluster` should be your SparkCluster, not {type(spark_cluster).__name__}.")
+    return cast(Workers, spark_cluster)
 
 
 @check.requires("A session ran on the Spark cluster")
@@ -74,12 +73,7 @@ def session_ran_there(ctx: CheckContext) -> None:
 
 @check.requires("Trucks sent all their reports, once")
 def reports_were_sent(ctx: CheckContext) -> None:
-    existing(ctx, SOURCE)
-    found = ctx.given(SOURCE)
-    if found != REPORTS:
-        raise Unmet(
-            f"{SOURCE} was given {counted(found, 'report')}, not {REPORTS}. Run the cell that sends them once. {RUN_AGAIN}"
-        )
+    was_given(ctx, SOURCE, REPORTS, "report", f"Run the cell that sends them once. {RUN_AGAIN}")
 
 
 @check.requires("A worker was killed while the stream was at work", after=session_ran_there)
@@ -101,11 +95,8 @@ def worker_was_killed(ctx: CheckContext) -> None:
 
 
 def _object(record: Message) -> Mapping[str, Any]:
-    try:
-        value = json.loads(text_of(record))
-    except ValueError:
-        value = None
-    if not isinstance(value, dict):
+    value = json_object(text_of(record))
+    if value is None:
         raise Unmet(f"{record.topic()} has the value {quoted(text_of(record))}, which isn't a JSON object. {RUN_AGAIN}")
     return value
 
@@ -122,12 +113,12 @@ def _right(ctx: CheckContext) -> Counter[str]:
 
 @check.requires("Each alarm counts once", after=(reports_were_sent, worker_was_killed))
 def counts_are_right(ctx: CheckContext) -> None:
-    found = {key_of(record): _object(record).get("alarms") for record in filled(ctx, COUNTS)}
+    counts = {key_of(record): _object(record).get("alarms") for record in filled(ctx, COUNTS)}
     right = _right(ctx)
-    for key in sorted(right.keys() | found.keys()):
-        if found.get(key) != right.get(key):
+    for key in sorted(right.keys() | counts.keys()):
+        if counts.get(key) != right.get(key):
             driver, _, minute = key.partition("@")
-            has = f"{found[key]} alarms" if key in found else "no count"
+            has = f"{counts[key]} alarms" if key in counts else "no count"
             raise Unmet(
                 f"{COUNTS} has {has} for driver {driver} at {minute}. Did the stream process everything, with the same "
                 "checkpoint all the time?"

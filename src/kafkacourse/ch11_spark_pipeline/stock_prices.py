@@ -15,7 +15,7 @@ from kafkacourse.stocks.prices import deserialize
 from kafkalab.checks.context import CheckContext, Unmet, text_of
 from kafkalab.checks.lab import Lab
 from kafkalab.checks.records import key_of
-from kafkalab.checks.topics import existing, filled
+from kafkalab.checks.topics import filled, was_given
 from kafkalab.checks.wording import counted, quoted
 
 __all__ = ["lab"]
@@ -65,12 +65,12 @@ def _trades(ctx: CheckContext) -> dict[str, Trades]:
         assert offset is not None  # because it was read
         read[key_of(record)].append((offset, record.timestamp()[1], deserialize(record.value()).amount))
     everyone = [amount for trades in read.values() for *_, amount in trades]
-    found = {}
+    by_stock = {}
     for name, trades in read.items():
         newest = max(at for _, at, _ in trades)
         prices = [amount for *_, amount in sorted(trades)]
-        found[name] = Trades(prices, {amount for _, at, amount in trades if at == newest}, everyone)
-    return found
+        by_stock[name] = Trades(prices, {amount for _, at, amount in trades if at == newest}, everyone)
+    return by_stock
 
 
 def _answer(record: Message) -> Answer:
@@ -86,12 +86,12 @@ def _answer(record: Message) -> Answer:
 
 def _table(ctx: CheckContext, topic: str) -> dict[str, Answer]:
     """Return the last answer for each stock."""
-    found = {key_of(record): record for record in filled(ctx, topic)}
-    if strange := sorted(found.keys() - set(NAMES)):
+    last = {key_of(record): record for record in filled(ctx, topic)}
+    if strange := sorted(last.keys() - set(NAMES)):
         raise Unmet(f"{topic} has a record with the key {quoted(strange[0])}. The key is a stock's name.")
-    if missing := [name for name in NAMES if name not in found]:
+    if missing := [name for name in NAMES if name not in last]:
         raise Unmet(f"{topic} has no answer for {missing[0]}. There are {counted(len(NAMES), 'stock')}: what leaves some out?")
-    return {name: _answer(record) for name, record in found.items()}
+    return {name: _answer(record) for name, record in last.items()}
 
 
 def _equal(one: Decimal, other: Decimal) -> bool:
@@ -101,12 +101,7 @@ def _equal(one: Decimal, other: Decimal) -> bool:
 
 @check.requires("All prices were sent, once")
 def prices_were_sent(ctx: CheckContext) -> None:
-    existing(ctx, SOURCE)
-    found = ctx.given(SOURCE)
-    if found != PRICES:
-        raise Unmet(
-            f"{SOURCE} was given {counted(found, 'price')}, not {PRICES}. Run each cell that sends prices once. {RUN_AGAIN}"
-        )
+    was_given(ctx, SOURCE, PRICES, "price", f"Run each cell that sends prices once. {RUN_AGAIN}")
 
 
 @check.requires(f"{BATCH} has an answer for each stock", after=prices_were_sent)
@@ -118,9 +113,9 @@ def batch_answers(ctx: CheckContext) -> None:
 def latest_is_right(ctx: CheckContext) -> None:
     trades = _trades(ctx)
     wrong = [
-        (found.latest, trades[name], name)
-        for name, found in _table(ctx, BATCH).items()
-        if found.latest != trades[name].prices[-1]
+        (answer.latest, trades[name], name)
+        for name, answer in _table(ctx, BATCH).items()
+        if answer.latest != trades[name].prices[-1]
     ]
     if not wrong:
         return
@@ -137,16 +132,16 @@ def latest_is_right(ctx: CheckContext) -> None:
 @check.requires("Each average is over all prices of the stock, and of no other", after=batch_answers)
 def average_is_right(ctx: CheckContext) -> None:
     trades = _trades(ctx)
-    for name, found in _table(ctx, BATCH).items():
+    for name, answer in _table(ctx, BATCH).items():
         prices = trades[name].prices
-        if _equal(found.average, _mean(prices)):
+        if _equal(answer.average, _mean(prices)):
             continue
-        say = f"{BATCH} has {found.average} as the average price of {name}."
-        if _equal(found.average, _mean(trades[name].everyone)):
+        say = f"{BATCH} has {answer.average} as the average price of {name}."
+        if _equal(answer.average, _mean(trades[name].everyone)):
             raise Unmet(f"{say} That's the average of all stocks. Which prices belong together?")
-        if _equal(found.average, _mean(prices[:ROUNDS])):
+        if _equal(answer.average, _mean(prices[:ROUNDS])):
             raise Unmet(f"{say} That's the average of its first {ROUNDS} prices. When did the batch run?")
-        if _equal(found.average, _mean([Decimal(int(price)) for price in prices])):
+        if _equal(answer.average, _mean([Decimal(int(price)) for price in prices])):
             raise Unmet(f"{say} That's the average of its dollars. What happens to the cents?")
         raise Unmet(f"{say} It has {counted(len(prices), 'price')}. Which of them does your average leave out, or count twice?")
 
@@ -154,11 +149,11 @@ def average_is_right(ctx: CheckContext) -> None:
 @check.requires(f"{STREAM} comes to the same answers", after=(latest_is_right, average_is_right))
 def stream_agrees(ctx: CheckContext) -> None:
     trades, batch = _trades(ctx), _table(ctx, BATCH)
-    for name, found in _table(ctx, STREAM).items():
-        if found.latest == batch[name].latest and _equal(found.average, batch[name].average):
+    for name, answer in _table(ctx, STREAM).items():
+        if answer.latest == batch[name].latest and _equal(answer.average, batch[name].average):
             continue
-        say = f"{STREAM} says {found.latest} and {found.average} for {name}, and {BATCH} says otherwise."
-        if _equal(found.average, _mean(trades[name].prices[ROUNDS:])):
+        say = f"{STREAM} says {answer.latest} and {answer.average} for {name}, and {BATCH} says otherwise."
+        if _equal(answer.average, _mean(trades[name].prices[ROUNDS:])):
             raise Unmet(f"{say} The stream knows only the later prices. Where does a stream begin, if you don't say so?")
         raise Unmet(f"{say} Did the stream process everything, and by the same functions?")
 
@@ -168,7 +163,7 @@ def stream_was_at_work(ctx: CheckContext) -> None:
     answers: dict[str, set[Answer]] = defaultdict(set)
     for record in filled(ctx, STREAM):
         answers[key_of(record)].add(_answer(record))
-    if all(len(found) < 2 for found in answers.values()):
+    if all(len(different) < 2 for different in answers.values()):
         raise Unmet(
             f"{STREAM} has one answer for each stock, as a batch would give it. Did the stream run before the second prices "
             f"came? {RUN_AGAIN}"

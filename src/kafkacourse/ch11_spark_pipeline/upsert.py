@@ -46,9 +46,9 @@ def _counts(ctx: CheckContext) -> dict[int, int]:
     """Return what the table has of each driver."""
     question = f"SELECT driver::int, events::bigint FROM {TABLE}"
     rows = answered(ctx, question.encode(), f"Columns driver and events of {TABLE}")
-    found = Counter(driver for driver, _ in rows)
-    if repeated := [driver for driver, times in found.items() if times > 1]:
-        raise Unmet(f"{TABLE} has {found[repeated[0]]} rows for driver {repeated[0]}. It should have one for each driver.")
+    rows_of = Counter(driver for driver, _ in rows)
+    if repeated := [driver for driver, number in rows_of.items() if number > 1]:
+        raise Unmet(f"{TABLE} has {rows_of[repeated[0]]} rows for driver {repeated[0]}. It should have one for each driver.")
     return {int(str(driver)): int(str(events or 0)) for driver, events in rows}
 
 
@@ -58,30 +58,30 @@ def _sent(ctx: CheckContext) -> Counter[int]:
 
 @check.requires(f"{TABLE} has a row for each driver")
 def drivers_are_there(ctx: CheckContext) -> None:
-    found, sent = _counts(ctx), _sent(ctx)
-    if missing := sorted(sent.keys() - found.keys()):
+    counts, sent = _counts(ctx), _sent(ctx)
+    if missing := sorted(sent.keys() - counts.keys()):
         raise Unmet(f"{TABLE} has no row for driver {missing[0]}. Did the stream get to the end?")
-    if others := sorted(found.keys() - sent.keys()):
+    if others := sorted(counts.keys() - sent.keys()):
         raise Unmet(f"{TABLE} has a row for driver {others[0]}, of whom {SOURCE} has no event.")
 
 
 @check.requires("No event is missing in it", after=(a_batch_ran_again, drivers_are_there))
 def none_is_missing(ctx: CheckContext) -> None:
-    found = _counts(ctx)
+    counts = _counts(ctx)
     for driver, events in sorted(_sent(ctx).items()):
-        if found[driver] < events:
+        if counts[driver] < events:
             raise Unmet(
-                f"{TABLE} has {counted(found[driver], 'event')} of driver {driver}, and {SOURCE} {events}. Does your function "
+                f"{TABLE} has {counted(counts[driver], 'event')} of driver {driver}, and {SOURCE} {events}. Does your function "
                 "skip a batch that isn't in the table yet, or write over what earlier batches counted?"
             )
 
 
 @check.requires("No event counts twice in it", after=(a_batch_ran_again, drivers_are_there))
 def none_counts_twice(ctx: CheckContext) -> None:
-    found = _counts(ctx)
+    counts = _counts(ctx)
     for driver, events in sorted(_sent(ctx).items()):
-        if found[driver] > events:
+        if counts[driver] > events:
             raise Unmet(
-                f"{TABLE} has {counted(found[driver], 'event')} of driver {driver}, and {SOURCE} {events}. How does the table "
+                f"{TABLE} has {counted(counts[driver], 'event')} of driver {driver}, and {SOURCE} {events}. How does the table "
                 "know that a batch is in it already?"
             )

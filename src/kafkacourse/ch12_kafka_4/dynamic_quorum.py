@@ -31,10 +31,10 @@ def governed(ctx: CheckContext) -> ClusterView | None:
     One that doesn't answer in time looks as if there were none, and then nobody tells who votes.
     """
     with contextlib.suppress(WaitTimeout):
-        found: ClusterView | None = ctx.cluster.wait_for(
+        current: ClusterView | None = ctx.cluster.wait_for(
             lambda view: view if view.controller is not None else None, "an active controller", _ELECTION
         )
-        return found
+        return current
     return None
 
 
@@ -79,10 +79,10 @@ dynamic = added.requires("The quorum can change its voters: kraft.version is 1")
 @added.requires("Another controller than the first three votes", after=dynamic)
 def another_votes(ctx: CheckContext) -> None:
     view = reported(ctx)
-    if set(found := voters_of(view)) <= set(FIRST):
+    if set(voting := voters_of(view)) <= set(FIRST):
         observers = [i for i, node in view.brokers.items() if not node.address and not node.voter]
         raise Unmet(
-            f"The voters are {named(found)}. Controllers that only follow the log: {named(observers)}. Which command makes "
+            f"The voters are {named(voting)}. Controllers that only follow the log: {named(observers)}. Which command makes "
             "one of these a voter?"
         )
 
@@ -107,31 +107,31 @@ def active_of(ctx: CheckContext) -> int:
 
 @removed.requires("You know which controller was active")
 def active_is_known(ctx: CheckContext) -> None:
-    given = active_of(ctx)
-    if given not in nodes(ctx) or nodes(ctx)[given].address:
-        raise Unmet(f"Node {given} isn't a controller. Brokers of this cluster don't vote.")
+    active = active_of(ctx)
+    if active not in nodes(ctx) or nodes(ctx)[active].address:
+        raise Unmet(f"Node {active} isn't a controller. Brokers of this cluster don't vote.")
 
 
 @removed.requires("It doesn't vote any more", after=active_is_known)
 def active_is_removed(ctx: CheckContext) -> None:
-    if (given := active_of(ctx)) in (found := voters(ctx)):
-        raise Unmet(f"Controller {given} is still one of the voters: {named(found)}. Did the tool say that it was removed?")
+    if (active := active_of(ctx)) in (voting := voters(ctx)):
+        raise Unmet(f"Controller {active} is still one of the voters: {named(voting)}. Did the tool say that it was removed?")
 
 
 @removed.requires("It was active when you removed it", after=active_is_removed)
 def it_resigned(ctx: CheckContext) -> None:
-    if RESIGNED not in ctx.cluster.logs(given := active_of(ctx)):
+    if RESIGNED not in ctx.cluster.logs(active := active_of(ctx)):
         raise Unmet(
-            f"By its log, controller {given} never resigned because it was removed. Which one was active? The cells of part 1 "
+            f"By its log, controller {active} never resigned because it was removed. Which one was active? The cells of part 1 "
             "add another controller, if you need one more to remove."
         )
 
 
 @removed.requires("Three controllers vote", after=active_is_removed)
 def three_vote(ctx: CheckContext) -> None:
-    if len(found := voters(ctx)) != 3:
+    if len(voting := voters(ctx)) != 3:
         raise Unmet(
-            f"{counted(len(found), 'controller')} can vote: {named(found)}. How many can die then? Part 1's cells add one."
+            f"{counted(len(voting), 'controller')} can vote: {named(voting)}. How many can die then? Part 1's cells add one."
         )
 
 

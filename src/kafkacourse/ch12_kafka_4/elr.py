@@ -64,15 +64,15 @@ def one_leads(ctx: CheckContext) -> None:
 
 @with_elr.requires("You read the ELR of safe while both brokers were down", after=still_down)
 def elr_was_read(ctx: CheckContext) -> None:
-    told = ctx.answer("eligible", str | list[object], "the brokers in the ELR that kafka-topics.sh shows")  # type: ignore[arg-type]
-    given = {int(broker) for broker in re.findall(r"\d+", told if isinstance(told, str) else " ".join(map(str, told)))}
+    answer = ctx.answer("eligible", str | list[object], "the brokers in the ELR that kafka-topics.sh shows")  # type: ignore[arg-type]
+    eligible = {int(broker) for broker in re.findall(r"\d+", answer if isinstance(answer, str) else " ".join(map(str, answer)))}
     [partition] = existing(ctx, SAFE)
-    if strangers := given - set(partition.replicas):
+    if strangers := eligible - set(partition.replicas):
         where = listed_brokers(sorted(strangers))
         raise Unmet(f"{SAFE} has no replica on {where}. Can a broker without its records be eligible?")
     # A broker that was elected from the ELR is in the ISR since then.
-    if given != {*ctx.cluster.eligible_leaders(SAFE)[0], *partition.isr}:
-        raise Unmet(f"The ELR wasn't {sorted(given)}. Look at Elr: in what kafka-topics.sh printed, not at LastKnownElr:.")
+    if eligible != {*ctx.cluster.eligible_leaders(SAFE)[0], *partition.isr}:
+        raise Unmet(f"The ELR wasn't {sorted(eligible)}. Look at Elr: in what kafka-topics.sh printed, not at LastKnownElr:.")
 
 
 # -- without ----------------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from kafkacourse.ch12_kafka_4.reports import reports_of
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.groups import existing_group, has_members, is_assigned_evenly
 from kafkalab.checks.lab import Lab
+from kafkalab.checks.probes import parametrized
 from kafkalab.checks.topics import existing
 from kafkalab.checks.wording import counted
 
@@ -35,14 +36,11 @@ protocols = lab.add_check(
 )
 
 
-def each_group(probe: Callable[[str], Callable[[CheckContext], None]]) -> Callable[[CheckContext], None]:
+@parametrized
+def each_group(ctx: CheckContext, probe: Callable[[str], Callable[[CheckContext], None]]) -> None:
     """Run the same probe for all three groups."""
-
-    def probe_each(ctx: CheckContext) -> None:
-        for group in GROUPS:
-            probe(group)(ctx)
-
-    return probe_each
+    for group in GROUPS:
+        probe(group)(ctx)
 
 
 three_members = each_group(lambda group: has_members(group, 3))
@@ -52,32 +50,24 @@ protocols.requires("They share the twelve partitions evenly", after=three_member
 )
 
 
-def speaks(group: str, wanted: str) -> Callable[[CheckContext], None]:
-    """Return a probe: the broker must report that a group uses this protocol."""
-
-    def probe(ctx: CheckContext) -> None:
-        found = existing_group(ctx, group)
-        if found.protocol != wanted:
-            raise Unmet(
-                f"The broker says that {group} is a group of type {found.protocol}, not {wanted}. Which setting of its members "
-                "chooses the type?"
-            )
-
-    return probe
+@parametrized
+def speaks(ctx: CheckContext, group: str, wanted: str) -> None:
+    """The broker must report that a group uses this protocol."""
+    view = existing_group(ctx, group)
+    if view.protocol != wanted:
+        raise Unmet(
+            f"The broker says that {group} is a group of type {view.protocol}, not {wanted}. Which setting of its members "
+            "chooses the type?"
+        )
 
 
-def is_classic(group: str, *, cooperative: bool) -> Callable[[CheckContext], None]:
-    """Return a probe: a group must be of the classic type, with an assignor of this kind."""
-
-    def probe(ctx: CheckContext) -> None:
-        speaks(group, "classic")(ctx)
-        assignor = existing_group(ctx, group).assignor
-        if assignor.startswith("cooperative") != cooperative:
-            raise Unmet(
-                f"The assignor of {group} is {assignor}. Does it take everything from everybody, or only what must move?"
-            )
-
-    return probe
+@parametrized
+def is_classic(ctx: CheckContext, group: str, *, cooperative: bool) -> None:
+    """A group must be of the classic type, with an assignor of this kind."""
+    speaks(group, "classic")(ctx)
+    assignor = existing_group(ctx, group).assignor
+    if assignor.startswith("cooperative") != cooperative:
+        raise Unmet(f"The assignor of {group} is {assignor}. Does it take everything from everybody, or only what must move?")
 
 
 protocols.requires("eager is classic, with an eager assignor", after=three_members)(is_classic(EAGER, cooperative=False))
@@ -111,33 +101,33 @@ class Change:
 
 def changes(ctx: CheckContext, group: str) -> list[Change]:
     """Return what the members of a group reported, in order of time."""
-    found = [
+    reported = [
         Change(fact["at"], fact["member"], fact["partition"], fact["event"] == "assigned")
         for fact in reports_of(ctx, group)
         if fact.keys() >= {"at", "member", "partition", "event"}
     ]
-    if not found:
+    if not reported:
         raise Unmet(f"`reports` shows no change in {group}. Did a fourth member join while the group was watched?")
-    return sorted(found, key=lambda change: change.at)
+    return sorted(reported, key=lambda change: change.at)
 
 
 def gaps_of(reported: Iterable[Change]) -> dict[int, list[float]]:
     """Return how long each partition had no owner, each time. A partition that was never revoked is missing."""
     revoked: dict[int, float] = {}
-    found: dict[int, list[float]] = defaultdict(list)
+    lengths: dict[int, list[float]] = defaultdict(list)
     for change in reported:
         if not change.assigned:
             revoked[change.partition] = change.at
         elif change.partition in revoked:
-            found[change.partition].append(change.at - revoked.pop(change.partition))
-    return found
+            lengths[change.partition].append(change.at - revoked.pop(change.partition))
+    return lengths
 
 
 @gaps.requires("A fourth member joined each group, and left it")
 def fourth_came_and_went(ctx: CheckContext) -> None:
     for group in GROUPS:
-        there = {member.client_id for member in existing_group(ctx, group).members}
-        if not {change.member for change in changes(ctx, group)} - there:
+        members = {member.client_id for member in existing_group(ctx, group).members}
+        if not {change.member for change in changes(ctx, group)} - members:
             raise Unmet(
                 f"By the reports of {group}, everybody who was assigned a partition is still a member. Did a fourth leave?"
             )
@@ -162,16 +152,14 @@ def reports_are_right(ctx: CheckContext) -> None:
 
 @gaps.requires("You know how long each partition had no owner", after=reports_are_right)
 def gaps_are_right(ctx: CheckContext) -> None:
-    given = ctx.answer("gaps", dict[str, dict[int, float]], "group → partition → seconds without an owner")
+    answer = ctx.answer("gaps", dict[str, dict[int, float]], "group → partition → seconds without an owner", keys=GROUPS)
     for group in GROUPS:
-        if group not in given:
-            raise Unmet(f"`gaps` has no {group!r}.")
-        told = gaps_of(changes(ctx, group))
-        if wrong := sorted(p for p, seconds in given[group].items() if p not in told and seconds > ROUNDED):
+        reported = gaps_of(changes(ctx, group))
+        if wrong := sorted(p for p, seconds in answer[group].items() if p not in reported and seconds > ROUNDED):
             raise Unmet(f"`gaps` has a gap for partition {wrong[0]} of {group}. By the reports it had an owner all the time.")
-        for partition, times in sorted(told.items()):
-            if abs((answer := given[group].get(partition, 0.0)) - sum(times)) > ROUNDED:
+        for partition, times in sorted(reported.items()):
+            if abs((gap := answer[group].get(partition, 0.0)) - sum(times)) > ROUNDED:
                 raise Unmet(
                     f"By the reports, partition {partition} of {group} had no owner for {sum(times):.2f} s, in "
-                    f"{counted(len(times), 'gap')}; `gaps` says {answer:.2f} s. Between which two reports does a gap last?"
+                    f"{counted(len(times), 'gap')}; `gaps` says {gap:.2f} s. Between which two reports does a gap last?"
                 )

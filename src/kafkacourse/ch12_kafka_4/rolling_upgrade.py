@@ -45,9 +45,9 @@ def all_were_restarted(ctx: CheckContext) -> None:
 def all_are_new(ctx: CheckContext) -> None:
     are_up(*BROKERS)(ctx)
     for broker, features in ctx.cluster.features().items():
-        if (found := features.supported[FEATURE]) < LEVEL:
+        if (level := features.supported[FEATURE]) < LEVEL:
             raise Unmet(
-                f"The software of broker {broker} supports {FEATURE} up to level {found}, and that of Kafka 4.3 up to {LEVEL}. "
+                f"The software of broker {broker} supports {FEATURE} up to level {level}, and that of Kafka 4.3 up to {LEVEL}. "
                 "With which version did you restart it last?"
             )
 
@@ -100,9 +100,9 @@ levels = lab.add_check(
 @levels.requires("The cluster uses the metadata.version of Kafka 4.3")
 def level_is_raised(ctx: CheckContext) -> None:
     for broker, features in ctx.cluster.features().items():
-        if (found := features.finalized[FEATURE]) < LEVEL:
+        if (level := features.finalized[FEATURE]) < LEVEL:
             raise Unmet(
-                f"Broker {broker} says that level {found} of {FEATURE} is finalized, and that of Kafka 4.3 is {LEVEL}. New "
+                f"Broker {broker} says that level {level} of {FEATURE} is finalized, and that of Kafka 4.3 is {LEVEL}. New "
                 "software doesn't raise it. Which command does?"
             )
 
@@ -115,7 +115,7 @@ def all_are_up(ctx: CheckContext) -> None:
 
 @levels.requires("You know why no broker can go back to 4.2.1", after=level_is_raised)
 def way_back_is_closed(ctx: CheckContext) -> None:
-    given = ctx.answer("outcome", object, "the error that the restart with 4.2.1 ended with")
-    if not isinstance(given, DowngradeRefused):
-        kind = f"a {type(given).__name__}" if isinstance(given, Exception) else f"{given!r}, which is no error"
+    outcome = ctx.answer("outcome", object, "the error that the restart with 4.2.1 ended with")
+    if not isinstance(outcome, DowngradeRefused):
+        kind = f"a {type(outcome).__name__}" if isinstance(outcome, Exception) else f"{outcome!r}, which is no error"
         raise Unmet(f"`outcome` is {kind}. Restart broker 2 with 4.2.1, and catch what `restart` raises. What does it say?")

@@ -29,10 +29,10 @@ lab = Lab("12_share_groups")
 
 def existing_share_group(ctx: CheckContext, group: str) -> ShareGroupView:
     """Return a share group. Raise `Unmet` if it doesn't exist."""
-    found = ctx.cluster.share_group(group)
-    if found is None:
+    view = ctx.cluster.share_group(group)
+    if view is None:
         raise Unmet(f"There is no share group {group!r} yet. Did a ShareConsumer with this group id subscribe?")
-    return found
+    return view
 
 
 def settled(ctx: CheckContext, group: str, topic: str) -> None:
@@ -74,8 +74,8 @@ workers = lab.add_check(
 @workers.requires("classic-jobs and share-jobs have one partition each")
 def one_partition_each(ctx: CheckContext) -> None:
     for topic in ("classic-jobs", "share-jobs"):
-        if (found := len(existing(ctx, topic))) != 1:
-            raise Unmet(f"{topic} has {counted(found, 'partition')}. With one partition you see what a share group can do.")
+        if (parts := len(existing(ctx, topic))) != 1:
+            raise Unmet(f"{topic} has {counted(parts, 'partition')}. With one partition you see what a share group can do.")
 
 
 def done_once(ctx: CheckContext, group: str, topic: str) -> list[dict[str, Any]]:
@@ -83,8 +83,8 @@ def done_once(ctx: CheckContext, group: str, topic: str) -> list[dict[str, Any]]
     jobs = {place_of(record)[1]: text_of(record) for record in ctx.records(topic)[-JOBS:]}
     if len(jobs) < JOBS:
         raise Unmet(f"{topic} has {counted(len(jobs), 'job')}, not {JOBS}. Did `run_four` run for {group}?")
-    found = [facts for facts in reports_of(ctx, group) if facts.get("offset") in jobs]
-    times = Counter(facts["offset"] for facts in found)
+    reports = [facts for facts in reports_of(ctx, group) if facts.get("offset") in jobs]
+    times = Counter(facts["offset"] for facts in reports)
     if missing := sorted(jobs.keys() - times.keys()):
         raise Unmet(
             f"`reports` shows {counted(len(times), 'job')} of {group}, not {JOBS}. Nobody did {jobs[missing[0]]}, at offset "
@@ -95,7 +95,7 @@ def done_once(ctx: CheckContext, group: str, topic: str) -> list[dict[str, Any]]
             f"The workers of {group} did {jobs[again[0]]} {times[again[0]]} times. How did they acknowledge it, and were they "
             "done with it before its lock timed out?"
         )
-    return found
+    return reports
 
 
 @workers.requires("The classic group did the twenty jobs, and committed them", after=one_partition_each)
@@ -116,8 +116,8 @@ def share_settled_them(ctx: CheckContext) -> None:
 
 @workers.requires("At least three jobs were in progress at the same time", after=share_did_them)
 def several_at_once(ctx: CheckContext) -> None:
-    found = done_once(ctx, SHARE, "share-jobs")
-    most = max(sum(other["began"] <= facts["began"] < other["ended"] for other in found) for facts in found)
+    reports = done_once(ctx, SHARE, "share-jobs")
+    most = max(sum(other["began"] <= facts["began"] < other["ended"] for other in reports) for facts in reports)
     if most < 3:
         raise Unmet(
             f"At most {counted(most, 'job')} of {SHARE} went on at the same time. Were all four workers members of the share "
@@ -140,49 +140,49 @@ poison = lab.add_check(
 
 @poison.requires("shop tries each record at most 3 times")
 def limit_is_set(ctx: CheckContext) -> None:
-    if (found := group_setting(ctx, SHOP, LIMIT)) != str(TRIES):
-        raise Unmet(f"The {LIMIT} of {SHOP} is {found}, not {TRIES}. It's a setting of the group, not of a consumer.")
+    if (limit := group_setting(ctx, SHOP, LIMIT)) != str(TRIES):
+        raise Unmet(f"The {LIMIT} of {SHOP} is {limit}, not {TRIES}. It's a setting of the group, not of a consumer.")
 
 
 def verdicts(ctx: CheckContext, order: str) -> list[str]:
     """Return how the learner's loop acknowledged an order at each delivery. An order that was sent again counts anew."""
     existing(ctx, "orders")
     sent = [record.offset() for record in ctx.records("orders") if text_of(record) == order]
-    found = [str(facts.get("verdict")) for facts in reports_of(ctx, SHOP) if facts.get("offset") in sent[-1:]]
-    if not found:
+    acks = [str(facts.get("verdict")) for facts in reports_of(ctx, SHOP) if facts.get("offset") in sent[-1:]]
+    if not acks:
         raise Unmet(f"{SHOP} hasn't reported {order!r} yet. Did you send the orders and run the shop?")
-    return found
+    return acks
 
 
 @poison.requires("Every order that can be charged was accepted, and only once")
 def orders_are_accepted(ctx: CheckContext) -> None:
     for order in (o for o in ORDERS if o != "order-5"):
-        found = verdicts(ctx, order)
-        if "ACCEPT" not in found:
-            ask = "Could another try have succeeded?" if found[-1] == "REJECT" else "What does `judge` return after a charge?"
+        acks = verdicts(ctx, order)
+        if "ACCEPT" not in acks:
+            ask = "Could another try have succeeded?" if acks[-1] == "REJECT" else "What does `judge` return after a charge?"
             raise Unmet(
-                f"{order} was delivered {counted(len(found), 'time')} and never accepted. It ended with {found[-1]}. {ask}"
+                f"{order} was delivered {counted(len(acks), 'time')} and never accepted. It ended with {acks[-1]}. {ask}"
             )
-        if found.count("ACCEPT") > 1 or found[-1] != "ACCEPT":
-            raise Unmet(f"{order} was acknowledged with {', '.join(found)}. Send the orders again.")
+        if acks.count("ACCEPT") > 1 or acks[-1] != "ACCEPT":
+            raise Unmet(f"{order} was acknowledged with {', '.join(acks)}. Send the orders again.")
 
 
 @poison.requires("What isn't an order was set aside at its first delivery")
 def junk_is_rejected(ctx: CheckContext) -> None:
-    found = verdicts(ctx, "oops")
-    if found != ["REJECT"]:
-        raise Unmet(f"The record that isn't an order was acknowledged with {', '.join(found)}. Can a later try succeed?")
+    acks = verdicts(ctx, "oops")
+    if acks != ["REJECT"]:
+        raise Unmet(f"The record that isn't an order was acknowledged with {', '.join(acks)}. Can a later try succeed?")
 
 
 @poison.requires("order-5 was tried until the limit, and never accepted", after=limit_is_set)
 def poison_reached_the_limit(ctx: CheckContext) -> None:
-    found = verdicts(ctx, "order-5")
-    if "ACCEPT" in found:
+    acks = verdicts(ctx, "order-5")
+    if "ACCEPT" in acks:
         raise Unmet("order-5 was accepted, but nobody could charge it. Which error did `judge` catch?")
-    tries = f"order-5 was delivered {counted(len(found), 'time')}: {', '.join(found)}."
-    if found[-1] == "REJECT" and len(found) < TRIES:
+    tries = f"order-5 was delivered {counted(len(acks), 'time')}: {', '.join(acks)}."
+    if acks[-1] == "REJECT" and len(acks) < TRIES:
         raise Unmet(f"{tries} REJECT sets a record aside at once. Might another try have succeeded?")
-    if len(found) != TRIES:
+    if len(acks) != TRIES:
         raise Unmet(f"{tries} The group's limit is {TRIES}. Was it set before the shop ran?")
 
 
@@ -206,15 +206,15 @@ locks = lab.add_check(
 
 @locks.requires("A record of couriers is locked for 3 s")
 def lock_is_short(ctx: CheckContext) -> None:
-    if (found := group_setting(ctx, COURIERS, LOCK)) != "3000":
-        raise Unmet(f"The {LOCK} of {COURIERS} is {found}. How many milliseconds are 3 seconds?")
+    if (duration := group_setting(ctx, COURIERS, LOCK)) != "3000":
+        raise Unmet(f"The {LOCK} of {COURIERS} is {duration}. How many milliseconds are 3 seconds?")
 
 
 @locks.requires("The twelve parcels are settled")
 def parcels_are_settled(ctx: CheckContext) -> None:
     existing(ctx, "parcels")
-    there = set(ctx.values("parcels"))
-    if missing := [f"parcel-{n}" for n in range(1, LAST + 1) if f"parcel-{n}" not in there]:
+    parcels = set(ctx.values("parcels"))
+    if missing := [f"parcel-{n}" for n in range(1, LAST + 1) if f"parcel-{n}" not in parcels]:
         raise Unmet(f"{missing[0]} isn't in the topic parcels.")
     settled(ctx, COURIERS, "parcels")
 

@@ -24,10 +24,10 @@ lab = Lab("12_tiered_storage")
 def look(ctx: CheckContext, broker: int | None = None) -> LogView:
     """Return the topic's log on a broker (by default its leader) and in the remote tier."""
 
-    def told(view: LogView) -> bool:
+    def is_complete(view: LogView) -> bool:
         return view.offsets.start is not None and view.offsets.local_start is not None
 
-    return view_of(ctx, TOPIC, told, broker=broker)
+    return view_of(ctx, TOPIC, is_complete, broker=broker)
 
 
 def on_disk_from(view: LogView) -> int:
@@ -40,10 +40,10 @@ def on_disk_from(view: LogView) -> int:
 def has_moved(ctx: CheckContext, count: int) -> None:
     """Raise `Unmet` unless this many records (except perhaps the last) are in the tier, and gone from the leader's disk."""
     view = look(ctx)
-    there = {offset for s in view.remote for b in s.batches for offset in range(b.base_offset, b.last_offset + 1)}
-    if missing := sorted(set(range(count - 1)) - there):
+    moved = {offset for s in view.remote for b in s.batches for offset in range(b.base_offset, b.last_offset + 1)}
+    if missing := sorted(set(range(count - 1)) - moved):
         raise Unmet(
-            f"The remote tier holds {counted(len(there), 'record')} of {TOPIC}, and offset {missing[0]} isn't among them. Did "
+            f"The remote tier holds {counted(len(moved), 'record')} of {TOPIC}, and offset {missing[0]} isn't among them. Did "
             "you wait until the brokers had moved everything?"
         )
     if (local := view.offsets.local_start) is None:
@@ -73,8 +73,8 @@ is_shaped = move.requires(f"{TOPIC} has 1 partition with 3 replicas")(has_shape(
 @move.requires(f"{TOPIC} has a remote tier, and brokers keep what they moved for some seconds", after=is_shaped)
 def is_tiered(ctx: CheckContext) -> None:
     config = ctx.topic_config(TOPIC)
-    if (found := config["remote.storage.enable"]) != "true":
-        raise Unmet(f"The remote.storage.enable of {TOPIC} is {found}. Which of its segments do brokers move then?")
+    if (enabled := config["remote.storage.enable"]) != "true":
+        raise Unmet(f"The remote.storage.enable of {TOPIC} is {enabled}. Which of its segments do brokers move then?")
     by_age, by_size = int(config["local.retention.ms"]), int(config["local.retention.bytes"])
     if not 0 <= by_age <= SOME_SECONDS and by_size < 0:
         raise Unmet(
@@ -98,12 +98,12 @@ def group_has_read(ctx: CheckContext) -> None:
 def spark_has_read(ctx: CheckContext) -> None:
     rows = ctx.answer("by_spark", list[object], f"the rows that Spark read from {TOPIC}")
     read = dict(_place_and_time(row) for row in rows)
-    there = {place_of(record)[1]: record.timestamp()[1] for record in ctx.records(TOPIC)}
-    if missing := sorted(there.keys() - read.keys()):
+    written = {place_of(record)[1]: record.timestamp()[1] for record in ctx.records(TOPIC)}
+    if missing := sorted(written.keys() - read.keys()):
         raise Unmet(
-            f"{TOPIC} has {counted(len(there), 'record')}, and Spark's rows lack offset {missing[0]}. From where did it read?"
+            f"{TOPIC} has {counted(len(written), 'record')}, and Spark's rows lack offset {missing[0]}. From where did it read?"
         )
-    if other := sorted(offset for offset, time in read.items() if time != there.get(offset)):
+    if other := sorted(offset for offset, time in read.items() if time != written.get(offset)):
         raise Unmet(
             f"The row of offset {other[0]} has another timestamp than the record in {TOPIC}. Did Spark read this topic, and "
             "did it read it after you had sent the records?"
@@ -118,8 +118,8 @@ def _place_and_time(row: object) -> tuple[int, int]:
     if missing := {"offset", "timestamp"} - columns.keys():
         raise Unmet(f"The rows in `by_spark` have no column {min(missing)}. Which columns does Spark's Kafka source give?")
     if not hasattr(columns["timestamp"], "timestamp"):
-        found = f"The timestamp in `by_spark` is {columns['timestamp']!r}"
-        raise Unmet(f"{found}. Leave the column as Spark's Kafka source gives it.")
+        timestamp = f"The timestamp in `by_spark` is {columns['timestamp']!r}"
+        raise Unmet(f"{timestamp}. Leave the column as Spark's Kafka source gives it.")
     return columns["offset"], round(columns["timestamp"].timestamp() * 1000)
 
 

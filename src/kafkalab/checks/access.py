@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from concurrent.futures import Future
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
@@ -75,8 +76,8 @@ def try_connect(settings: Mapping[str, Any]) -> str:
 
     def answer() -> str:
         client.poll(0)
-        if told := _reason(errors):
-            return told
+        if reason := _reason(errors):
+            return reason
         try:
             client.list_topics(timeout=0.5)
         except KafkaException:
@@ -102,10 +103,9 @@ def _reason(errors: list[KafkaError]) -> str:
 def servers(ctx: CheckContext, listener: str) -> str:
     """Return the bootstrap servers of a listener. Raise `Unmet` if the cluster doesn't have it."""
     try:
-        found: str = ctx.cluster.servers(listener)
+        return str(ctx.cluster.servers(listener))
     except UnknownListener:
         raise Unmet(f"The cluster has no listener named {listener}. Did you give it your settings?") from None
-    return found
 
 
 def brokers_at(ctx: CheckContext, listener: str) -> Iterator[tuple[int, str]]:
@@ -136,13 +136,18 @@ def topic_rights(settings: Mapping[str, Any], topic: str) -> frozenset[str]:
     KafkaException
         If the client can't find out, for example because its login fails.
     """
-    client = AdminClient(dict(settings))
+    client = AdminClient(dict(settings))  # kept in a variable, as in `acl_rules`
     topics = TopicCollection([topic])
-    asked = client.describe_topics(topics, include_authorized_operations=True, request_timeout=_PATIENCE)
+    answers = client.describe_topics(topics, include_authorized_operations=True, request_timeout=_PATIENCE)
+    return _rights(answers[topic], KafkaError.TOPIC_AUTHORIZATION_FAILED)
+
+
+def _rights(answer: Future[Any], forbidden: int) -> frozenset[str]:
+    """Return the operations that an answer lists; none if it's the error for a client that may not even ask."""
     try:
-        return frozenset(operation.name for operation in asked[topic].result().authorized_operations or ())
+        return frozenset(operation.name for operation in answer.result().authorized_operations or ())
     except KafkaException as error:
-        if error.args[0].code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+        if error.args[0].code() == forbidden:
             return frozenset()
         raise
 
@@ -152,12 +157,10 @@ def group_rights(settings: Mapping[str, Any], group: str) -> frozenset[str]:
     client = AdminClient(dict(settings))
 
     def ask() -> list[frozenset[str]]:
-        asked = client.describe_consumer_groups([group], include_authorized_operations=True, request_timeout=_PATIENCE)
+        answers = client.describe_consumer_groups([group], include_authorized_operations=True, request_timeout=_PATIENCE)
         try:
-            return [frozenset(operation.name for operation in asked[group].result().authorized_operations or ())]
+            return [_rights(answers[group], KafkaError.GROUP_AUTHORIZATION_FAILED)]
         except KafkaException as error:
-            if error.args[0].code() == KafkaError.GROUP_AUTHORIZATION_FAILED:
-                return [frozenset()]
             if error.args[0].code() in _NO_COORDINATOR_YET:
                 return []
             raise

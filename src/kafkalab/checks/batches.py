@@ -23,11 +23,11 @@ def batches_on_disk(ctx: CheckContext, broker: int, *topics: str) -> dict[str, l
 
 def some_batches(ctx: CheckContext, *topics: str) -> dict[str, list[RecordBatch]]:
     """Return the batches of these topics on broker 0. Raise `Unmet` if a topic has none."""
-    found = batches_on_disk(ctx, 0, *topics)
-    for topic, batches in found.items():
+    batches_of = batches_on_disk(ctx, 0, *topics)
+    for topic, batches in batches_of.items():
         if not batches:
             raise Unmet(f"{topic} is empty. Did you send everything that the text lists?")
-    return found
+    return batches_of
 
 
 def _segments(folder: Path, topic: str) -> list[Path]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from kafkalab.checks.context import CheckContext, Unmet
+from kafkalab.checks.probes import parametrized
 from kafkalab.checks.wording import listed_brokers
 from kafkalab.cluster.view import BrokerView, ClusterView
 
@@ -44,17 +45,14 @@ def isolated(ctx: CheckContext) -> list[int]:
     return [i for i, node in nodes(ctx).items() if node.state == "isolated"]
 
 
-def are_up(*ids: int) -> Callable[[CheckContext], None]:
-    """Return a probe: the cluster must have these brokers, and all of them must run."""
-
-    def probe(ctx: CheckContext) -> None:
-        found = nodes(ctx)
-        if absent := [i for i in ids if i not in found]:
-            raise Unmet(f"The cluster has {listed_brokers(found)}. It should have {listed_brokers(absent)}, too.")
-        if down := [i for i in ids if found[i].state != "up"]:
-            raise Unmet(f"Broker {down[0]} is {found[down[0]].state}.")
-
-    return probe
+@parametrized
+def are_up(ctx: CheckContext, *ids: int) -> None:
+    """The cluster must have these brokers, and all of them must run."""
+    brokers = nodes(ctx)
+    if absent := [i for i in ids if i not in brokers]:
+        raise Unmet(f"The cluster has {listed_brokers(brokers)}. It should have {listed_brokers(absent)}, too.")
+    if down := [i for i in ids if brokers[i].state != "up"]:
+        raise Unmet(f"Broker {down[0]} is {brokers[down[0]].state}.")
 
 
 def all_up(ctx: CheckContext) -> None:
@@ -63,40 +61,31 @@ def all_up(ctx: CheckContext) -> None:
         raise Unmet(f"Not every node is up: {', '.join(amiss)}.")
 
 
-def is_down(broker: int) -> Callable[[CheckContext], None]:
-    """Return a probe: this broker's process must have ended."""
-
-    def probe(ctx: CheckContext) -> None:
-        found = nodes(ctx)
-        if broker not in found:
-            raise Unmet(f"There is no broker {broker}. The cluster has {listed_brokers(found)}.")
-        if found[broker].state in DOWN:
-            return
-        if others := [i for i, node in found.items() if node.state in DOWN]:
-            raise Unmet(f"{listed_brokers(others).capitalize()} is down, but broker {broker} is {found[broker].state}.")
-        raise Unmet(f"Broker {broker} is {found[broker].state}.")
-
-    return probe
+@parametrized
+def is_down(ctx: CheckContext, broker: int) -> None:
+    """The process of a broker must have ended."""
+    brokers = nodes(ctx)
+    if broker not in brokers:
+        raise Unmet(f"There is no broker {broker}. The cluster has {listed_brokers(brokers)}.")
+    if brokers[broker].state in DOWN:
+        return
+    if others := [i for i, node in brokers.items() if node.state in DOWN]:
+        raise Unmet(f"{listed_brokers(others).capitalize()} is down, but broker {broker} is {brokers[broker].state}.")
+    raise Unmet(f"Broker {broker} is {brokers[broker].state}.")
 
 
-def was_down_and_came_back(broker: int) -> Callable[[CheckContext], None]:
-    """Return a probe: this broker's process must have ended, and run again."""
-
-    def probe(ctx: CheckContext) -> None:
-        if broker not in faulted(ctx, *DOWN_VERBS):
-            raise Unmet(f"Broker {broker} hasn't been down yet. Did you stop it with a verb of the cluster?")
-        if (state := nodes(ctx)[broker].state) != "up":
-            raise Unmet(f"Broker {broker} is {state}. Did you restart it?")
-
-    return probe
+@parametrized
+def was_down_and_came_back(ctx: CheckContext, broker: int) -> None:
+    """The process of a broker must have ended, and run again."""
+    if broker not in faulted(ctx, *DOWN_VERBS):
+        raise Unmet(f"Broker {broker} hasn't been down yet. Did you stop it with a verb of the cluster?")
+    if (state := nodes(ctx)[broker].state) != "up":
+        raise Unmet(f"Broker {broker} is {state}. Did you restart it?")
 
 
-def has_level(feature: str, level: int) -> Callable[[CheckContext], None]:
-    """Return a probe: every broker must report this level of a feature as finalized; 0 is off."""
-
-    def probe(ctx: CheckContext) -> None:
-        for broker, features in ctx.cluster.features().items():
-            if (found := features.finalized.get(feature, 0)) != level:
-                raise Unmet(f"Broker {broker} says that {feature} is finalized at level {found}, not {level}.")
-
-    return probe
+@parametrized
+def has_level(ctx: CheckContext, feature: str, level: int) -> None:
+    """Every broker must report this level of a feature as finalized; 0 is off."""
+    for broker, features in ctx.cluster.features().items():
+        if (finalized := features.finalized.get(feature, 0)) != level:
+            raise Unmet(f"Broker {broker} says that {feature} is finalized at level {finalized}, not {level}.")

@@ -16,13 +16,13 @@ __all__ = ["clusters", "has_read_everything_in", "naming", "values_in"]
 
 def clusters(ctx: CheckContext, *others: str) -> dict[str, CheckContext]:
     """Return the checked cluster and the further ones the learner passed, by name."""
-    found = {ctx.cluster.name: ctx}
+    contexts = {ctx.cluster.name: ctx}
     for name in others:
         other = ctx.answer(name, Cluster, "your cluster of that name")
         if not other.running:
             raise Unmet(f"The cluster {name} isn't running.")
-        found[name] = CheckContext(other, ctx.answers)
-    return found
+        contexts[name] = CheckContext(other, ctx.answers)
+    return contexts
 
 
 @contextmanager

@@ -42,8 +42,8 @@ def answer_of(ctx: CheckContext, path: str) -> Any:
 def _answer(request: urllib.request.Request) -> Any:
     def answer() -> list[Any]:
         try:
-            with direct.open(request, timeout=_SECONDS) as told:
-                return [json.load(told)]
+            with direct.open(request, timeout=_SECONDS) as response:
+                return [json.load(response)]
         except urllib.error.HTTPError as error:
             # A request that a worker has begun when a rebalance is due fails with 500, and one that comes later with 409.
             if error.code != HTTPStatus.CONFLICT and b"rebalance is expected" not in error.read():
@@ -64,9 +64,9 @@ def _url(ctx: CheckContext) -> str:
 
 def config_of(ctx: CheckContext, connector: str) -> dict[str, str]:
     """Return the settings of a connector. Raise `Unmet` if it doesn't exist."""
-    found = answer_of(ctx, "/connectors")
-    if connector not in found:
-        raise Unmet(f"There is no connector {connector!r} yet. The workers know: {', '.join(sorted(found)) or 'none'}.")
+    connectors = answer_of(ctx, "/connectors")
+    if connector not in connectors:
+        raise Unmet(f"There is no connector {connector!r} yet. The workers know: {', '.join(sorted(connectors)) or 'none'}.")
     return dict(answer_of(ctx, f"/connectors/{connector}/config"))
 
 
@@ -88,11 +88,11 @@ def errors_of(ctx: CheckContext, config: Mapping[str, str]) -> dict[str, list[st
 def runs(ctx: CheckContext, connector: str) -> None:
     """Raise `Unmet` unless a connector runs with all its tasks."""
     config_of(ctx, connector)
-    told: dict[str, Any] = {}
+    status: dict[str, Any] = {}
 
     def settled() -> bool:
-        told.update(answer_of(ctx, f"/connectors/{connector}/status"))
-        states = {part["state"] for part in (told["connector"], *told["tasks"])}
+        status.update(answer_of(ctx, f"/connectors/{connector}/status"))
+        states = {part["state"] for part in (status["connector"], *status["tasks"])}
         # One that is stopped, paused or failed doesn't run, whatever becomes of the others.
         return bool(states - _UNDER_WAY - {"RUNNING"}) or not states & _UNDER_WAY
 
@@ -101,13 +101,13 @@ def runs(ctx: CheckContext, connector: str) -> None:
             wait_until(settled, 15, f"{connector} to start again", interval=0.3)
     except urllib.error.HTTPError:  # 404: it was just created
         raise Unmet(f"{connector} has no state yet. Wait until it runs, and check again.") from None
-    if not told:
+    if not status:
         raise Unmet(f"The workers still share out their work. Wait until {connector} runs, and check again.")
-    for part in sorted((told["connector"], *told["tasks"]), key=lambda part: part["state"] in _UNDER_WAY):
+    for part in sorted((status["connector"], *status["tasks"]), key=lambda part: part["state"] in _UNDER_WAY):
         name = f"task {part['id']} of {connector}" if "id" in part else connector
         if part["state"] != "RUNNING":
             raise Unmet(f"The state of {name} is {part['state']}. What does GET /connectors/{connector}/status say?")
-    if not told["tasks"]:
+    if not status["tasks"]:
         raise Unmet(f"{connector} has no task yet. Wait until it runs, and check again.")
 
 

@@ -6,9 +6,9 @@ import contextlib
 import re
 import shutil
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
@@ -47,7 +47,7 @@ class CheckContext:
     cluster: Cluster
     answers: Mapping[str, object] = field(default_factory=dict)
 
-    def answer(self, name: str, kind: type[T], what: str, *, may_be_empty: bool = False) -> T:
+    def answer(self, name: str, kind: type[T], what: str, *, may_be_empty: bool = False, keys: Iterable[object] = ()) -> T:
         """Return what the learner passed to `check` under this name, converted to a type.
 
         Parameters
@@ -60,23 +60,27 @@ class CheckContext:
             A description of the answer, such as "partition → records".
         may_be_empty
             Whether an empty collection or an empty text counts as an answer. (0 and False always do.)
+        keys
+            What a dictionary must have.
 
         Raises
         ------
         Unmet
-            If the learner passed nothing, or a value of another type.
+            If the learner passed nothing, a value of another type, or a dictionary that lacks a key.
         """
         if name not in self.answers:
             raise Unmet(f"Give check() your answer as {name}=…: {what}.")
-        given = self.answers[name]
-        if given is None:
+        passed = self.answers[name]
+        if passed is None:
             raise Unmet(f"`{name}` is still None. It should be {what}.")
         try:
-            value = convert(given, kind)
+            value = convert(passed, kind)
         except WrongType as error:
             raise Unmet(f"{error.about(name)} `{name}` should hold {what}.") from None
         if not may_be_empty and not isinstance(value, int | float) and hasattr(value, "__len__") and not value:
             raise Unmet(f"`{name}` is empty. It should hold {what}.")
+        if missing := [key for key in keys if key not in cast(Container[object], value)]:
+            raise Unmet(f"`{name}` has no {missing[0]!r}.")
         return value
 
     def error_name(self, name: str, what: str) -> str:
@@ -87,8 +91,8 @@ class CheckContext:
         Unmet
             If the learner passed nothing, or something that is no text and no error of Kafka's.
         """
-        given = self.answer(name, object, what)
-        error = given.args[0] if isinstance(given, KafkaException) and given.args else given
+        passed = self.answer(name, object, what)
+        error = passed.args[0] if isinstance(passed, KafkaException) and passed.args else passed
         if isinstance(error, KafkaError):
             return str(error.name())
         text = self.answer(name, str, what).strip()
@@ -103,10 +107,10 @@ class CheckContext:
         Unmet
             If the learner passed nothing, or something that isn't callable.
         """
-        given = self.answer(name, object, what)
-        if not callable(given):
-            raise Unmet(f"`{name}` should be {what}, not the result of calling it ({type(given).__name__}).")
-        return given
+        passed = self.answer(name, object, what)
+        if not callable(passed):
+            raise Unmet(f"`{name}` should be {what}, not the result of calling it ({type(passed).__name__}).")
+        return passed
 
     def view(self) -> ClusterView:
         """Return the cluster's current state, with consumer groups.
@@ -124,7 +128,7 @@ class CheckContext:
         """Return each partition's end offset: how many records it ever got (aborted transactions count, too)."""
         return end_offsets(self.cluster, topic)
 
-    def given(self, topic: str) -> int:
+    def record_count(self, topic: str) -> int:
         """Return how many records a topic ever got, as `end_offsets` counts them."""
         return sum(self.end_offsets(topic).values())
 

@@ -36,8 +36,8 @@ class Courier(Producer):
     def produce(self, topic: str, *args: Any, **kwargs: Any) -> None:
         """Take a record, and keep its callback."""
         self.sent, self.flushed = self.sent + 1, False
-        given = {**dict(zip(("value", "key", "partition", "callback", "on_delivery"), args, strict=False)), **kwargs}
-        self._waiting.append(given.get("on_delivery") or given.get("callback"))
+        arguments = {**dict(zip(("value", "key", "partition", "callback", "on_delivery"), args, strict=False)), **kwargs}
+        self._waiting.append(arguments.get("on_delivery") or arguments.get("callback"))
 
     def produce_batch(
         self,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import cast
 
 from confluent_kafka import Message
 
 from kafkalab.checks.context import CheckContext, Unmet, text_of
+from kafkalab.checks.probes import parametrized
 from kafkalab.checks.topics import existing
 from kafkalab.checks.wording import counted
 from kafkalab.cluster import GroupView
@@ -50,10 +51,10 @@ def behind(ctx: CheckContext, group: GroupView, topic: str) -> Iterator[tuple[in
 def read_everything(ctx: CheckContext, group: str, topic: str) -> None:
     """Raise `Unmet` unless a group has committed the end of every partition that holds records."""
     existing(ctx, topic)
-    found = existing_group(ctx, group)
+    view = existing_group(ctx, group)
     if not any(ctx.end_offsets(topic).values()):
         raise Unmet(f"{topic} is empty, so {group} has read nothing.")
-    for partition, end, lag in behind(ctx, found, topic):
+    for partition, end, lag in behind(ctx, view, topic):
         if lag is None:
             raise Unmet(f"{group} has committed nothing in partition {partition} of {topic}, which ends at offset {end}.")
         # An application that commits the offset of the last record it read always stays one behind.
@@ -64,9 +65,7 @@ def read_everything(ctx: CheckContext, group: str, topic: str) -> None:
         )
 
 
-def has_read_everything(group: str, topic: str) -> Callable[[CheckContext], None]:
-    """Return a probe: a group must have committed the end of every partition that holds records."""
-    return lambda ctx: read_everything(ctx, group, topic)
+has_read_everything = parametrized(read_everything)
 
 
 def place_of(record: Message) -> Place:
@@ -87,35 +86,25 @@ def unread(ctx: CheckContext, group: GroupView, topic: str, records: Iterable[Me
     return [text_of(m) for m in records if m.offset() >= committed.get(m.partition(), 0)]
 
 
-def has_members(group: str, number: int) -> Callable[[CheckContext], None]:
-    """Return a probe: a group must have this many members."""
-
-    def probe(ctx: CheckContext) -> None:
-        members = existing_group(ctx, group).members
-        if len(members) != number:
-            timeout = (
-                " A member that was killed stays in the group until its session times out." if len(members) > number else ""
-            )
-            raise Unmet(f"{group} has {counted(len(members), 'member')}, not {number}.{timeout}")
-
-    return probe
+@parametrized
+def has_members(ctx: CheckContext, group: str, number: int) -> None:
+    """A group must have this many members."""
+    members = existing_group(ctx, group).members
+    if len(members) != number:
+        timeout = " A member that was killed stays in the group until its session times out." if len(members) > number else ""
+        raise Unmet(f"{group} has {counted(len(members), 'member')}, not {number}.{timeout}")
 
 
-def is_assigned_evenly(group: str, topic: str) -> Callable[[CheckContext], None]:
-    """Return a probe: each partition must be assigned to one member, and members' shares differ by at most one."""
-
-    def probe(ctx: CheckContext) -> None:
-        found = existing_group(ctx, group)
-        assigned = Counter(partition for member in found.members for name, partition in member.partitions if name == topic)
-        if free := [p.partition for p in existing(ctx, topic) if not assigned[p.partition]]:
-            raise Unmet(
-                f"No member of {group} is assigned partition {free[0]} of {topic}. Did you wait for the rebalance to end?"
-            )
-        sizes = sorted(sum(name == topic for name, _ in member.partitions) for member in found.members)
-        if sizes[-1] - sizes[0] > 1:
-            raise Unmet(f"The members have {', '.join(map(str, sizes))} partitions. Did you wait for the rebalance to end?")
-
-    return probe
+@parametrized
+def is_assigned_evenly(ctx: CheckContext, group: str, topic: str) -> None:
+    """Each partition must be assigned to one member, and members' shares differ by at most one."""
+    view = existing_group(ctx, group)
+    assigned = Counter(partition for member in view.members for name, partition in member.partitions if name == topic)
+    if free := [p.partition for p in existing(ctx, topic) if not assigned[p.partition]]:
+        raise Unmet(f"No member of {group} is assigned partition {free[0]} of {topic}. Did you wait for the rebalance to end?")
+    sizes = sorted(sum(name == topic for name, _ in member.partitions) for member in view.members)
+    if sizes[-1] - sizes[0] > 1:
+        raise Unmet(f"The members have {', '.join(map(str, sizes))} partitions. Did you wait for the rebalance to end?")
 
 
 def read_once(read: Iterable[Place], wanted: Iterable[Place], who: str) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol, cast
 
 from kafkalab.checks.context import CheckContext, Unmet
+from kafkalab.checks.probes import parametrized
 from kafkalab.checks.topics import existing
 from kafkalab.checks.wording import START_OVER, counted, quoted
 from kafkalab.history.judgement import judge
@@ -56,50 +57,40 @@ class Ledger(Protocol):
 
 def ledger_of(ctx: CheckContext, topic: str) -> Ledger:
     """Return the learner's ledger for this topic, from the answer `ledgers`."""
-    ledgers = ctx.answer("ledgers", dict[str, object], "your LedgerProducers by topic")
-    if topic not in ledgers:
-        raise Unmet(f"`ledgers` has no {topic!r}.")
-    if not hasattr(ledgers[topic], "entries"):
-        raise Unmet(f"`ledgers[{topic!r}]` should be a LedgerProducer, not {type(ledgers[topic]).__name__}.")
-    return cast(Ledger, ledgers[topic])
+    ledger = ctx.answer("ledgers", dict[str, object], "your LedgerProducers by topic", keys=[topic])[topic]
+    if not hasattr(ledger, "entries"):
+        raise Unmet(f"`ledgers[{topic!r}]` should be a LedgerProducer, not {type(ledger).__name__}.")
+    return cast(Ledger, ledger)
 
 
-def wrote_throughout(topic: str, *verbs: str) -> Callable[[CheckContext], None]:
-    """Return a probe: a ledger must have records from before the first of these faults and from after the last.
+@parametrized
+def wrote_throughout(ctx: CheckContext, topic: str, *verbs: str) -> None:
+    """A ledger must have records from before the first of these faults and from after the last.
 
     Another requirement checks that the faults happened.
     """
-
-    def probe(ctx: CheckContext) -> None:
-        used = [fault for fault in ctx.cluster.faults if fault.verb in verbs]
-        acknowledged = [entry.at for entry in ledger_of(ctx, topic).entries]
-        if not acknowledged or min(acknowledged) > used[0].at:
-            raise Unmet(
-                f"The ledger has no record from before the first {used[0].verb}. Start the producer first. {START_OVER}"
-            )
-        if max(acknowledged) < used[-1].at:
-            found = f"The ledger ends before the last {used[-1].verb}"
-            raise Unmet(f"{found}. Let the producer go on until all nodes are back. {START_OVER}")
-
-    return probe
+    used = [fault for fault in ctx.cluster.faults if fault.verb in verbs]
+    acknowledged = [entry.at for entry in ledger_of(ctx, topic).entries]
+    if not acknowledged or min(acknowledged) > used[0].at:
+        raise Unmet(f"The ledger has no record from before the first {used[0].verb}. Start the producer first. {START_OVER}")
+    if max(acknowledged) < used[-1].at:
+        ending = f"The ledger ends before the last {used[-1].verb}"
+        raise Unmet(f"{ending}. Let the producer go on until all nodes are back. {START_OVER}")
 
 
-def is_complete(topic: str) -> Callable[[CheckContext], None]:
-    """Return a probe: a topic must have no lost write and no duplicate, and its ledger no failed record."""
-
-    def probe(ctx: CheckContext) -> None:
-        existing(ctx, topic)
-        ledger = ledger_of(ctx, topic)
-        verdict = verdict_of(ledger, ctx.values(topic), topic)
-        require_no(verdict, "lost write", topic, f"Did the producer ask for acks='all'? {START_OVER}")
-        require_no(verdict, "duplicate", topic, f"Which setting prevents that when a producer retries? {START_OVER}")
-        if ledger.failed:
-            raise Unmet(
-                f"The producer gave {counted(ledger.failed, 'record')} up. How many replicas were in sync at that time? "
-                f"{START_OVER}"
-            )
-
-    return probe
+@parametrized
+def is_complete(ctx: CheckContext, topic: str) -> None:
+    """A topic must have no lost write and no duplicate, and its ledger no failed record."""
+    existing(ctx, topic)
+    ledger = ledger_of(ctx, topic)
+    verdict = verdict_of(ledger, ctx.values(topic), topic)
+    require_no(verdict, "lost write", topic, f"Did the producer ask for acks='all'? {START_OVER}")
+    require_no(verdict, "duplicate", topic, f"Which setting prevents that when a producer retries? {START_OVER}")
+    if ledger.failed:
+        raise Unmet(
+            f"The producer gave {counted(ledger.failed, 'record')} up. How many replicas were in sync at that time? "
+            f"{START_OVER}"
+        )
 
 
 def verdict_of(ledger: Ledger, log: Sequence[str], topic: str) -> Verdict:
@@ -109,6 +100,6 @@ def verdict_of(ledger: Ledger, log: Sequence[str], topic: str) -> Verdict:
 
 def require_no(verdict: Verdict, kind: Kind, topic: str, question: str, of: str = "") -> None:
     """Raise `Unmet` with this question if a verdict on a topic has an anomaly of a kind; `of` says whose it is."""
-    if found := verdict[kind]:
-        example = quoted(str(found[0].record.value))
-        raise Unmet(f"{topic} has {counted(len(found), kind)}{of}, such as {example}. {TERMS[kind]} {question}")
+    if anomalies := verdict[kind]:
+        example = quoted(str(anomalies[0].record.value))
+        raise Unmet(f"{topic} has {counted(len(anomalies), kind)}{of}, such as {example}. {TERMS[kind]} {question}")

@@ -18,7 +18,7 @@ _TIMEOUT = 10.0
 def view_of(
     ctx: CheckContext,
     topic: str,
-    told: Callable[[LogView], bool] = lambda view: True,
+    is_complete: Callable[[LogView], bool] = lambda view: True,
     *,
     partition: int = 0,
     broker: int | None = None,
@@ -33,8 +33,8 @@ def view_of(
 
         def complete() -> bool:
             nonlocal view
-            view = view if told(view) else reader.read()
-            return told(view)
+            view = view if is_complete(view) else reader.read()
+            return is_complete(view)
 
         with contextlib.suppress(WaitTimeout):
             wait_until(complete, _TIMEOUT, f"the offsets of {topic}", last_seen=lambda: view.offsets)

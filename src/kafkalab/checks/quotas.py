@@ -35,9 +35,9 @@ def quotas_of(ctx: CheckContext, entity: Mapping[str, str]) -> dict[str, float]:
 
 def require_quota(ctx: CheckContext, entity: Mapping[str, str], setting: str, limit: float) -> None:
     """Raise `Unmet` unless a client id, a user, or both together have this quota."""
-    found, whose = quotas_of(ctx, entity), " with ".join(f"{_WORDS[kind]} {name}" for kind, name in entity.items())
-    if setting not in found:
-        others = f" It has {', '.join(found)}." if found else ""
+    quotas, whose = quotas_of(ctx, entity), " with ".join(f"{_WORDS[kind]} {name}" for kind, name in entity.items())
+    if setting not in quotas:
+        others = f" It has {', '.join(quotas)}." if quotas else ""
         raise Unmet(f"The cluster knows no {setting} for {whose}.{others} kafka-configs.sh lists all quotas.")
-    if found[setting] != limit:
-        raise Unmet(f"The {setting} of {whose} is {found[setting]:g}. What does the text ask for?")
+    if quotas[setting] != limit:
+        raise Unmet(f"The {setting} of {whose} is {quotas[setting]:g}. What does the text ask for?")

@@ -8,7 +8,11 @@ import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
+from kafka.record.util import decode_varint
+
 from kafkalab.checks.context import CheckContext, Unmet
+from kafkalab.checks.probes import parametrized
+from kafkalab.checks.topics import filled
 from kafkalab.services import SchemaRegistry
 
 if TYPE_CHECKING:
@@ -24,6 +28,7 @@ __all__ = [
     "framed",
     "has_type",
     "message_payload",
+    "only_record",
     "subject_versions",
 ]
 
@@ -39,7 +44,7 @@ def client_of(ctx: CheckContext) -> SchemaRegistryClient:
     return SchemaRegistryClient({"url": registry.url, "timeout": 10})
 
 
-def ask(question: Callable[P, T], *given: P.args, **named: P.kwargs) -> T | None:
+def ask(question: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
     """Return the registry's answer to a method of the client, or None if the registry says that it doesn't exist.
 
     Raises
@@ -51,7 +56,7 @@ def ask(question: Callable[P, T], *given: P.args, **named: P.kwargs) -> T | None
     from confluent_kafka.schema_registry.error import SchemaRegistryError
 
     try:
-        return question(*given, **named)
+        return question(*args, **kwargs)
     except SchemaRegistryError as error:
         if error.http_status_code == 404:
             return None
@@ -70,15 +75,12 @@ def subject_versions(ctx: CheckContext, subject: str) -> list[RegisteredSchema]:
     return [client.get_version(subject, number) for number in numbers]
 
 
-def has_type(subject: str, kind: str) -> Callable[[CheckContext], None]:
-    """Return a probe: the latest schema of a subject must be of this type, ``AVRO``, ``PROTOBUF`` or ``JSON``."""
-
-    def probe(ctx: CheckContext) -> None:
-        found = subject_versions(ctx, subject)[-1].schema.schema_type
-        if found != kind:
-            raise Unmet(f"The schema of {subject} is of type {found}, not {kind}. Which serializer registered it?")
-
-    return probe
+@parametrized
+def has_type(ctx: CheckContext, subject: str, kind: str) -> None:
+    """The latest schema of a subject must be of this type, ``AVRO``, ``PROTOBUF`` or ``JSON``."""
+    schema_type = subject_versions(ctx, subject)[-1].schema.schema_type
+    if schema_type != kind:
+        raise Unmet(f"The schema of {subject} is of type {schema_type}, not {kind}. Which serializer registered it?")
 
 
 def framed(client: SchemaRegistryClient, message: Message) -> tuple[Schema, int, bytes]:
@@ -125,20 +127,18 @@ def avro_bytes(schema: Schema, value: dict[str, Any]) -> bytes:
 
 def message_payload(rest: bytes) -> bytes:
     """Return what follows the list of message indexes, which Protobuf records have after the id."""
-    count, at = _number(rest, 0)
-    for _ in range(count):
-        _, at = _number(rest, at)
-    return rest[at:]
+    try:
+        count, position = decode_varint(rest)
+        for _ in range(count):
+            _, position = decode_varint(rest, position)
+    except (IndexError, ValueError):
+        raise Unmet("A record ends in the middle of its header.") from None
+    return rest[position:]
 
 
-def _number(data: bytes, at: int) -> tuple[int, int]:
-    """Read a variable-length number with its sign in the last bit, and return it with the position after it."""
-    value = shift = 0
-    while True:
-        if at == len(data):
-            raise Unmet("A record ends in the middle of its header.")
-        byte = data[at]
-        value |= (byte & 0x7F) << shift
-        at, shift = at + 1, shift + 7
-        if not byte & 0x80:
-            return (value >> 1) ^ -(value & 1), at
+def only_record(ctx: CheckContext, topic: str) -> Message:
+    """Return a topic's record. Raise `Unmet` unless it holds just one."""
+    records = filled(ctx, topic)
+    if len(records) != 1:
+        raise Unmet(f"{topic} holds {len(records)} records. One is enough. To begin afresh, run the cell that sends again.")
+    return records[0]

@@ -61,19 +61,19 @@ def transactions(ctx: CheckContext, topic: str) -> list[Transaction]:
     They get a few seconds to end, because a coordinator answers a commit before it writes the markers.
     """
     existing(ctx, topic)
-    found: list[Transaction] = []
+    known: list[Transaction] = []
 
     def all_ended() -> bool:
-        found[:] = _transactions(ctx, topic)
-        return all(transaction.end for transaction in found)
+        known[:] = _transactions(ctx, topic)
+        return all(transaction.end for transaction in known)
 
     with suppress(WaitTimeout):  # one is open
         wait_until(all_ended, _MARKER_SECONDS, "markers", interval=0.2)
-    return found
+    return known
 
 
 def _transactions(ctx: CheckContext, topic: str) -> list[Transaction]:
-    found: list[Transaction] = []
+    known: list[Transaction] = []
     under_way: dict[int, Transaction] = {}
     for batch in log_of(ctx, topic):
         if not batch.transactional:
@@ -87,9 +87,9 @@ def _transactions(ctx: CheckContext, topic: str) -> list[Transaction]:
             continue
         if batch.producer_id not in under_way:
             under_way[batch.producer_id] = Transaction(batch.producer_id, batch.producer_epoch)
-            found.append(under_way[batch.producer_id])
+            known.append(under_way[batch.producer_id])
         under_way[batch.producer_id].records += batch.records or ()
-    return found
+    return known
 
 
 def transaction_with(ctx: CheckContext, topic: str, value: str) -> Transaction:

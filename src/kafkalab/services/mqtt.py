@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
-import socket
-import ssl
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
+
+from paho.mqtt.client import MQTT_ERR_SUCCESS, Client
+from paho.mqtt.enums import CallbackAPIVersion
 
 from kafkalab.cluster.ports import HOST, Reservation, reserve_port
 from kafkalab.cluster.spec import require_port
@@ -31,7 +32,7 @@ _MAIN = "org.apache.activemq.artemis.core.server.embedded.Main"
 _HEAP = "48m"
 _MEMORY = 110 << 20
 _START_SECONDS = 120.0
-_ANSWER_SECONDS = 10.0
+_ANSWER_SECONDS = 10
 
 _SETTINGS: Mapping[str, object] = {
     "name": "mqtt",
@@ -65,10 +66,6 @@ _LOGIN = 'jaasConfigs."users".modules.file'
 _QUEUES = [f"{verb}{kind}Queue" for verb in ("create", "delete") for kind in ("Durable", "NonDurable")]
 _RIGHTS = ("send", "consume", "createAddress", "deleteAddress", *_QUEUES)
 _ROUNDS, _BYTES = 1024, 64
-
-# A client without a name or a session says that it speaks MQTT 3.1.1; the broker says that it may, or that it needs a password.
-_CONNECT = b"\x10\x0c\x00\x04MQTT\x04\x02\x00\x0a\x00\x00"
-_ANSWER, _REST = b"\x20\x02", 2
 
 
 class MqttBroker:
@@ -289,18 +286,22 @@ class MqttBroker:
         def answers() -> bool:
             if not process.alive:
                 raise MqttFailed(process.ended("the MQTT broker"))
-            with self._connected() as client:
-                client.sendall(_CONNECT)
-                return client.recv(len(_ANSWER) + _REST).startswith(_ANSWER)
+            return self._answers()
 
         wait_until(answers, _START_SECONDS, "the MQTT broker to answer", last_seen=process.last_words, ignore=(OSError,))
 
-    def _connected(self) -> socket.socket:
-        client = socket.create_connection((self.host, self.port), _ANSWER_SECONDS)
-        if self._identity is None:
-            return client
-        trusting = ssl.create_default_context(cafile=self._identity.authority)
-        return trusting.wrap_socket(client, server_hostname=self.host)
+    def _answers(self) -> bool:
+        """Return whether it answers a client that connects, even if only that it wants a password."""
+        answers: list[object] = []
+        client = Client(CallbackAPIVersion.VERSION2)
+        client.on_connect = lambda *answer: answers.append(answer)
+        if self._identity is not None:
+            client.tls_set(str(self._identity.authority))
+        client.connect(self.host, self.port, keepalive=_ANSWER_SECONDS)
+        while client.loop() == MQTT_ERR_SUCCESS and not answers:  # an error if none comes in time
+            pass
+        client.disconnect()
+        return bool(answers)
 
     def _security(self, folder: Path) -> dict[str, object]:
         """Return its settings for TLS and passwords, and write the files that they name."""

@@ -108,7 +108,7 @@ def test_compare(registered: Registered, verdict: Verdict) -> None:
     verdict.passes(COMPARE, cluster, **given)
     for sentence, wrong in {
         "The records in compare-json don't have 12 bytes on average": {"sizes": {**sizes, "json": 12}},
-        "`sizes` has no entry 'protobuf'": {"sizes": {"avro": 15, "json": 17}},
+        "`sizes` has no 'protobuf'": {"sizes": {"avro": 15, "json": 17}},
         "Not in avro. Does its reader find a field by name?": {"survives": "avro"},
         "`survives` is still None": {"survives": None},
         "`sizes` is empty": {"sizes": {}},

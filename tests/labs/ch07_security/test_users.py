@@ -66,7 +66,7 @@ def test_plain_and_scram(verdict: Verdict) -> None:
         verdict.passes(PLAIN, cluster, users=USERS)
 
         verdict.says("Give check() your answer as users=", PLAIN, cluster)
-        verdict.says("`users` has no entry for stocks_consumer", PLAIN, cluster, users={"admin": USERS["admin"]})
+        verdict.says("`users` has no 'stocks_consumer'", PLAIN, cluster, users={"admin": USERS["admin"]})
 
         verdict.says("The cluster knows no SCRAM user admin", SCRAM, cluster, users=NEW)
         make_users(cluster, "kafka123", 4096, SHA_256)

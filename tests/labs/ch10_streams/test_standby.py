@@ -102,6 +102,6 @@ def test_what_the_other_instance_has_not_sent_yet_is_waited_for(clean: Cluster, 
     late.start()
     try:
         verdict.passes(LAB, clean, **RIGHT)
-        assert CheckContext(clean).given(FOLLOWED) == TRUCKS + 2  # the thread itself may still be closing its producer
+        assert CheckContext(clean).record_count(FOLLOWED) == TRUCKS + 2  # the thread itself may still be closing its producer
     finally:
         late.join()

@@ -18,7 +18,7 @@ def test_topics_that_an_attempt_filled_are_empty_again(clean: Cluster) -> None:
     put(clean, "full", [(None, "left over", 1)])
     begin_anew(clean, "full", "bare", "never created")
     ctx = CheckContext(clean)
-    assert (ctx.given("full"), ctx.given("bare")) == (0, 0)
+    assert (ctx.record_count("full"), ctx.record_count("bare")) == (0, 0)
     assert [len(existing(ctx, topic)) for topic in ("full", "bare")] == [2, 1]
     assert {len(partition.replicas) for partition in existing(ctx, "full")} == {3}
     put(clean, "full", [(None, "again", 1)])
