@@ -87,7 +87,7 @@ def test_one_that_cannot_start_says_why_and_leaves_nothing(monkeypatch: pytest.M
     assert own_runs() == before
     with pytest.raises(DatabaseFailed, match="call start"):
         server.url  # noqa: B018
-    with pytest.raises(DatabaseFailed, match="doesn't run"):
+    with pytest.raises(DatabaseFailed, match="not running: call start"):
         server.kill()
 
 
@@ -95,7 +95,7 @@ def test_nothing_is_left_when_it_stops(backend: str) -> None:
     server = PostgreSQL(backend=backend).start()
     run, own = server._run, server._server
     assert run is not None
-    held = getattr(own, "_container", own)._held
+    [held] = own._reservations
     left = containers(server) if backend == "docker" else marked_processes(run.id)
     assert left
     server.stop()

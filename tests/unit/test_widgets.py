@@ -14,10 +14,10 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 import kafkalab
+from kafkalab import running
 from kafkalab.checks import Unmet
 from kafkalab.checks import lab as checks_lab
 from kafkalab.checks.lab import Notebook
-from kafkalab.cluster import running
 from kafkalab.cluster.view import BrokerView, ClusterView, Fault, GroupView, MemberView, PartitionView
 from kafkalab.course import Content
 from kafkalab.errors import KafkaLabError, UnknownBroker
