@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 from kafkalab import conditions
+from kafkalab.cgroups import own_cgroups
 from kafkalab.cli import findings, main
-from kafkalab.cluster.resources import available_memory, own_cgroups
+from kafkalab.cluster.resources import available_memory
 from kafkalab.conditions import CONDITIONS, require
 from kafkalab.distribution.shared import cache_folder
 from kafkalab.errors import UnsuitableMachine

@@ -318,9 +318,9 @@ class ConnectCluster(Service):
             ``UNASSIGNED``.
         """
         states = dict.fromkeys(_get(f"{self.url}/connectors"), "UNASSIGNED")
-        for name, told in _get(f"{self.url}/connectors?expand=status").items():
-            states[name] = told["status"]["connector"]["state"]
-            states |= {f"{name} task {task['id']}": task["state"] for task in told["status"]["tasks"]}
+        for name, status in self._statuses().items():
+            states[name] = status["connector"]["state"]
+            states |= {f"{name} task {task['id']}": task["state"] for task in status["tasks"]}
         return states
 
     def describe(self) -> ConnectView:
@@ -347,8 +347,8 @@ class ConnectCluster(Service):
         """
 
         def running() -> bool:
-            told = _get(f"{self.url}/connectors/{connector}/status")
-            return bool(told["tasks"]) and all(part["state"] == "RUNNING" for part in (told["connector"], *told["tasks"]))
+            status = _get(f"{self.url}/connectors/{connector}/status")
+            return bool(status["tasks"]) and all(part["state"] == "RUNNING" for part in (status["connector"], *status["tasks"]))
 
         self.wait_until(running, timeout, f"{connector} to run", by=connector, ignore=(OSError,))
 
@@ -382,7 +382,7 @@ class ConnectCluster(Service):
 
         def not_failed() -> None:
             with suppress(OSError):  # a rebalance is under way
-                statuses = {name: told["status"] for name, told in _get(f"{self.url}/connectors?expand=status").items()}
+                statuses = self._statuses()
                 # One that was just created has no status yet.
                 existing = statuses if statuses.keys() >= set(names) else _get(f"{self.url}/connectors")
                 failures.look(existing, statuses)
@@ -404,6 +404,10 @@ class ConnectCluster(Service):
             wait_until(done, _REQUEST_SECONDS, f"{connector} to be deleted", last_seen=self.states, ignore=(OSError,))
 
     # -- parts --------------------------------------------------------------------------------------------------
+
+    def _statuses(self) -> dict[str, Any]:
+        """Return the status of each connector that a worker has begun, by name."""
+        return {name: entry["status"] for name, entry in _get(f"{self.url}/connectors?expand=status").items()}
 
     def _is_done(self, method: str, path: str) -> bool:
         """Send a request about a connector. Return False if it must be sent again later.
