@@ -87,7 +87,7 @@ class Service(ABC):
                 self._begin()
             except BaseException:
                 if first or not self._KEEPS_DATA:
-                    self._discard()
+                    self._end(self._discard)
                 raise
         note_started(self, self._NOUN, lambda: self._run is not None, self.stop)
         return self

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kafkalab.conditions import require, runs_executable
 from kafkalab.distribution import JVM_OPTIONS, NODE_LOG_SETTINGS, archive_options, java_command
 from kafkalab.errors import KafkaLabError
 from kafkalab.lifeline import Run
@@ -31,6 +32,7 @@ class JavaProcess(ServerProcess):
         main, arguments
             The main class, and its arguments.
         """
+        require(runs_executable)
         self.launch(
             [str(java_command()), f"-Xmx{heap}", *JVM_OPTIONS, *archive_options(),
              f"-Djava.io.tmpdir={self.folder}",  # native libraries are unpacked there, and go with it

@@ -13,7 +13,6 @@ import psutil
 
 from kafkalab.cluster.backends.failure import ended, log_tail
 from kafkalab.cluster.ports import reserve_port
-from kafkalab.conditions import require, runs_executable
 from kafkalab.errors import KafkaLabError, WaitTimeout
 from kafkalab.lifeline import Run
 from kafkalab.waiting import wait_until
@@ -201,7 +200,6 @@ class ServerProcess(Server):
         environment
             Variables besides those of the run.
         """
-        require(runs_executable)
         self.folder.mkdir(mode=0o700, exist_ok=True)
         self._note_start()
         for path in self._files:
