@@ -87,7 +87,7 @@ def test_one_that_cannot_start_says_why_and_leaves_nothing(monkeypatch: pytest.M
     assert own_runs() == before
     with pytest.raises(DatabaseFailed, match="call start"):
         server.url  # noqa: B018
-    with pytest.raises(DatabaseFailed, match="not running: call start"):
+    with pytest.raises(DatabaseFailed, match="doesn't run"):
         server.kill()
 
 

@@ -195,7 +195,9 @@ class SingleServer(Service, Generic[S]):
         KafkaLabError
             If it doesn't run: the error of its kind.
         """
-        self._required().kill()
+        if self._server is None:
+            raise self._FAILURE(f"{self._WHO} can't be killed: it doesn't run")
+        self._server.kill()
 
     def logs(self) -> str:
         """Return its log since its first start."""
