@@ -126,8 +126,10 @@ def run_registry(cluster: Cluster) -> None:
     """A schema registry, until it answers."""
     server = ApicurioServer(cluster, 0, cluster.run.directory / "registry", announce)
     try:
-        server.launch()
-        server.terminate()
+        server.prepare()
+        server.begin()
+        server.await_ready(server.answers, 120)
+        server.end()
     finally:
         server.destroy()
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from kafkalab.cgroups import own_cgroups
 from kafkalab.errors import UnsuitableMachine
 from kafkalab.paths import cache_dir, runs_dir
 
@@ -160,8 +161,6 @@ def _available_to_user() -> Iterator[tuple[int, str]]:
 
 
 def _available_in_cgroups() -> Iterator[tuple[int, str]]:
-    from kafkalab.resources import own_cgroups
-
     for folder in own_cgroups("pids", _PROC, _CGROUPS):
         try:
             limit, used = (folder / "pids.max").read_text().strip(), int((folder / "pids.current").read_text())

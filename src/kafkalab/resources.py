@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import psutil
 
+from kafkalab.cgroups import own_cgroups
 from kafkalab.errors import NotEnoughResources
 
-__all__ = ["available_memory", "own_cgroups", "require_disk", "require_memory", "shortage"]
+__all__ = ["available_memory", "require_disk", "require_memory", "shortage"]
 
 # The limit, the memory in use, and details, in version 2 and version 1 of control groups.
 _MEMORY_FILES = (
@@ -24,32 +25,6 @@ def available_memory(proc: Path = Path("/proc"), cgroups: Path = Path("/sys/fs/c
     left = [_left_in(folder / limit, folder / used, folder / stat)
             for folder in own_cgroups("memory", proc, cgroups) for limit, used, stat in _MEMORY_FILES]  # fmt: skip
     return min([int(psutil.virtual_memory().available), *(amount for amount in left if amount is not None)])
-
-
-def own_cgroups(controller: str, proc: Path, cgroups: Path) -> Iterator[Path]:
-    """Yield the folders of this process's control groups, from its own up to the topmost.
-
-    Parameters
-    ----------
-    controller
-        What they limit, for version 1: ``memory``, ``pids``.
-    proc, cgroups
-        Where the system says which groups they are, and where it keeps them.
-    """
-    try:
-        lines = (proc / "self" / "cgroup").read_text().splitlines()
-    except OSError:
-        lines = []
-    # In a container the path may be the machine's, which isn't there. The topmost folder is the container's own then.
-    for hierarchy, controllers, path in (line.split(":", 2) for line in ["0::/", f"1:{controller}:/", *lines]):
-        if hierarchy == "0":  # version 2, or its part of a machine that has both
-            roots = [cgroups, cgroups / "unified"]
-        elif controller in controllers.split(","):
-            roots = [cgroups / controllers, cgroups / controller]
-        else:
-            continue
-        below = Path(path.lstrip("/"))
-        yield from (folder for root in roots for part in (below, *below.parents) if (folder := root / part).is_dir())
 
 
 def _left_in(limit_file: Path, used_file: Path, stat_file: Path) -> int | None:

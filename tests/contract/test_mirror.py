@@ -101,7 +101,7 @@ def test_its_workers_are_no_consumer_group(pair: tuple[Cluster, Cluster], mirror
 
 def test_a_forked_child_leaves_it_alone(mirror: MirrorMaker) -> None:
     in_a_fork(mirror.stop)
-    assert mirror.alive
+    assert mirror.running
 
 
 def test_it_listens_nowhere_and_its_settings_are_its_owners(mirror: MirrorMaker) -> None:
@@ -155,7 +155,7 @@ def test_a_group_goes_on_in_the_other_cluster(pair: tuple[Cluster, Cluster], mir
 def test_killed_and_started_again_it_misses_nothing(pair: tuple[Cluster, Cluster], mirror: MirrorMaker) -> None:
     first, second = pair
     mirror.kill()
-    assert not mirror.alive
+    assert not mirror.running
     send(first, range(RECORDS, 2 * RECORDS))
     mirror.start()
     copied(first, second)
@@ -172,7 +172,7 @@ def test_it_goes_on_after_the_target_was_down(pair: tuple[Cluster, Cluster], mir
 def test_stop_leaves_nothing(pair: tuple[Cluster, Cluster], mirror: MirrorMaker) -> None:
     process, folder = psutil.Process(mirror.pid), Path(psutil.Process(mirror.pid).cwd())
     mirror.stop()
-    assert not mirror.alive and not process.is_running()
+    assert not mirror.running and not process.is_running()
     assert folder.parent == runs_dir() and not folder.exists()
     mirror.stop()  # a stopped one is left as it is
     with pytest.raises(MirrorFailed, match="doesn.t run"):

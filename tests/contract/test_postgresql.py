@@ -95,7 +95,7 @@ def test_nothing_is_left_when_it_stops(backend: str) -> None:
     server = PostgreSQL(backend=backend).start()
     run, own = server._run, server._server
     assert run is not None
-    held = getattr(own, "_container", own)._held
+    [held] = own._reservations
     left = containers(server) if backend == "docker" else marked_processes(run.id)
     assert left
     server.stop()

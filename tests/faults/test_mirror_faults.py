@@ -143,7 +143,7 @@ def test_a_cluster_that_is_not_there(first: Cluster, second: Cluster, alias: str
     cluster.kill(0)
     with pytest.raises(MirrorFailed, match=f"the cluster '{alias}' doesn't answer at 127.0.0.1:.*needs both sides"):
         mirror.start()
-    assert not mirror.alive
+    assert not mirror.running
     cluster.restart(0)
 
 
@@ -162,7 +162,7 @@ OWNER = """
     first, second = (Cluster.attached(servers).start() for servers in sys.argv[1:])
     mirror = MirrorMaker({"first": first, "second": second}, {"first->second.enabled": True})
     threading.Thread(target=mirror.start, daemon=True).start()
-    wait_until(lambda: mirror.alive, 60, "its process")
+    wait_until(lambda: mirror.running, 60, "its process")
     print(mirror._run.id, flush=True)
     sys.stdin.read()
 """

@@ -18,7 +18,7 @@ from kafkalab.cluster import standby
 from kafkalab.cluster.backends.local import LocalBackend
 from kafkalab.cluster.ports import reserve_port
 from kafkalab.cluster.spec import ClusterSpec
-from kafkalab.errors import BrokerFailed, PortInUse, SparkFailed, WaitTimeout
+from kafkalab.errors import BrokerFailed, KafkaLabError, PortInUse, SparkFailed, WaitTimeout
 from kafkalab.lifeline import Run, abandoned_runs, claimed_runs, marked_processes, reap
 from kafkalab.paths import runs_dir
 from kafkalab.services.java_process import JavaProcess
@@ -145,20 +145,20 @@ def test_a_relay_that_was_killed_is_named_before_brokers_wait_for_each_other() -
 
 def test_what_killed_a_service_is_named(tmp_path: Path) -> None:
     run = Run.create("killed")
-    process = JavaProcess(run, "service")
-    process.spawn("16m", str(tmp_path), "Nowhere", [])
+    process = JavaProcess(run, "service", "the service", KafkaLabError)
+    process.run_java("16m", str(tmp_path), "Nowhere", [])
     os.kill(process.pid, signal.SIGKILL)
     wait_until(lambda: not process.alive, 20, "it to be gone")
-    assert process.ended("the service").startswith("the service was ended by SIGKILL (9): killed from outside; out of memory?")
+    assert process.obituary().startswith("the service was ended by SIGKILL (9): killed from outside; out of memory?")
     reap(run)
 
 
 def test_a_spark_master_that_was_killed_is_not_waited_for() -> None:
     spark = SparkCluster(1)
-    spark._run = Run.create("spark-cluster")
-    spark._processes["master"] = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    spark._processes["master"].kill()
-    spark._processes["master"].wait()
+    spark._run = spark._make_run()
+    spark._master = spark._process(spark._run, "master")
+    spark._master.launch([sys.executable, "-c", "import signal; signal.pause()"])
+    spark._master.kill()
     with pytest.raises(SparkFailed, match=r"Spark's master was ended by SIGKILL \(9\): killed from outside"):
         spark._wait(lambda: False, "Spark's master to answer")
     spark.stop()

@@ -206,7 +206,7 @@ def test_a_kdc_starts_gives_key_tables_belongs_to_its_process_and_leaves_nothing
         in_a_fork(kdc.stop)
         assert kdc.running
     assert not kdc.running and not marked_processes(run.id) and not run.directory.exists()
-    with pytest.raises(KdcFailed, match="not running"):
+    with pytest.raises(KdcFailed, match="can't be killed: it doesn't run"):
         kdc.kill()
 
 

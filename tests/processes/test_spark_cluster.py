@@ -79,7 +79,7 @@ def test_two_executors_compute_and_one_may_be_killed(workers: SparkCluster) -> N
     workers.restart_worker(0)
     assert len(workers.workers) == 2 and set(workers.workers) != set(left)
     wait_until(lambda: len(executors()) == 2, 60, "an executor on the worker that was started again")
-    doomed = psutil.Process(workers._processes["worker-1"].pid).children(recursive=True)
+    doomed = workers._workers[1].children()
     workers.kill_executor(1)
     assert doomed and not any(process.is_running() for process in doomed)
     assert total() == SUM and len(workers.workers) == 2

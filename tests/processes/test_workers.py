@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import SimpleNamespace
 
 import psutil
@@ -136,7 +137,7 @@ def test_an_event_of_which_a_kill_left_half_is_no_event() -> None:
     said = b'{"event": "started"}\n{"event": "progress", "sent": 1'
     process = SimpleNamespace(stdout=io.BytesIO(said), stdin=io.BytesIO(), wait=lambda: 1, returncode=1)
     worker = Worker.__new__(Worker)  # with what reading needs, and without a process
-    vars(worker).update(_process=process, _state="starting", _lines=[], _callbacks=[])
+    vars(worker).update(_process=process, _end_is_known=False, _log_file=Path("nowhere"), _lines=[], _callbacks=[])
     worker._read()
     assert worker.lines == ["ended by itself"] and process.stdin.closed
 

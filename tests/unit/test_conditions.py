@@ -14,12 +14,13 @@ from typing import Any
 import pytest
 
 from kafkalab import conditions
+from kafkalab.cgroups import own_cgroups
 from kafkalab.cli import findings, main
 from kafkalab.conditions import CONDITIONS, require
 from kafkalab.distribution.shared import cache_folder
 from kafkalab.errors import UnsuitableMachine
 from kafkalab.lifeline import Run
-from kafkalab.resources import available_memory, own_cgroups
+from kafkalab.resources import available_memory
 
 MB = 1 << 20
 

@@ -9,9 +9,10 @@ from types import SimpleNamespace
 import pytest
 
 import kafkalab.services.connect as connect_module
-import kafkalab.services.java_process as process_module
+import kafkalab.services.java_process as java_module
 import kafkalab.services.mirror as mirror_module
 import kafkalab.services.postgresql_process as postgresql_module
+import kafkalab.services.server as server_module
 from kafkalab import SchemaRegistry
 from kafkalab.errors import ConnectFailed, DatabaseFailed
 from kafkalab.lifeline import Run
@@ -44,19 +45,19 @@ def test_mirrormakers_reason_is_of_its_present_life(tmp_path: Path, monkeypatch:
         with (run.directory / "mirror.log").open("ab") as log:
             log.write(said.pop(0))
 
-    monkeypatch.setattr(process_module.subprocess, "Popen", says)
+    monkeypatch.setattr(server_module.subprocess, "Popen", says)
     monkeypatch.setattr(mirror_module, "connect_classpath", lambda _: "")
-    monkeypatch.setattr(process_module, "archive_options", tuple)
-    monkeypatch.setattr(process_module, "java_command", lambda: "java")
+    monkeypatch.setattr(java_module, "archive_options", tuple)
+    monkeypatch.setattr(java_module, "java_command", lambda: "java")
     mirror = MirrorMaker(CLUSTERS, FLOW)  # type: ignore[arg-type]
     monkeypatch.setattr(mirror, "_properties", dict)
-    mirror._process = process_module.JavaProcess(run, "mirror")
-    mirror._spawn(run, mirror._process)
-    assert "MirrorMaker ended by itself: OldException: of the first life (mirror.log)" in mirror._process.ended("MirrorMaker")
-    mirror._spawn(run, mirror._process)
-    assert "MirrorMaker ended by itself: NewException: of the second life (mirror.log)" in mirror._process.ended("MirrorMaker")
-    assert "OldException" not in mirror._process.ended("MirrorMaker")
-    assert "OldException" in mirror.logs()  # which holds all lives
+    server = mirror._make_server(run)
+    mirror._launch(server)
+    assert "MirrorMaker ended by itself: OldException: of the first life (mirror.log)" in server.obituary()
+    mirror._launch(server)
+    assert "MirrorMaker ended by itself: NewException: of the second life (mirror.log)" in server.obituary()
+    assert "OldException" not in server.obituary()
+    assert "OldException" in server.logs()  # which holds all lives
 
 
 @pytest.mark.parametrize("workers", [0, -1, True, "2", 1.5])
@@ -96,7 +97,7 @@ class FakeCluster:
 
 def test_a_worker_that_cannot_be_added_leaves_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     class FakeWorker:
-        discarded = 0
+        destroyed = 0
 
         def __init__(self, *_: object) -> None:
             pass
@@ -107,8 +108,8 @@ def test_a_worker_that_cannot_be_added_leaves_the_others(monkeypatch: pytest.Mon
         def stop(self) -> None:
             pass
 
-        def discard(self) -> None:
-            FakeWorker.discarded += 1
+        def destroy(self) -> None:
+            FakeWorker.destroyed += 1
 
     monkeypatch.setattr(connect_module, "ConnectWorker", FakeWorker)
     monkeypatch.setattr(connect_module, "connect_plugins", lambda _: [])
@@ -118,7 +119,7 @@ def test_a_worker_that_cannot_be_added_leaves_the_others(monkeypatch: pytest.Mon
     there = connect._workers = [FakeWorker()]  # type: ignore[list-item]
     with pytest.raises(ConnectFailed, match="it ended"):
         connect.add_worker()
-    assert connect.workers == tuple(there) and FakeWorker.discarded == 1
+    assert connect.workers == tuple(there) and FakeWorker.destroyed == 1
     connect.stop()
 
 

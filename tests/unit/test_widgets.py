@@ -14,8 +14,8 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 import kafkalab
+from kafkalab import running
 from kafkalab.checks import Lab, Unmet, check, hint, learner
-from kafkalab.cluster import running
 from kafkalab.cluster.view import BrokerView, ClusterView, Fault, GroupView, MemberView, PartitionView
 from kafkalab.course import Content, Course
 from kafkalab.errors import KafkaLabError, UnknownBroker

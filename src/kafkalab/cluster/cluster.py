@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from kafkalab.cluster import running, standby
+from kafkalab import running
+from kafkalab.cluster import standby
 from kafkalab.cluster.backends import BackendChoice, choose
 from kafkalab.cluster.backends.base import Backend
 from kafkalab.cluster.backends.failure import node_name

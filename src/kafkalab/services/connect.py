@@ -12,18 +12,18 @@ from contextlib import suppress
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any, Literal, Self, TypeVar, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 from kafkalab.cluster import Cluster
-from kafkalab.cluster.ports import HOST, reserve_port
+from kafkalab.cluster.ports import HOST
 from kafkalab.distribution import announce, connect_classpath, connect_plugins, ensure_jars
 from kafkalab.distribution.javac import compile_service
 from kafkalab.errors import ConnectFailed, PortInUse
-from kafkalab.lifeline import Owner, Run, reap
-from kafkalab.rebinding import end_nameless, note_started
+from kafkalab.lifeline import Run
 from kafkalab.resources import require_memory
 from kafkalab.security.files import write_private
 from kafkalab.services.answers import direct
+from kafkalab.services.base import Service
 from kafkalab.services.connect_failures import Failures
 from kafkalab.services.connect_view import ConnectView, WorkerView, connectors_in
 from kafkalab.services.java_process import JavaProcess
@@ -72,8 +72,10 @@ _COPIES = ("config", "offset", "status")
 _WANTED_COPIES = 3
 
 
-class ConnectWorker:
+class ConnectWorker(JavaProcess):
     """One worker: a process with a REST interface on loopback. `ConnectCluster.workers` has them.
+
+    The other workers notice a killed one when its session times out.
 
     Attributes
     ----------
@@ -82,13 +84,9 @@ class ConnectWorker:
     """
 
     def __init__(self, connect: ConnectCluster, run: Run, number: int) -> None:
+        super().__init__(run, f"worker-{number}", f"worker {number}", ConnectFailed, ports=(0,))
         self._connect = connect
-        self._run = run
         self.number = number
-        # The worker keeps its port: after a crash it listens there again.
-        self._held = reserve_port()
-        self._process = JavaProcess(run, f"worker-{number}")
-        self._silence: object = "it wasn't asked yet"  # why it didn't answer when it was asked last
 
     def __repr__(self) -> str:
         return f"<ConnectWorker {self.number}: {'running' if self.alive else 'not running'}>"
@@ -96,21 +94,7 @@ class ConnectWorker:
     @property
     def url(self) -> str:
         """Its REST interface; `curl` it."""
-        return f"http://{HOST}:{self._held.port}"
-
-    @property
-    def alive(self) -> bool:
-        """Whether its process runs."""
-        return self._process.alive
-
-    @property
-    def pid(self) -> int | None:
-        """Its process id, even after it ended."""
-        return self._process.pid
-
-    def logs(self) -> str:
-        """Return its log since its first start."""
-        return self._process.logs()
+        return f"http://{HOST}:{self.port}"
 
     def start(self) -> None:
         """Start it if it doesn't run. On return, it answers.
@@ -129,29 +113,13 @@ class ConnectWorker:
         self.wait_until_ready()
 
     def wait_until_ready(self) -> None:
-        """Wait until it answers. Raises the same errors as `start`."""
-        wait_until(
-            self.answers,
-            _START_TIMEOUT,
-            f"worker {self.number} to answer",
-            last_seen=lambda: self._process.last_words(self._silence),
-        )
+        """Wait until it has joined its group and answers. Raises the same errors as `start`."""
+        # GET /connectors answers earlier, as if there were none (KIP-1017).
+        self.await_ready(lambda: _get(f"{self.url}/health")["status"] == "healthy", _START_TIMEOUT)
 
     def stop(self) -> None:
         """Stop it cleanly, so that its tasks go to the other workers. On return, its process is gone."""
-        self._process.end()
-
-    def kill(self) -> None:
-        """Kill it with SIGKILL. On return, its process is gone. The other workers notice when its session times out.
-
-        Raises
-        ------
-        ConnectFailed
-            When it doesn't run.
-        """
-        if not self.alive:
-            raise ConnectFailed(f"worker {self.number} can't be killed: it doesn't run")
-        self._process.kill()
+        self.end()
 
     def restart(self) -> None:
         """Stop it if it runs, and start it, so that it finds new plug-ins. On return, it answers."""
@@ -163,44 +131,24 @@ class ConnectWorker:
         settings = self._connect.worker_settings() | {
             "listeners": self.url,
             "rest.advertised.host.name": HOST,
-            "rest.advertised.port": str(self._held.port),
+            "rest.advertised.port": str(self.port),
         }
-        file = write_private(self._run.directory / f"worker-{self.number}.properties", format_properties(settings))
-        self._process.spawn(self._connect.heap, connect_classpath(announce), _MAIN, [str(file)])
+        file = write_private(self.folder / f"worker-{self.number}.properties", format_properties(settings))
+        self.run_java(self._connect.heap, connect_classpath(announce), _MAIN, [str(file)])
 
-    def answers(self) -> bool:
-        """Return whether it has joined its group and answers.
-
-        Raises
-        ------
-        ConnectFailed
-            When its process has ended.
-        PortInUse
-            When it has ended because another program has taken its port.
-        """
-        if not self.alive:
-            words = self._process.ended(f"worker {self.number}")
-            if "java.net.BindException" in words:
-                raise PortInUse(f"worker {self.number} ended by itself: another program has taken its port, {self._held.port}")
-            raise ConnectFailed(words)
-        try:
-            # GET /connectors answers earlier, as if there were none (KIP-1017).
-            return bool(_get(f"{self.url}/health")["status"] == "healthy")
-        except OSError as error:
-            self._silence = error
-            return False
-
-    def discard(self) -> None:
-        """Kill it, and release its port."""
-        self._process.kill()
-        self._held.close()
+    def require_alive(self) -> None:
+        """Raise `ConnectFailed` if its process has ended, or `PortInUse` if that's because its port is taken."""
+        if not self.alive and "java.net.BindException" in self.obituary():
+            raise PortInUse(f"worker {self.number} ended by itself: another program has taken its port, {self.port}")
+        super().require_alive()
 
 
-class ConnectCluster:
+class ConnectCluster(Service):
     """Kafka Connect beside a cluster: workers that share connectors and tasks, each with a REST interface on loopback.
 
-    Workers run on this machine, even if the brokers are containers. They end with this process and with their cluster. You
-    create, change and inspect connectors by REST, as with any Connect cluster.
+    Workers run on this machine, even if the brokers are containers. You create, change and inspect connectors by REST, as with
+    any Connect cluster. `start` starts all workers that don't run. On return, each has joined the group and answers. `stop`
+    stops them cleanly, one after the other. Connect's topics stay.
 
     Parameters
     ----------
@@ -225,53 +173,21 @@ class ConnectCluster:
     ...     requests.get(f"{connect.url}/connector-plugins").json()
     """
 
+    _KIND, _WHO, _NOUN, _FAILURE = "connect", "the Connect cluster", "Connect cluster", ConnectFailed
+
     def __init__(
         self, cluster: Cluster, workers: int = 1, settings: Mapping[str, object] | None = None, *, heap: str = "128m"
     ) -> None:
         if not isinstance(workers, int) or isinstance(workers, bool) or workers < 1:
             raise ValueError(f"the number of workers is a number from 1 on, not {workers!r}")
+        super().__init__(cluster)
         self.heap = heap
         self._cluster = cluster
         self._count = workers
         self._settings = as_text(settings or {})
-        self._run: Run | None = None
-        self._owner = Owner()
         self._workers: list[ConnectWorker] = []
-        self._ends_with_cluster = False
-        self._on_stop: list[Callable[[], None]] = []
-        end_nameless()
 
     # -- life ---------------------------------------------------------------------------------------------------
-
-    def start(self) -> Self:
-        """Start all workers that don't run. On return, each has joined the group and answers.
-
-        Raises
-        ------
-        ClusterNotRunning
-            When the cluster doesn't run.
-        ConnectFailed
-            When a worker ends by itself; with Kafka's reason.
-        WaitTimeout
-            When one runs, but doesn't answer in time.
-        NotEnoughResources, DownloadError, HashMismatch, JavaError
-            Why it could not start, and what to do about it.
-        """
-        run = self._opened()
-        require_memory(self._count * _MEMORY, f"Connect with {self._count} worker{'s' if self._count > 1 else ''}")
-        try:
-            while len(self._workers) < self._count:
-                self._workers.append(ConnectWorker(self, run, len(self._workers)))
-            for worker in self._workers:
-                if not worker.alive:
-                    worker.spawn()
-            for worker in self._workers:
-                worker.wait_until_ready()  # one that ended meanwhile isn't started a second time
-        except BaseException:
-            self._discard()
-            raise
-        note_started(self, "Connect cluster", lambda: self._run is not None, self.stop)
-        return self
 
     def add_worker(self) -> ConnectWorker:
         """Start one more worker, which gets its share of the tasks. On return, it answers.
@@ -286,40 +202,24 @@ class ConnectCluster:
         if not self._workers:
             raise ConnectFailed("there are no Connect workers yet: call start() first")
         require_memory(_MEMORY, "one more Connect worker")
-        worker = ConnectWorker(self, self._opened(), self._count)
-        try:
-            worker.start()
-        except BaseException:
-            worker.discard()
-            raise
-        self._workers.append(worker)
-        self._count += 1
+        with self._life:
+            worker = ConnectWorker(self, self._opened(), self._count)
+            try:
+                worker.start()
+            except BaseException:
+                worker.destroy()
+                raise
+            self._workers.append(worker)
+            self._count += 1
         return worker
-
-    def stop(self) -> None:
-        """Stop all workers cleanly. On return, their processes and files are gone. Their topics stay.
-
-        Does nothing in a process that was forked after `start`: the workers belong to its parent.
-        """
-        if not self._owner.is_me:
-            return
-        self._tell_of_stop()
-        for worker in self._workers:
-            worker.stop()
-        self._discard()
-
-    def on_stop(self, callback: Callable[[], None]) -> None:
-        """Register a function to call once, just before the workers stop."""
-        self._on_stop.append(callback)
-
-    def __enter__(self) -> Self:
-        return self.start()
-
-    def __exit__(self, *exception: object) -> None:
-        self.stop()
 
     def __repr__(self) -> str:
         return f"<ConnectCluster: {sum(worker.alive for worker in self._workers)} of {self._count} workers running>"
+
+    @property
+    def running(self) -> bool:
+        """Whether all its workers run."""
+        return len(self._workers) == self._count and all(worker.alive for worker in self._workers)
 
     def add_plugin(self, name: Plugin) -> None:
         """Put a plug-in into the plug-in folder. Workers find it at their next start.
@@ -418,9 +318,9 @@ class ConnectCluster:
             ``UNASSIGNED``.
         """
         states = dict.fromkeys(_get(f"{self.url}/connectors"), "UNASSIGNED")
-        for name, told in _get(f"{self.url}/connectors?expand=status").items():
-            states[name] = told["status"]["connector"]["state"]
-            states |= {f"{name} task {task['id']}": task["state"] for task in told["status"]["tasks"]}
+        for name, status in self._statuses().items():
+            states[name] = status["connector"]["state"]
+            states |= {f"{name} task {task['id']}": task["state"] for task in status["tasks"]}
         return states
 
     def describe(self) -> ConnectView:
@@ -447,8 +347,8 @@ class ConnectCluster:
         """
 
         def running() -> bool:
-            told = _get(f"{self.url}/connectors/{connector}/status")
-            return bool(told["tasks"]) and all(part["state"] == "RUNNING" for part in (told["connector"], *told["tasks"]))
+            status = _get(f"{self.url}/connectors/{connector}/status")
+            return bool(status["tasks"]) and all(part["state"] == "RUNNING" for part in (status["connector"], *status["tasks"]))
 
         self.wait_until(running, timeout, f"{connector} to run", by=connector, ignore=(OSError,))
 
@@ -482,7 +382,7 @@ class ConnectCluster:
 
         def not_failed() -> None:
             with suppress(OSError):  # a rebalance is under way
-                statuses = {name: told["status"] for name, told in _get(f"{self.url}/connectors?expand=status").items()}
+                statuses = self._statuses()
                 # One that was just created has no status yet.
                 existing = statuses if statuses.keys() >= set(names) else _get(f"{self.url}/connectors")
                 failures.look(existing, statuses)
@@ -504,6 +404,10 @@ class ConnectCluster:
             wait_until(done, _REQUEST_SECONDS, f"{connector} to be deleted", last_seen=self.states, ignore=(OSError,))
 
     # -- parts --------------------------------------------------------------------------------------------------
+
+    def _statuses(self) -> dict[str, Any]:
+        """Return the status of each connector that a worker has begun, by name."""
+        return {name: entry["status"] for name, entry in _get(f"{self.url}/connectors?expand=status").items()}
 
     def _is_done(self, method: str, path: str) -> bool:
         """Send a request about a connector. Return False if it must be sent again later.
@@ -533,34 +437,33 @@ class ConnectCluster:
         where = {"bootstrap.servers": self._cluster.bootstrap_servers, "plugin.path": str(self.plugins)}
         return {**where, **_SETTINGS, **copies, **self._settings}
 
-    def _opened(self) -> Run:
-        if self._run is None:
-            self._run, self._owner = Run.create("connect"), Owner()
-            (self._run.directory / "plugins").mkdir()
-            for jar in connect_plugins(announce):
-                os.symlink(jar, self._run.directory / "plugins" / jar.name)
-            if not self._ends_with_cluster:
-                self._cluster.on_stop(self._cluster_stops)
-                self._ends_with_cluster = True
-        return self._run
+    def _require(self) -> None:
+        require_memory(self._count * _MEMORY, f"Connect with {self._count} worker{'s' if self._count > 1 else ''}")
 
-    def _cluster_stops(self) -> None:
-        self._ends_with_cluster = False  # it asks once
-        self._discard()
+    def _set_up(self, run: Run) -> None:
+        self._held.callback(self._destroy_workers)
+        (run.directory / "plugins").mkdir()
+        for jar in connect_plugins(announce):
+            os.symlink(jar, run.directory / "plugins" / jar.name)
 
-    def _tell_of_stop(self) -> None:
-        callbacks, self._on_stop = self._on_stop, []
-        for callback in callbacks:
-            callback()
+    def _begin(self) -> None:
+        run = self._opened()
+        while len(self._workers) < self._count:
+            self._workers.append(ConnectWorker(self, run, len(self._workers)))
+        for worker in self._workers:
+            if not worker.alive:
+                worker.spawn()
+        for worker in self._workers:
+            worker.wait_until_ready()  # one that ended meanwhile isn't started a second time
 
-    def _discard(self) -> None:
-        self._tell_of_stop()
-        run, self._run = self._run, None
+    def _shut_down(self) -> None:
+        for worker in self._workers:
+            worker.stop()
+
+    def _destroy_workers(self) -> None:
         workers, self._workers = self._workers, []
         for worker in workers:
-            worker.discard()
-        if run is not None:
-            reap(run)
+            worker.destroy()
 
 
 def _get(url: str) -> Any:

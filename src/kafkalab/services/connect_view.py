@@ -107,9 +107,9 @@ def connectors_in(
     """
     numbers = {worker.url.rpartition("/")[2]: worker.number for worker in workers}
 
-    def part(told: Mapping[str, Any]) -> PartView:
-        error = reason(told.get("trace", "")) if told["state"] == "FAILED" else ""
-        return PartView(told["state"], numbers.get(told["worker_id"]), error)
+    def part(reported: Mapping[str, Any]) -> PartView:
+        error = reason(reported.get("trace", "")) if reported["state"] == "FAILED" else ""
+        return PartView(reported["state"], numbers.get(reported["worker_id"]), error)
 
     return tuple(
         ConnectorView(
@@ -119,5 +119,5 @@ def connectors_in(
             {task["id"]: part(task) for task in status["tasks"]},
             lag.get(f"connect-{name}"),
         )
-        for name, status in ((name, told["status"]) for name, told in sorted(answer.items()))
+        for name, status in ((name, entry["status"]) for name, entry in sorted(answer.items()))
     )

@@ -3,57 +3,45 @@
 from __future__ import annotations
 
 import contextlib
+import signal
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from docker.client import DockerClient
 from docker.errors import APIError, NotFound
 from docker.models.containers import Container
 
 from kafkalab.cluster.backends.docker_engine import ensure_image, expect_answers
-from kafkalab.cluster.ports import HOST, reserve_port
+from kafkalab.cluster.ports import HOST
 from kafkalab.distribution import Report, announce
-from kafkalab.errors import BackendUnavailable
+from kafkalab.errors import BackendUnavailable, KafkaLabError
 from kafkalab.lifeline import RUN_LABEL
+from kafkalab.services.server import Server
 from kafkalab.waiting import wait_until
 
 __all__ = ["ServerContainer"]
 
-_END_SECONDS = 30
+_KILL_SECONDS = 30
 
 
-class ServerContainer:
+class ServerContainer(Server):
     """One container, with one port published on loopback.
 
     It carries a run's label, so it's removed with the rest of the run, however the run ends.
 
     Parameters
     ----------
-    what
-        Its name in messages, such as ``the schema registry``.
     run
         The run's id.
     port
-        Its port on this machine; with 0 any free one. It's held until `destroy`.
-
-    Raises
-    ------
-    PortInUse
-        When that port is taken.
-
-    Attributes
-    ----------
-    client
-        The engine.
-    port
-        Its port on this machine.
+        Its port on this machine; with 0 any free one.
     """
 
-    def __init__(self, what: str, run: str, port: int) -> None:
-        self.client = DockerClient.from_env()
-        expect_answers(self.client)
-        self._what, self._run_id = what, run
-        self._held = reserve_port(port)
-        self.port = self._held.port
+    def __init__(self, who: str, failure: type[KafkaLabError], run: str, port: int) -> None:
+        self._client = DockerClient.from_env()
+        expect_answers(self._client)
+        super().__init__(who, failure, (port,))
+        self._run_id = run
         self._container: Container | None = None
 
     def create(
@@ -81,9 +69,9 @@ class ServerContainer:
         BackendUnavailable
             When the image can't be pulled, or the engine refuses.
         """
-        ensure_image(self.client, image, report)
+        ensure_image(self._client, image, report)
         try:
-            self._container = self.client.containers.create(
+            self._container = self._client.containers.create(
                 image,
                 list(command) or None,
                 name=f"kafkalab-{self._run_id}-{self.port}",
@@ -94,56 +82,61 @@ class ServerContainer:
                 use_config_proxy=False,  # it talks to nobody outside this machine
             )
             for network in networks[1:]:
-                self.client.networks.get(network).connect(self._container)
+                self._client.networks.get(network).connect(self._container)
         except APIError as error:
             raise self._refused("make", error) from error
 
-    def start(self) -> None:
+    def begin(self) -> None:
         """Start it, or start it again with its data after it ended."""
         assert self._container is not None
+        self._note_start()
         try:
             self._container.start()
         except APIError as error:
             raise self._refused("start", error) from error
 
     @property
-    def running(self) -> bool:
+    def alive(self) -> bool:
         """Whether it runs."""
-        return self._container is not None and self._status(self._container) == "running"
+        return self._container is not None and self._state()["Status"] == "running"
 
     @property
     def status(self) -> int | None:
         """Its exit status. None before it was started, and while it runs."""
-        if self._container is None or self.running:
-            return None
-        return int(self.client.api.inspect_container(self._container.id)["State"]["ExitCode"])
+        return None if self._container is None or self.alive else int(self._state()["ExitCode"])
 
-    def end(self, sign: str) -> None:
-        """Send it a signal such as ``SIGKILL``. On return, it has ended."""
-        container = self._container
-        if container is not None and self.running:
-            container.kill(sign)
-            wait_until(lambda: self._status(container) != "running", _END_SECONDS, f"{self._what} to end")
+    def _kill(self) -> None:
+        if self.alive:
+            self._signal(signal.SIGKILL)
+            wait_until(lambda: not self.alive, _KILL_SECONDS, f"{self._who} to end")
 
     def destroy(self) -> None:
         """Remove it with its data, and release its port."""
         if self._container is not None:
             with contextlib.suppress(NotFound):
                 self._container.remove(force=True, v=True)
-        self._held.close()
-        self.client.close()
-
-    def logs(self) -> str:
-        """Return its log since its first start."""
-        return "" if self._container is None else str(self._container.logs(), errors="replace")
+            self._container = None
+        super().destroy()
+        self._client.close()
 
     def memory(self) -> int:
         """Return the memory that it uses, in bytes."""
         assert self._container is not None
         return int(self._container.stats(stream=False)["memory_stats"]["usage"])
 
-    def _status(self, container: Container) -> str:
-        return str(self.client.api.inspect_container(container.id)["State"]["Status"])
+    def _signal(self, sign: signal.Signals) -> None:
+        assert self._container is not None
+        with contextlib.suppress(APIError):  # it has ended meanwhile
+            self._container.kill(sign.name)
+
+    def _state(self) -> Mapping[str, Any]:
+        assert self._container is not None
+        state: Mapping[str, Any] = self._client.api.inspect_container(self._container.id)["State"]
+        return state
+
+    def _read_logs(self) -> dict[str, str]:
+        log = "" if self._container is None else str(self._container.logs(), errors="replace")
+        return {"the container's log": log}
 
     def _refused(self, verb: str, error: APIError) -> BackendUnavailable:
-        return BackendUnavailable(f"the Docker engine could not {verb} {self._what}: {error.explanation}")
+        return BackendUnavailable(f"the Docker engine could not {verb} {self._who}: {error.explanation}")

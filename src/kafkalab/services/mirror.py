@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Self, TypeVar
+from typing import TypeVar
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
@@ -12,10 +12,10 @@ from confluent_kafka.admin import AdminClient
 from kafkalab.cluster import Cluster
 from kafkalab.distribution import announce, connect_classpath
 from kafkalab.errors import MirrorFailed
-from kafkalab.lifeline import Owner, Run, reap
-from kafkalab.rebinding import end_nameless, note_started
+from kafkalab.lifeline import Run
 from kafkalab.resources import require_memory
 from kafkalab.security.files import write_private
+from kafkalab.services.base import SingleServer
 from kafkalab.services.java_process import JavaProcess
 from kafkalab.services.mirror_status import Flow, StatusReader
 from kafkalab.settings import as_text, format_properties
@@ -25,7 +25,6 @@ __all__ = ["MirrorMaker"]
 
 T = TypeVar("T")
 
-_START_TIMEOUT = 180.0
 _ANSWER_SECONDS = 10.0
 _MEMORY = 300 << 20
 
@@ -55,11 +54,15 @@ _COPIES_IN_THE_TARGET: Mapping[str, int] = {
 }
 
 
-class MirrorMaker:
+class MirrorMaker(SingleServer[JavaProcess]):
     """Kafka's MirrorMaker 2 in a process of its own. It copies topics from cluster to cluster.
 
-    It's a client of both sides, so it runs on this machine even if the brokers run in containers. It ends with this
-    process, and with the first of its clusters that is stopped.
+    It's a client of both sides, so it runs on this machine even if the brokers run in containers.
+
+    On return of `start`, Kafka Connect, which runs MirrorMaker's connectors, has reported every connector of every enabled flow
+    as running. It looks up the topics to copy after that, so the first record may take another second. On `stop`, it writes
+    what it has read, and then tries to save its position. If that takes more than 20 s, for example because a cluster doesn't
+    answer, it's killed.
 
     Parameters
     ----------
@@ -86,105 +89,22 @@ class MirrorMaker:
     ...     ...
     """
 
+    _KIND, _WHO, _NOUN, _FAILURE = "mirror", "MirrorMaker", "MirrorMaker", MirrorFailed
+    _START_SECONDS = 180.0
+
     def __init__(self, clusters: Mapping[str, Cluster], settings: Mapping[str, object], *, heap: str = "128m") -> None:
         self.clusters = dict(clusters)
         self.settings = as_text(settings)
         self.flows = _flows(self.clusters, self.settings)
+        super().__init__(*self.clusters.values())
         self._heap = heap
-        self._run: Run | None = None
-        self._owner = Owner()
-        self._process: JavaProcess | None = None
         self._status: StatusReader | None = None
-        self._noted: set[Cluster] = set()
-        end_nameless()
-
-    # -- life ---------------------------------------------------------------------------------------------------
-
-    def start(self) -> Self:
-        """Start it, or start it again after it ended. Does nothing if it already runs.
-
-        On return, Kafka Connect, which runs MirrorMaker's connectors, has reported every connector of every enabled flow as
-        running. It looks up the topics to copy after that, so the first record may take another second.
-
-        Raises
-        ------
-        MirrorFailed
-            If a cluster doesn't answer, the process ends by itself, or a connector fails. The message has Kafka's reason.
-        WaitTimeout
-            If it runs, but its connectors don't in time.
-        NotEnoughResources, DownloadError, JavaError
-            If it can't start. The message says why, and what to do about it.
-        """
-        if self.alive:
-            return self
-        for alias, cluster in self.clusters.items():
-            _require_answer(alias, cluster)
-        require_memory(_MEMORY, "MirrorMaker")
-        if self._run is None or self._process is None:
-            self._run, self._owner = Run.create("mirror"), Owner()
-            self._process = JavaProcess(self._run, "mirror")
-        self._close_status()
-        self._status = StatusReader(self.clusters, self.flows)  # before the start, so that it reads only what's new
-        process = self._process
-        try:
-            self._spawn(self._run, process)
-            what = "MirrorMaker's connectors to run"
-            wait_until(
-                self._ready, _START_TIMEOUT, what, unless=self._require_work,
-                last_seen=lambda: process.last_words(self.states()),
-            )  # fmt: skip
-        except BaseException:
-            self._discard()
-            raise
-        for cluster in self.clusters.values():
-            if cluster not in self._noted:
-                self._noted.add(cluster)
-                cluster.on_stop(self._cluster_stops)
-        note_started(self, "MirrorMaker", lambda: self._run is not None, self.stop)
-        return self
-
-    def stop(self) -> None:
-        """Shut it down cleanly: it writes what it has read, and then tries to save its position.
-
-        On return, its process and its files are gone. If it hasn't ended after 20 s, for example because a cluster doesn't
-        answer, it's killed. Does nothing if it's stopped. In a process that was forked after `start` it does nothing either,
-        because MirrorMaker belongs to the parent.
-        """
-        if not self._owner.is_me:
-            return
-        if self._process is not None:
-            self._process.end()
-        self._discard()
-
-    def kill(self) -> None:
-        """Kill it with SIGKILL. On return, the process is gone. Its log stays, and `start` starts it again.
-
-        Raises
-        ------
-        MirrorFailed
-            If it doesn't run.
-        """
-        if not self.alive:
-            raise MirrorFailed("MirrorMaker can't be killed: it doesn't run")
-        assert self._process is not None
-        self._process.kill()
-
-    def __enter__(self) -> Self:
-        return self.start()
-
-    def __exit__(self, *exception: object) -> None:
-        self.stop()
 
     def __repr__(self) -> str:
         flows = ", ".join(map(str, self.flows))
-        return f"<MirrorMaker {flows}: {'running' if self.alive else 'not running'}>"
+        return f"<MirrorMaker {flows}: {'running' if self.running else 'not running'}>"
 
     # -- sight --------------------------------------------------------------------------------------------------
-
-    @property
-    def alive(self) -> bool:
-        """Return whether its process runs."""
-        return self._process is not None and self._process.alive
 
     def wait_for(
         self, condition: Callable[[], T], what: str, timeout: float = 60.0, *, last_seen: Callable[[], object] | None = None
@@ -207,7 +127,7 @@ class MirrorMaker:
         return wait_until(condition, timeout, what, last_seen=last_seen or self.states, unless=self._require_work)
 
     @property
-    def pid(self) -> int:
+    def pid(self) -> int | None:
         """Return its process id.
 
         Raises
@@ -215,13 +135,11 @@ class MirrorMaker:
         MirrorFailed
             If it wasn't started.
         """
-        if self._process is None or self._process.pid is None:
-            raise MirrorFailed("MirrorMaker wasn't started")
-        return self._process.pid
+        return self._required().pid
 
     def logs(self) -> str:
-        """Return its log so far. Empty if it wasn't started or is stopped."""
-        return "" if self._process is None else self._process.logs()
+        """Return its log since its first start. Empty if it's stopped."""
+        return "" if self._server is None else self._server.logs()
 
     def states(self) -> dict[str, str]:
         """Return the state of each connector and task since the last start, in Connect's words.
@@ -265,43 +183,53 @@ class MirrorMaker:
             factors |= {f"{alias}.{key}": (wanted, brokers[alias]) for key, wanted in _COPIES_IN_THE_TARGET.items()}
         return {setting: str(most) for setting, (wanted, most) in factors.items() if most < wanted}
 
-    def _spawn(self, run: Run, process: JavaProcess) -> None:
-        file = write_private(run.directory / "mm2.properties", format_properties(self._properties()))  # it may hold a password
+    def _require(self) -> None:
+        for alias, cluster in self.clusters.items():
+            _require_answer(alias, cluster)
+        require_memory(_MEMORY, "MirrorMaker")
+
+    def _make_server(self, run: Run) -> JavaProcess:
+        self._held.callback(self._close_status)
+        return JavaProcess(run, "mirror", self._WHO, MirrorFailed)
+
+    def _begin(self) -> None:
+        self._close_status()
+        self._status = StatusReader(self.clusters, self.flows)  # before the start, so that it reads only what's new
+        super()._begin()
+
+    def _launch(self, server: JavaProcess) -> None:
+        properties = format_properties(self._properties())
+        file = write_private(server.folder / "mm2.properties", properties)  # it may hold a password
         main = "org.apache.kafka.connect.mirror.MirrorMaker"
-        process.spawn(self._heap, connect_classpath(announce), main, [str(file)])
+        server.run_java(self._heap, connect_classpath(announce), main, [str(file)])
+
+    def _is_ready(self, server: JavaProcess) -> bool:
+        self._require_work()
+        states = self.states()
+        return all(states.get(name) == "RUNNING" for flow in self.flows for name in flow.connectors())
+
+    def _observed(self) -> object:
+        return self.states()
+
+    def _shut_down(self) -> None:
+        if self._server is not None:
+            self._server.end()
 
     def _require_work(self) -> None:
         """Raise `MirrorFailed` if its process has ended, a connector or task has failed, or one side doesn't run."""
-        if self._process is None:
+        if self._server is None:
             raise MirrorFailed("MirrorMaker doesn't run: it's stopped, or was never started")
-        if not self.alive:
-            raise MirrorFailed(self._process.ended("MirrorMaker"))
+        self._server.require_alive()
         # Its connectors would still be RUNNING, and it would try to reconnect forever.
         if dead := [alias for alias, cluster in self.clusters.items() if set(cluster.states().values()) <= {"dead", "stopped"}]:
             raise MirrorFailed(f"no broker of the cluster {dead[0]!r} runs: MirrorMaker needs both sides")
         if failures := self.failures():
-            raise MirrorFailed(self._process.last_words(*(f"{what} failed: {why}" for what, why in failures.items())))
-
-    def _ready(self) -> bool:
-        states = self.states()
-        return all(states.get(name) == "RUNNING" for flow in self.flows for name in flow.connectors())
+            raise MirrorFailed(self._server.last_words("; ".join(f"{what} failed: {why}" for what, why in failures.items())))
 
     def _close_status(self) -> None:
         if self._status is not None:
             self._status.close()
             self._status = None
-
-    def _discard(self) -> None:
-        run, self._run = self._run, None
-        self._close_status()
-        if run is not None:
-            reap(run)
-        if self._process is not None:
-            self._process.kill()
-
-    def _cluster_stops(self) -> None:
-        self._noted.clear()
-        self._discard()
 
 
 def _flows(clusters: Mapping[str, Cluster], settings: Mapping[str, str]) -> tuple[Flow, ...]:

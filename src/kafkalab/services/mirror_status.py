@@ -97,9 +97,9 @@ class StatusReader:
         return consumer
 
     def _take_in(self, flow: Flow, message: Message) -> None:
-        if message.error() is not None or not (told := _KEY.fullmatch((message.key() or b"").decode())):
+        if message.error() is not None or not (key := _KEY.fullmatch((message.key() or b"").decode())):
             return
-        _, connector, task = told.groups()
+        _, connector, task = key.groups()
         name = f"{flow} {connector}" + (f" task {task}" if task else "")
         value = message.value()
         if value is None:  # removed

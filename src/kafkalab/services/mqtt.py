@@ -7,31 +7,28 @@ import os
 import secrets
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Self
 
 from paho.mqtt.client import MQTT_ERR_SUCCESS, Client
 from paho.mqtt.enums import CallbackAPIVersion
 
-from kafkalab.cluster.ports import HOST, Reservation, reserve_port
+from kafkalab.cluster.ports import HOST
 from kafkalab.cluster.spec import require_port
 from kafkalab.distribution import announce, ensure_jars
 from kafkalab.errors import MqttFailed, UnknownUser
-from kafkalab.lifeline import Owner, Run, reap
-from kafkalab.rebinding import end_nameless, note_started
+from kafkalab.lifeline import Run
 from kafkalab.resources import require_memory
 from kafkalab.security.authority import CertificateAuthority, Identity
 from kafkalab.security.config import Security
 from kafkalab.security.files import write_private
+from kafkalab.services.base import RestartableServer
 from kafkalab.services.java_process import JavaProcess
 from kafkalab.settings import as_text, format_properties
-from kafkalab.waiting import wait_until
 
 __all__ = ["MqttBroker"]
 
 _MAIN = "org.apache.activemq.artemis.core.server.embedded.Main"
 _HEAP = "48m"
 _MEMORY = 110 << 20
-_START_SECONDS = 120.0
 _ANSWER_SECONDS = 10
 
 _SETTINGS: Mapping[str, object] = {
@@ -68,7 +65,7 @@ _RIGHTS = ("send", "consume", "createAddress", "deleteAddress", *_QUEUES)
 _ROUNDS, _BYTES = 1024, 64
 
 
-class MqttBroker:
+class MqttBroker(RestartableServer[JavaProcess]):
     """An MQTT broker on loopback: Apache ActiveMQ Artemis. It's a process even if Kafka's brokers are containers.
 
     It speaks MQTT 3.1.1 and 5. Messages of QoS 1 or 2 that it has acknowledged, and not yet delivered to a subscriber with a
@@ -103,119 +100,20 @@ class MqttBroker:
 
     host = HOST
 
+    _KIND, _WHO, _NOUN, _FAILURE = "mqtt", "the MQTT broker", "MQTT broker", MqttFailed
+
     def __init__(self, *, users: Mapping[str, str] | None = None, tls: bool = False, port: int = 0) -> None:
         require_port(port, 0, "the port of the MQTT broker")
+        super().__init__()
         self._users = Security(users or {}).users
         self._tls = tls
         self._identity: Identity | None = None
-        self._wanted = port
-        self._run: Run | None = None
-        self._owner = Owner()
-        self._held: Reservation | None = None
-        self._process: JavaProcess | None = None
-        end_nameless()
-
-    # -- life ---------------------------------------------------------------------------------------------------
-
-    def start(self) -> Self:
-        """Start it, or start it again with its data after a kill. On return, it answers. Does nothing if it already runs.
-
-        Raises
-        ------
-        MqttFailed
-            When it ends by itself; with its log's last lines.
-        PortInUse, NotEnoughResources
-            Why it could not start.
-        DownloadError, HashMismatch
-            When it isn't in the cache (16 MB) and cannot be downloaded, or is not what was locked.
-        WaitTimeout
-            When it runs but doesn't answer in time.
-        """
-        if self.running:
-            return self
-        if self._process is not None:
-            self._spawn(self._process)
-            return self
-        require_memory(_MEMORY, "an MQTT broker")
-        self._held = reserve_port(self._wanted)  # held as long as its data: after a crash it listens there again
-        try:
-            self._run, self._owner = Run.create("mqtt"), Owner()
-            if self._tls:
-                authority = CertificateAuthority(self._run.directory / "keys", "MQTT")
-                self._identity = authority.issue("mqtt", [self.host, "localhost"])
-            self._process = JavaProcess(self._run, "mqtt")
-            self._spawn(self._process)
-        except BaseException:
-            self.stop()
-            raise
-        note_started(self, "MQTT broker", lambda: self._run is not None, self.stop)
-        return self
-
-    def stop(self) -> None:
-        """End it. On return, its process, its port and its data are gone.
-
-        Does nothing in a process that was forked after `start`: the broker belongs to its parent.
-        """
-        if not self._owner.is_me:
-            return
-        process, self._process = self._process, None
-        if process is not None:
-            process.kill()  # nobody needs its data any more
-        run, self._run = self._run, None
-        if run is not None:
-            reap(run)
-        if self._held is not None:
-            self._held.close()
-        self._held = None
-
-    def __enter__(self) -> Self:
-        return self.start()
-
-    def __exit__(self, *exception: object) -> None:
-        self.stop()
-
-    def __repr__(self) -> str:
-        return f"<MqttBroker: {'running' if self.running else 'not running'}>"
-
-    @property
-    def running(self) -> bool:
-        """Whether its process runs."""
-        return self._process is not None and self._process.alive
-
-    # -- faults -------------------------------------------------------------------------------------------------
-
-    def kill(self) -> None:
-        """Kill it with SIGKILL, as a crash would. On return, its process is gone. The next start reads its data from its files.
-
-        Raises
-        ------
-        MqttFailed
-            When it doesn't run.
-        """
-        if self._process is None or not self.running:
-            raise MqttFailed("the MQTT broker can't be killed: it doesn't run")
-        self._process.kill()
-
-    def restart(self) -> None:
-        """Start it again at the same port, with its data. If it runs, stop it cleanly first. On return, it answers.
-
-        Raises
-        ------
-        MqttFailed
-            When it was not started, or ends before it answers.
-        """
-        process = self._started()
-        process.end()
-        self._spawn(process)
-
-    # -- sight --------------------------------------------------------------------------------------------------
+        self._port = port
 
     @property
     def port(self) -> int:
         """The port on which it listens."""
-        self._started()
-        assert self._held is not None
-        return self._held.port
+        return self._required().port
 
     @property
     def url(self) -> str:
@@ -231,7 +129,7 @@ class MqttBroker:
         MqttFailed
             When it was not started, or started without TLS.
         """
-        self._started()
+        self._require_started()
         if self._identity is None:
             raise MqttFailed("the MQTT broker shows no certificate: it was made without tls=True")
         return self._identity.authority
@@ -259,38 +157,29 @@ class MqttBroker:
     @property
     def pid(self) -> int | None:
         """Its process id, even after it was killed."""
-        return self._started().pid
-
-    def logs(self) -> str:
-        """Return its log since its first start."""
-        return self._started().logs()
+        return self._required().pid
 
     # -- parts --------------------------------------------------------------------------------------------------
 
-    def _started(self) -> JavaProcess:
-        if self._process is None:
-            raise MqttFailed("the MQTT broker is not running: call start() first")
-        return self._process
+    def _require(self) -> None:
+        require_memory(_MEMORY, "an MQTT broker")
 
-    def _spawn(self, process: JavaProcess) -> None:
-        """Start its process, and wait until it answers."""
-        assert self._run is not None
-        folder = self._run.directory
+    def _make_server(self, run: Run) -> JavaProcess:
+        if self._tls:
+            authority = CertificateAuthority(run.directory / "keys", "MQTT")
+            self._identity = authority.issue("mqtt", [self.host, "localhost"])
+        return JavaProcess(run, "mqtt", self._WHO, MqttFailed, ports=(self._port,))
+
+    def _launch(self, server: JavaProcess) -> None:
+        folder = server.folder
         folders = {f"{what}Directory": folder / "data" / what for what in ("journal", "bindings", "largeMessages", "paging")}
-        settings = as_text({**_SETTINGS, **folders, **self._security(folder), f"{_ACCEPTOR}.port": self.port})
+        settings = as_text({**_SETTINGS, **folders, **self._security(folder), f"{_ACCEPTOR}.port": server.port})
         file = write_private(folder / "broker.properties", format_properties(settings))
         write_private(folder / "simplelogger.properties", format_properties(_LOG_SETTINGS))  # found on the class path
         classes = os.pathsep.join(map(str, [folder, *ensure_jars("mqtt-broker", announce)]))
-        process.spawn(_HEAP, classes, _MAIN, [str(folder), str(file)])
+        server.run_java(_HEAP, classes, _MAIN, [str(folder), str(file)])
 
-        def answers() -> bool:
-            if not process.alive:
-                raise MqttFailed(process.ended("the MQTT broker"))
-            return self._answers()
-
-        wait_until(answers, _START_SECONDS, "the MQTT broker to answer", last_seen=process.last_words, ignore=(OSError,))
-
-    def _answers(self) -> bool:
+    def _is_ready(self, server: JavaProcess) -> bool:
         """Return whether it answers a client that connects, even if only that it wants a password."""
         answers: list[object] = []
         client = Client(CallbackAPIVersion.VERSION2)

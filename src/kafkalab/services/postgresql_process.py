@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib.util
 import os
 import pwd
@@ -12,19 +11,16 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import psutil
-
 from kafkalab.cluster.backends.failure import log_tail
-from kafkalab.cluster.ports import HOST, reserve_port
+from kafkalab.cluster.ports import HOST
 from kafkalab.conditions import require, user_name
 from kafkalab.errors import DatabaseFailed
 from kafkalab.exits import exit_status
 from kafkalab.lifeline import Run
 from kafkalab.security.files import write_private
+from kafkalab.services.server import ServerProcess
 
 __all__ = ["ProcessServer", "programs"]
-
-_STOP_SECONDS = 20.0
 
 _SETTINGS: Mapping[str, str] = {
     "listen_addresses": HOST,
@@ -38,62 +34,40 @@ _INSTEAD_OF_ROOT = "nobody"
 _SETPRIV = ("--clear-groups", "--inh-caps=-all,+dac_override", "--ambient-caps=-all,+dac_override", "--no-new-privs")
 
 
-class ProcessServer:
-    """One server process, which can end and start again with its data.
+class ProcessServer(ServerProcess):
+    """One server process, with its data in the folder of its run.
 
     Parameters
     ----------
-    run
-        Its data is in the folder of this run.
     settings
         Server settings.
     password
         Password of the superuser ``postgres``.
     port
-        Its port; with 0 any free one. It's held until `destroy`.
-
-    Raises
-    ------
-    PortInUse
-        If the port is taken.
-
-    Attributes
-    ----------
-    port
-        Where it listens, on loopback.
+        Its port; with 0 any free one.
     """
+
+    _END_SIGNAL = signal.SIGINT  # without waiting for its clients
 
     def __init__(self, run: Run, settings: Mapping[str, str], password: str, port: int) -> None:
         require(user_name)
-        self._run, self._settings, self._password = run, {**_SETTINGS, **settings}, password
-        self._held = reserve_port(port)
-        self.port = self._held.port
-        self._process: subprocess.Popen[bytes] | None = None
+        super().__init__(run, "postgresql", "PostgreSQL", DatabaseFailed, ports=(port,))
+        self._settings, self._password = {**_SETTINGS, **settings}, password
 
-    @property
-    def running(self) -> bool:
-        """Whether its process runs."""
-        return self._process is not None and self._process.poll() is None
-
-    @property
-    def status(self) -> int | None:
-        """Its exit status, once it has ended."""
-        return None if self._process is None else self._process.poll()
-
-    def launch(self) -> None:
-        """Create its data folder, and start it. On return, it runs, but may not answer yet.
+    def prepare(self) -> None:
+        """Create its data folder.
 
         Raises
         ------
         DatabaseFailed
             When the data can't be made, or root starts it on a system without ``setpriv``.
         """
-        data = self._run.directory / "data"
+        data = self.folder / "data"
         data.mkdir(mode=0o700)
         if os.geteuid() == 0:
             user = pwd.getpwnam(_INSTEAD_OF_ROOT)
             os.chown(data, user.pw_uid, user.pw_gid)
-        password = write_private(self._run.directory / "password", self._password)
+        password = write_private(self.folder / "password", self._password)
         made = subprocess.run(
             [*_unprivileged(), str(programs() / "initdb"), f"--pgdata={data}", "--no-sync",
              "--username=postgres", f"--pwfile={password}", "--auth=scram-sha-256",
@@ -105,52 +79,19 @@ class ProcessServer:
             raise DatabaseFailed(
                 f"PostgreSQL could not make its data folder ({exit_status(made.returncode)}):\n{log_tail(made.stdout)}"
             )
-        self.revive()
 
-    def revive(self) -> None:
-        """Start its process. On return, it runs, but may not answer yet."""
-        folder = self._run.directory
+    def begin(self) -> None:
+        """Start its process."""
         settings = {"port": str(self.port), **self._settings}
-        with self._log.open("ab") as log:
-            self._process = subprocess.Popen(
-                [*_unprivileged(), str(programs() / "postgres"), "-D", str(folder / "data"),
-                 *(f"--{name}={value}" for name, value in settings.items())],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
-                env=self._run.environment(), start_new_session=True, cwd=folder / "data",
-            )  # fmt: skip
-
-    def kill(self) -> None:
-        """Send SIGKILL to all its processes. On return, they're gone."""
-        if self._process is None or not self.running:
-            return
-        first = psutil.Process(self._process.pid)
-        others = first.children(recursive=True)
-        for process in (first, *others):
-            with contextlib.suppress(psutil.NoSuchProcess):
-                process.kill()
-        self._process.wait()
-        psutil.wait_procs(others, _STOP_SECONDS)
-
-    def shut_down(self) -> None:
-        """Stop it cleanly, without waiting for its clients."""
-        if self._process is not None and self.running:
-            self._process.send_signal(signal.SIGINT)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(_STOP_SECONDS)
-            self.kill()
+        self.launch(
+            [*_unprivileged(), str(programs() / "postgres"), "-D", str(self.folder / "data"),
+             *(f"--{name}={value}" for name, value in settings.items())],
+        )  # fmt: skip
 
     def destroy(self) -> None:
-        """Stop it and free its port. Its data goes with the run's folder."""
-        self.shut_down()
-        self._held.close()
-
-    def logs(self) -> str:
-        """Return its log since its first start."""
-        return self._log.read_text(errors="replace") if self._log.exists() else ""
-
-    @property
-    def _log(self) -> Path:
-        return self._run.directory / "postgresql.log"
+        """Stop it cleanly, or it would leave a piece of the system's shared memory behind, and release its port."""
+        self.end()
+        super().destroy()
 
 
 def programs() -> Path:

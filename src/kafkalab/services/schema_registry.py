@@ -3,42 +3,31 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
-from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 from kafkalab.cluster import Cluster
 from kafkalab.cluster.spec import require_port
-from kafkalab.distribution import Report, announce
+from kafkalab.distribution import announce
 from kafkalab.errors import RegistryFailed
-from kafkalab.lifeline import Owner
-from kafkalab.rebinding import end_nameless, note_started
+from kafkalab.lifeline import Run
+from kafkalab.services.base import RestartableServer
+
+if TYPE_CHECKING:
+    from kafkalab.services.apicurio import ApicurioServer
+    from kafkalab.services.confluent import ConfluentServer
 
 __all__ = ["SchemaRegistry"]
 
-
-class _Server(Protocol):
-    product: str
-
-    @property
-    def url(self) -> str: ...
-    @property
-    def running(self) -> bool: ...
-    def launch(self) -> None: ...
-    def revive(self) -> None: ...
-    def kill(self) -> None: ...
-    def terminate(self) -> None: ...
-    def destroy(self) -> None: ...
-    def logs(self) -> str: ...
-    def memory(self) -> int: ...
+_Server: TypeAlias = "ApicurioServer | ConfluentServer"
 
 
-class SchemaRegistry:
+class SchemaRegistry(RestartableServer["_Server"]):
     """A schema registry that keeps its schemas in topics of a cluster.
 
     If the cluster runs on Docker and the image is available, it's Confluent's own server. Otherwise it's Apicurio Registry,
     a process on this machine with an API compatible with Confluent's. Its first use downloads 159 MB and prepares it for a
-    minute or two. `product` says which server it is. Both listen on loopback only.
+    minute or two. `product` says which server it is. Both listen on loopback only. The compatibility level is BACKWARD until
+    somebody sets another one. Schemas that it has acknowledged survive a kill, and even `stop`, as long as the cluster runs.
 
     Parameters
     ----------
@@ -58,134 +47,51 @@ class SchemaRegistry:
     ...     client = SchemaRegistryClient({"url": registry.url})
     """
 
+    _WHO, _NOUN, _FAILURE = "the schema registry", "schema registry", RegistryFailed
+
     def __init__(self, cluster: Cluster, *, port: int = 0) -> None:
         require_port(port, 0, "the port of the schema registry")
+        super().__init__(cluster)
         self._cluster = cluster
         self._port = port
-        self._server: _Server | None = None
-        self._owner = Owner()
-        end_nameless()
-
-    # -- life ---------------------------------------------------------------------------------------------------
-
-    def start(self) -> SchemaRegistry:
-        """Start it, or start it again after it was killed. Does nothing if it already runs.
-
-        On return, it answers. Its compatibility level is BACKWARD, unless somebody has set another one.
-
-        Raises
-        ------
-        ClusterNotRunning
-            If the cluster doesn't run.
-        DownloadError, HashMismatch
-            If it isn't in the cache and can't be downloaded, or the download doesn't match the lock.
-        RegistryFailed, PortInUse, NotEnoughResources, BackendUnavailable
-            If it can't start. The message says why.
-        WaitTimeout
-            If it runs but doesn't answer in time. The message ends with its log.
-        """
-        if self._server is not None:
-            if not self._server.running:
-                self._server.revive()
-            return self
-        folder = self._cluster.run.directory / f"registry-{uuid.uuid4().hex[:6]}"
-        server = _kind(self._cluster)(self._cluster, self._port, folder, announce)
-        try:
-            server.launch()
-        except BaseException:
-            server.destroy()
-            raise
-        self._server, self._owner = server, Owner()
-        self._cluster.on_stop(self.stop)
-        note_started(self, "schema registry", lambda: self._server is not None, self.stop)
-        return self
-
-    def stop(self) -> None:
-        """Stop it. On return, its process and port are gone. Its schemas stay in the cluster's topics.
-
-        In a process that was forked after `start` it does nothing, because the registry belongs to the parent.
-        """
-        if not self._owner.is_me:
-            return
-        server, self._server = self._server, None
-        if server is not None:
-            server.destroy()
-
-    def __enter__(self) -> SchemaRegistry:
-        return self.start()
-
-    def __exit__(self, *exception: object) -> None:
-        self.stop()
 
     def __repr__(self) -> str:
         return f"<SchemaRegistry: {self._server.product if self._server else 'not running'}>"
 
     @property
-    def running(self) -> bool:
-        """Return whether its process runs."""
-        return self._server is not None and self._server.running
-
-    # -- faults -------------------------------------------------------------------------------------------------
-
-    def kill(self) -> None:
-        """Kill it with SIGKILL, as a crash would. On return, its process is gone.
-
-        Raises
-        ------
-        RegistryFailed
-            If it wasn't started.
-        """
-        self._started().kill()
-
-    def restart(self) -> None:
-        """Start it again at the same address. If it runs, shut it down cleanly first.
-
-        On return, it answers and knows every schema that it has acknowledged.
-
-        Raises
-        ------
-        RegistryFailed
-            If it wasn't started, or ends before it answers.
-        """
-        server = self._started()
-        server.terminate()
-        server.revive()
-
-    # -- sight --------------------------------------------------------------------------------------------------
-
-    @property
     def url(self) -> str:
         """Return the address of its API, as in ``SchemaRegistryClient({"url": registry.url})``."""
-        return self._started().url
+        return self._required().url
 
     @property
     def product(self) -> str:
         """Return which server it is: ``Confluent Schema Registry`` or ``Apicurio Registry``."""
-        return self._started().product
-
-    def logs(self) -> str:
-        """Return its log so far."""
-        return self._started().logs()
+        return self._required().product
 
     def memory(self) -> int:
         """Return the memory that it uses now, in bytes."""
-        return self._started().memory()
+        return self._required().memory()
 
     # -- parts --------------------------------------------------------------------------------------------------
 
-    def _started(self) -> _Server:
-        if self._server is None:
-            raise RegistryFailed("the schema registry is not running: call start() first")
-        return self._server
+    def _make_run(self) -> Run:
+        run: Run = self._cluster.run  # so it's removed with the cluster, whoever takes that over
+        return run
 
+    def _make_server(self, run: Run) -> _Server:
+        folder = run.directory / f"registry-{uuid.uuid4().hex[:6]}"
+        if self._cluster.backend == "docker":
+            from kafkalab.cluster.backends.docker_engine import can_be_had  # Docker's client takes half a second to load
+            from kafkalab.services.confluent import IMAGE, ConfluentServer
 
-def _kind(cluster: Cluster) -> Callable[[Cluster, int, Path, Report], _Server]:
-    if cluster.backend == "docker":
-        from kafkalab.cluster.backends.docker_engine import can_be_had  # Docker's client takes half a second to load
-        from kafkalab.services.confluent import IMAGE, ConfluentServer
+            if can_be_had(IMAGE):
+                return ConfluentServer(self._cluster, self._port, announce)
+        from kafkalab.services.apicurio import ApicurioServer
 
-        if can_be_had(IMAGE):
-            return ConfluentServer
-    from kafkalab.services.apicurio import ApicurioServer
+        return ApicurioServer(self._cluster, self._port, folder, announce)
 
-    return ApicurioServer
+    def _launch(self, server: _Server) -> None:
+        server.begin()
+
+    def _is_ready(self, server: _Server) -> bool:
+        return server.answers()

@@ -20,11 +20,11 @@ def causes(trace: str) -> list[str]:
 
 def innermost_cause(trace: str) -> str:
     """Return the exception that everything began with."""
-    found = causes(trace)
-    return found[-1] if found else trace.strip() or _NO_REASON
+    exceptions = causes(trace)
+    return exceptions[-1] if exceptions else trace.strip() or _NO_REASON
 
 
 def reason(trace: str) -> str:
     """Return why a connector or a task failed: its exceptions, without those that Connect wraps around each."""
-    found = [cause for cause in causes(trace) if not any(wrapper in cause for wrapper in _WRAPPERS)]
-    return "; caused by ".join(found) or innermost_cause(trace)
+    exceptions = [cause for cause in causes(trace) if not any(wrapper in cause for wrapper in _WRAPPERS)]
+    return "; caused by ".join(exceptions) or innermost_cause(trace)

@@ -6,27 +6,26 @@ import contextlib
 import json
 import secrets
 import shlex
-import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import psutil
 import pyspark
 
-from kafkalab.cluster import running
-from kafkalab.cluster.backends.failure import ended, log_tail
-from kafkalab.cluster.ports import HOST, reserve_port
+from kafkalab import running
+from kafkalab.cluster.ports import HOST
 from kafkalab.conditions import localhost, require, runs_executable, user_name
 from kafkalab.distribution import spark_java_command
 from kafkalab.distribution.java import write_script
 from kafkalab.errors import SparkFailed
-from kafkalab.lifeline import Owner, Run, reap
-from kafkalab.rebinding import end_nameless, note_started
+from kafkalab.lifeline import Run
 from kafkalab.resources import require_memory
 from kafkalab.security.files import write_private
 from kafkalab.services.answers import direct
+from kafkalab.services.base import Service
+from kafkalab.services.server import ServerProcess, kill_all
 from kafkalab.spark.archive import archive_options, classpath
 from kafkalab.spark.driver import driver_on
 from kafkalab.spark.jvm import jvm_options
@@ -65,10 +64,11 @@ class WorkerFault(NamedTuple):
     worker: int
 
 
-class SparkCluster:
+class SparkCluster(Service):
     """A standalone Spark cluster on loopback: a master, and workers that each run one executor with one core.
 
-    It ends with this process. A session needs its secret to use it. `spark_session` with ``master=`` has the secret.
+    On return of `start`, every worker is registered. A session needs the cluster's secret to use it. `spark_session` with
+    ``master=`` has the secret.
 
     Parameters
     ----------
@@ -93,89 +93,28 @@ class SparkCluster:
     ...     spark = spark_session(master=spark_cluster)
     """
 
+    _KIND, _WHO, _NOUN, _FAILURE = "spark-cluster", "the Spark cluster", "Spark cluster", SparkFailed
+
     def __init__(self, workers: int = 2) -> None:
         if workers < 1:
             raise ValueError(f"a Spark cluster has at least one worker, not {workers}")
+        super().__init__()
         self.name = "spark"
         self.faults: list[WorkerFault] = []
         self._number = workers
-        self._run: Run | None = None
-        self._owner = Owner()
         self._secret = secrets.token_urlsafe(24)
-        self._processes: dict[str, subprocess.Popen[bytes]] = {}
-        self._killed: set[str] = set()  # processes that a fault verb ended, until they're restarted
-        self._logged: dict[str, int] = {}  # what a process had logged before its last start: no reason for its end
-        self._silence = ""  # why the master's page didn't answer when it was asked last
+        self._master: ServerProcess | None = None
+        self._workers: list[ServerProcess] = []
         self._port = self._page = 0
-        self._on_stop: list[Callable[[], None]] = []
-        end_nameless()
-
-    # -- life ---------------------------------------------------------------------------------------------------
-
-    def start(self) -> Self:
-        """Start the master and the workers. On return, every worker is registered. Does nothing if they're already started.
-
-        Raises
-        ------
-        NotEnoughResources
-            When there is too little memory for it and for its executors.
-        SparkFailed
-            When a process ends by itself; with its log's last lines.
-        WaitTimeout
-            When a worker doesn't register in time.
-        """
-        if self._run is not None:
-            return self
-        require(user_name, localhost, runs_executable)
-        require_memory(_PROCESS + self._number * (_PROCESS + _EXECUTOR), f"a Spark cluster of {self._number} workers")
-        self._run, self._owner = Run.create("spark-cluster"), Owner()
-        self.faults.clear()
-        try:
-            with reserve_port() as master, reserve_port() as page:
-                self._port, self._page = master.port, page.port
-                self._prepare(self._run.directory)
-                self._spawn("master", f"{_DEPLOY}.master.Master", "--port", str(self._port), "--webui-port", str(self._page))
-                self._wait(lambda: self._status() is not None, "Spark's master to answer")
-            for number in range(self._number):
-                self._start_worker(number)
-            self._wait(lambda: len(self.workers) == self._number, "every worker to register")
-        except BaseException:
-            self.stop()
-            raise
-        running.spark_clusters.announce(self)
-        note_started(self, "Spark cluster", lambda: self._run is not None, self.stop)
-        return self
-
-    def stop(self) -> None:
-        """End it with its executors. On return, its processes and files are gone.
-
-        Does nothing in a process that was forked after `start`: the cluster belongs to its parent.
-        """
-        if not self._owner.is_me:
-            return
-        callbacks, self._on_stop = self._on_stop, []
-        for callback in callbacks:
-            callback()
-        run, self._run = self._run, None
-        if run is not None:
-            reap(run)
-        for process in self._processes.values():
-            process.wait()
-        self._processes = {}
-        self._killed.clear()
-
-    def on_stop(self, callback: Callable[[], None]) -> None:
-        """Register a function to call once, just before it stops."""
-        self._on_stop.append(callback)
-
-    def __enter__(self) -> Self:
-        return self.start()
-
-    def __exit__(self, *exception: object) -> None:
-        self.stop()
+        self._silence = ""  # why the master's page didn't answer when it was asked last
 
     def __repr__(self) -> str:
-        return f"<SparkCluster: {f'{len(self.workers)} workers' if self._run else 'not running'}>"
+        return f"<SparkCluster: {f'{len(self.workers)} workers' if self.running else 'not running'}>"
+
+    @property
+    def running(self) -> bool:
+        """Whether it was started, and not stopped since."""
+        return self._run is not None
 
     # -- faults -------------------------------------------------------------------------------------------------
 
@@ -187,14 +126,8 @@ class SparkCluster:
         SparkFailed
             When there is no such worker, or it doesn't run.
         """
-        process = self._worker(number)
-        if process.poll() is not None:
-            raise SparkFailed(f"worker {number} can't be killed: it doesn't run")
-        executors = psutil.Process(process.pid).children(recursive=True)
-        self._killed.add(f"worker-{number}")
-        process.kill()
-        process.wait()
-        self._end(executors, "kill_worker", number)
+        self._worker(number).kill()
+        self._note("kill_worker", number)
 
     def kill_executor(self, number: int) -> None:
         """Kill the executor on a worker with SIGKILL. On return, it's gone. The worker runs on, and soon starts another one.
@@ -204,11 +137,11 @@ class SparkCluster:
         SparkFailed
             When there is no such worker, or no executor runs on it.
         """
-        process = self._worker(number)
-        executors = psutil.Process(process.pid).children(recursive=True) if process.poll() is None else []
+        executors = self._worker(number).children()
         if not executors:
             raise SparkFailed(f"no executor runs on worker {number}: is there a session, and has it run something?")
-        self._end(executors, "kill_executor", number)
+        kill_all(executors)
+        self._note("kill_executor", number)
 
     def restart_worker(self, number: int) -> None:
         """Start a killed worker again. On return, it's registered. Applications get an executor there.
@@ -218,12 +151,12 @@ class SparkCluster:
         SparkFailed
             When there is no such worker, or it ends before it registers.
         """
-        process = self._worker(number)
-        if process.poll() is None:
+        worker = self._worker(number)
+        if worker.alive:
             return
         before = self.workers
-        self._start_worker(number)
-        self._wait(lambda: set(self.workers) - set(before), f"worker {number} to register")
+        self._launch_worker(worker)
+        self._wait(lambda: set(self.workers) - set(before), f"worker {number} to register", [worker])
         self._note("restart_worker", number)
 
     # -- sight --------------------------------------------------------------------------------------------------
@@ -231,7 +164,7 @@ class SparkCluster:
     @property
     def url(self) -> str:
         """Address of the master: ``spark://…``."""
-        self._started()
+        self._require_started()
         return f"spark://{HOST}:{self._port}"
 
     @property
@@ -252,43 +185,54 @@ class SparkCluster:
 
     def describe(self) -> SparkView:
         """Return the master, workers and executors as they are now, and the streams that this process runs on them."""
-        self._started()
+        self._require_started()
         status, driver = self._status(), driver_on(self.url)
         tasks = driver.tasks if driver else {}
         workers = []
-        for number in range(self._number):
-            process = self._processes[f"worker-{number}"]
-            alive = process.poll() is None
-            executors = (ExecutorView(one, tasks.get(one)) for one in _executors_of(process.pid)) if alive else ()
-            workers.append(SparkWorkerView(number, alive, tuple(executors)))
+        for number, worker in enumerate(self._workers):
+            executors = tuple(ExecutorView(executor, tasks.get(executor)) for executor in _executors_of(worker))
+            workers.append(SparkWorkerView(number, worker.alive, executors))
         registered = len(self._alive(status))
         name, queries = (driver.name, driver.queries) if driver else (None, ())
         return SparkView(status is not None, registered, tuple(workers), name, queries)
 
     def logs(self, who: str) -> str:
         """Return the log so far of ``master``, ``worker-0`` and so on."""
-        path = self._started().directory / f"{who}.log"
+        path = self._require_started().directory / f"{who}.log"
         return path.read_text(errors="replace") if path.exists() else ""
 
     # -- parts --------------------------------------------------------------------------------------------------
 
-    def _started(self) -> Run:
-        if self._run is None:
-            raise SparkFailed("the Spark cluster is not running: call start() first")
-        return self._run
+    def _require(self) -> None:
+        require(user_name, localhost, runs_executable)
+        require_memory(_PROCESS + self._number * (_PROCESS + _EXECUTOR), f"a Spark cluster of {self._number} workers")
 
-    def _worker(self, number: int) -> subprocess.Popen[bytes]:
-        self._started()
-        if (process := self._processes.get(f"worker-{number}")) is None:
-            raise SparkFailed(f"there is no worker {number}; there are {', '.join(map(str, range(self._number)))}")
+    def _set_up(self, run: Run) -> None:
+        self.faults.clear()
+        self._prepare(run.directory)
+        self._master = self._process(run, "master", ports=(0, 0))
+        self._port, self._page = self._master.ports
+        self._workers = [self._process(run, f"worker-{number}") for number in range(self._number)]
+
+    def _process(self, run: Run, name: str, ports: Sequence[int] = ()) -> ServerProcess:
+        process = ServerProcess(run, name, f"Spark's {name.replace('-', ' ')}", SparkFailed, ports=ports)
+        self._held.callback(process.destroy)
         return process
 
-    def _end(self, processes: list[psutil.Process], verb: str, worker: int) -> None:
-        for process in processes:
-            with contextlib.suppress(psutil.NoSuchProcess):
-                process.kill()
-        psutil.wait_procs(processes, 20)
-        self._note(verb, worker)
+    def _begin(self) -> None:
+        assert self._master is not None
+        self._launch(self._master, "master.Master", "--port", str(self._port), "--webui-port", str(self._page))
+        self._wait(lambda: self._status() is not None, "Spark's master to answer")
+        for worker in self._workers:
+            self._launch_worker(worker)
+        self._wait(lambda: len(self.workers) == self._number, "every worker to register", self._workers)
+        running.spark_clusters.announce(self)
+
+    def _worker(self, number: int) -> ServerProcess:
+        self._require_started()
+        if number not in range(self._number):
+            raise SparkFailed(f"there is no worker {number}; there are {', '.join(map(str, range(self._number)))}")
+        return self._workers[number]
 
     def _note(self, verb: str, worker: int) -> None:
         self.faults.append(WorkerFault(time.time(), verb, worker))
@@ -301,44 +245,38 @@ class SparkCluster:
         write_script(folder / "java" / "bin" / "java", _JAVA.format(java=java, classes=shlex.quote(classpath())))
         (folder / "tmp").mkdir()
 
-    def _start_worker(self, number: int) -> None:
-        folder = self._started().directory
-        self._spawn(
-            f"worker-{number}", f"{_DEPLOY}.worker.Worker", "--cores", "1", "--memory", f"{EXECUTOR_MB}M", "--webui-port", "0",
-            "--work-dir", str(folder / f"work-{number}"), self.url,
+    def _launch_worker(self, worker: ServerProcess) -> None:
+        self._launch(
+            worker, "worker.Worker", "--cores", "1", "--memory", f"{EXECUTOR_MB}M", "--webui-port", "0",
+            "--work-dir", str(worker.folder / f"work-{self._workers.index(worker)}"), self.url,
         )  # fmt: skip
 
-    def _spawn(self, name: str, main: str, *arguments: str) -> None:
-        run = self._started()
-        settings = ("--host", HOST, "--properties-file", str(run.directory / "spark.properties"))
-        environment = {
-            "SPARK_LOCAL_IP": HOST,
-            "SPARK_HOME": str(Path(pyspark.__file__).parent),
-            "SPARK_SCALA_VERSION": "2.13",  # else a worker looks for a build of Spark's own sources
-            "JAVA_HOME": str(run.directory / "java"),
-        }
-        self._logged[name] = len(self.logs(name))
-        with (run.directory / f"{name}.log").open("ab") as log:
-            self._processes[name] = subprocess.Popen(
-                [str(spark_java_command()), *jvm_options(_HEAP, run.directory / "tmp"), "-cp", classpath(), main,
-                 *settings, *arguments],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, cwd=run.directory,
-                env={**run.environment(), **environment}, start_new_session=True,
-            )  # fmt: skip
-        self._killed.discard(name)
+    def _launch(self, process: ServerProcess, main: str, *arguments: str) -> None:
+        folder = process.folder
+        process.launch(
+            [str(spark_java_command()), *jvm_options(_HEAP, folder / "tmp"), "-cp", classpath(), f"{_DEPLOY}.{main}",
+             "--host", HOST, "--properties-file", str(folder / "spark.properties"), *arguments],
+            {
+                "SPARK_LOCAL_IP": HOST,
+                "SPARK_HOME": str(Path(pyspark.__file__).parent),
+                "SPARK_SCALA_VERSION": "2.13",  # else a worker looks for a build of Spark's own sources
+                "JAVA_HOME": str(folder / "java"),
+            },
+        )  # fmt: skip
 
-    def _wait(self, condition: Any, what: str) -> None:
-        def look() -> object:
-            for name, process in self._processes.items():
-                if name not in self._killed and (status := process.poll()) is not None:
-                    why = ended(f"Spark's {name}", status, {f"{name}.log": self.logs(name)[self._logged.get(name, 0) :]})
-                    raise SparkFailed(f"{why}\nIts last lines:\n{log_tail(self.logs(name))}")
-            return condition()
+    def _wait(self, condition: Callable[[], object], what: str, workers: Sequence[ServerProcess] = ()) -> None:
+        """Wait until a condition is true, as long as the master and these workers run."""
+        assert self._master is not None
+        master = self._master
 
-        def last_seen() -> str:
-            return f"{self._silence or 'the master answers'}\nIts last lines:\n{log_tail(self.logs('master'))}"
+        def all_run() -> None:
+            for process in (master, *workers):
+                process.require_alive()
 
-        wait_until(look, _START_SECONDS, what, last_seen=last_seen)
+        wait_until(
+            condition, _START_SECONDS, what, unless=all_run,
+            last_seen=lambda: master.last_words(self._silence or "the master answers"),
+        )  # fmt: skip
 
     @staticmethod
     def _alive(status: dict[str, Any] | None) -> list[str]:
@@ -356,13 +294,12 @@ class SparkCluster:
         return status
 
 
-def _executors_of(worker: int) -> list[int]:
-    """Return the numbers of the executors that a worker's process has started. Their command lines have them."""
+def _executors_of(worker: ServerProcess) -> list[int]:
+    """Return the numbers of the executors that a worker has started. Their command lines have them."""
     numbers = []
-    with contextlib.suppress(psutil.NoSuchProcess):
-        for process in psutil.Process(worker).children():
-            with contextlib.suppress(psutil.NoSuchProcess):
-                words = process.cmdline()
-                if _EXECUTOR_NUMBER in words:
-                    numbers.append(int(words[words.index(_EXECUTOR_NUMBER) + 1]))
+    for process in worker.children():
+        with contextlib.suppress(psutil.NoSuchProcess):
+            words = process.cmdline()
+            if _EXECUTOR_NUMBER in words:
+                numbers.append(int(words[words.index(_EXECUTOR_NUMBER) + 1]))
     return sorted(numbers)

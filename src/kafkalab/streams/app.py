@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import inspect
 import itertools
-import json
-import subprocess
-import sys
 import textwrap
-import threading
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -18,11 +13,10 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from kafkalab.cluster.backends.failure import log_tail
 from kafkalab.conditions import require, runs_executable
 from kafkalab.errors import ClusterNotRunning, StreamsFailed
-from kafkalab.exits import exit_status, signal_of
-from kafkalab.lifeline import Owner
 from kafkalab.resources import require_memory
 from kafkalab.settings import as_text, dotted
 from kafkalab.waiting import wait_until
+from kafkalab.workers.child import LOOK, ChildProcess, children_of
 
 if TYPE_CHECKING:
     from kafkalab.cluster import Cluster
@@ -32,10 +26,7 @@ __all__ = ["StreamsApp", "stop_all"]
 T = TypeVar("T")
 
 _START_TIMEOUT = 120.0
-_STOP_TIMEOUT = 30.0
 _ANSWER_TIMEOUT = 30.0
-_SAID_SO = ("refused", "failed")  # how it ended, if it gave the reason itself
-_LOOK = 0.02  # seconds between two looks at a process that answers in milliseconds
 _MEMORY = 180 << 20
 
 _SETTINGS = {
@@ -47,9 +38,6 @@ _CLASSIC_SETTINGS = {
     "session.timeout.ms": "3000",
     "heartbeat.interval.ms": "500",
 }
-
-# The newest life of each instance, by cluster and name. It may outlast its StreamsApp, if a notebook gives that name away.
-_lives: dict[tuple[str, str], _Life] = {}
 
 
 class StreamsApp:
@@ -113,7 +101,7 @@ class StreamsApp:
         }
         self.name = name or self.settings["application.id"]
         self.heap = heap
-        self._life: _Life | None = None
+        self._process: _AppProcess | None = None
         self._description = ""
 
     def __repr__(self) -> str:
@@ -145,29 +133,21 @@ class StreamsApp:
             raise ClusterNotRunning("a Streams application needs a running cluster: this one was not started, or is stopped")
         require(runs_executable)
         require_memory(_MEMORY, f"the Streams application {self.name}")
-        if (namesake := _lives.get((self.cluster.run.id, self.name))) is not None:
-            namesake.close()
-        self._life = _lives[self.cluster.run.id, self.name] = life = _Life(self)
-        self.cluster.on_stop(life.discard)
-        try:
-            self._description = life.begin({"file": str(self._file()), "settings": self._all_settings(), "heap": self.heap})
-        except BaseException:  # an interrupt too: nothing half started stays behind
-            life.discard()
-            raise
+        self._process = process = _AppProcess(self)
+        self._description = process.begin({"file": str(self._file()), "settings": self._all_settings(), "heap": self.heap})
         return self
 
     def wait_running(self, timeout: float = _START_TIMEOUT) -> Self:
         """Wait until it's RUNNING: it has its tasks, and their stores are restored. Raises the same errors as `start`."""
-        life = self._required("wait for")
+        process = self._required("wait for")
         wait_until(
-            lambda: life.state == "RUNNING" or life.over,
+            lambda: process.state == "RUNNING" or not process.alive,
             timeout,
             f"{self.name} to be RUNNING",
-            last_seen=lambda: f"{life.state}\nIts last lines:\n{log_tail(self.logs())}",
-            interval=_LOOK,
+            last_seen=lambda: f"{process.state}\nIts last lines:\n{log_tail(self.logs())}",
+            interval=LOOK,
         )
-        if life.over:
-            self._required("wait for")
+        self._required("wait for")
         return self
 
     def wait_until(
@@ -199,8 +179,8 @@ class StreamsApp:
 
     def stop(self) -> None:
         """Stop it cleanly: it commits, leaves its group, and others get its tasks. On return, its process is gone."""
-        if self._life is not None:
-            self._life.close()
+        if self._process is not None:
+            self._process.close()
 
     def kill(self) -> None:
         """Kill it with SIGKILL, so that it commits nothing. On return, its process is gone.
@@ -212,7 +192,7 @@ class StreamsApp:
         StreamsFailed
             When it doesn't run.
         """
-        self._required("kill").end("killed")
+        self._required("kill").kill()
 
     def restart(self) -> Self:
         """Stop it if it runs, and start it with its file as it is now. On return, it's RUNNING."""
@@ -230,17 +210,17 @@ class StreamsApp:
     @property
     def state(self) -> str:
         """Its state: ``not started``, Kafka Streams' own (``REBALANCING``, ``RUNNING`` …), or how it ended."""
-        return "not started" if self._life is None else self._life.state
+        return "not started" if self._process is None else self._process.state
 
     @property
     def alive(self) -> bool:
         """Whether its process runs."""
-        return self._life is not None and not self._life.over
+        return self._process is not None and self._process.alive
 
     @property
     def pid(self) -> int | None:
         """Its process id, even after it ended. None before the first start."""
-        return None if self._life is None else self._life.process.pid
+        return None if self._process is None else self._process.pid
 
     def logs(self) -> str:
         """Return what Kafka Streams logged and the topology's functions printed, since its first start."""
@@ -256,7 +236,7 @@ class StreamsApp:
 
         A standby that follows a store isn't counted, nor is a store that was restored from nothing.
         """
-        return {} if self._life is None else dict(self._life.restored)
+        return {} if self._process is None else dict(self._process.restored)
 
     def store(self, name: str, *, stale: bool = False) -> dict[Any, Any]:
         """Return this instance's share of a store, by an interactive query.
@@ -301,29 +281,28 @@ class StreamsApp:
         where = {"bootstrap.servers": self.cluster.bootstrap_servers, "client.id": self.name}
         return {**where, "state.dir": state, **self.settings}
 
-    def _required(self, verb: str) -> _Life:
-        """Return its current life. If there is none, raise StreamsFailed with the reason."""
-        if self._life is None or self._life.over:
-            raise StreamsFailed(f"can't {verb} {self.name}: {self._how_it_is()}")
-        return self._life
+    def _required(self, verb: str) -> _AppProcess:
+        """Return its process. If there is none, raise StreamsFailed with the reason."""
+        if self._process is None or not self._process.alive:
+            raise StreamsFailed(f"can't {verb} {self.name}: {self._in_words()}")
+        return self._process
 
     def _must_live(self, what: str) -> None:
         """Raise StreamsFailed unless it runs."""
         if not self.alive:
-            raise StreamsFailed(f"waiting for {what} is no use, because {self.name} doesn't run: {self._how_it_is()}")
+            raise StreamsFailed(f"waiting for {what} is no use, because {self.name} doesn't run: {self._in_words()}")
 
-    def _how_it_is(self) -> str:
+    def _in_words(self) -> str:
         """Return its state, and why it ended, if it gave a reason."""
-        reason = f": {self._life.reason}" if self._life is not None and self._life.reason else ""
-        return f"{self.state}{reason}"
+        return "not started" if self._process is None else self._process._in_words()
 
 
 def stop_all(cluster: Cluster) -> set[str]:
     """Stop every instance that this process started on a cluster. Return their application ids."""
-    lives = [_lives.pop(key) for key in list(_lives) if key[0] == cluster.run.id]
-    for life in lives:
-        life.close()
-    return {life.application for life in lives}
+    instances = [child for child in children_of(cluster) if isinstance(child, _AppProcess)]
+    for instance in instances:
+        instance.close()
+    return {instance.application for instance in instances}
 
 
 def _source(function: Callable[[Any], object]) -> str:
@@ -338,121 +317,59 @@ def _source(function: Callable[[Any], object]) -> str:
     return f"{text}\n\ntopology = {name}\n"
 
 
-class _Life:
+class _AppProcess(ChildProcess):
     """One process of an application, from start to end."""
 
+    _MODULE = "kafkalab.streams.app_process"
+    _START_SECONDS = _START_TIMEOUT
+    _START = "the topology of {} to be built"
+    _farewell = "stopped"
+
     def __init__(self, app: StreamsApp) -> None:
-        self.state = "starting"
-        self.reason = ""
+        self._description = ""
         self.restored: Counter[str] = Counter()
         self.application = app.settings["application.id"]
-        self._name = app.name
-        self._explained = False  # whether it is known how this life ends
-        self._log, self._output = app._log_files()
-        self._log.parent.mkdir(exist_ok=True)
         self._ids = itertools.count()
         self._answers: dict[int, dict[str, Any]] = {}
-        self._description: str | None = None
-        self._owner = Owner()
-        with self._output.open("ab") as stream:
-            self.process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "kafkalab.streams.app_process"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=stream,
-                env=app.cluster.run.environment(),
-                start_new_session=True,  # a cell's interrupt does not reach it
-            )
-        self._reader = threading.Thread(target=self._read, name=f"{self._name} events", daemon=True)
-        self._reader.start()
-
-    @property
-    def over(self) -> bool:
-        """Whether its process is gone and all of its reports are read."""
-        return not self._reader.is_alive()
+        self._log, output = app._log_files()
+        super().__init__(app.cluster, app.name, output)
 
     def begin(self, start: dict[str, object]) -> str:
         """Tell it what to run, and wait until its topology is built. Return the topology's description."""
-        self._send({**start, "log": str(self._log)})
-        wait_until(
-            lambda: self._description is not None or self.over,
-            _START_TIMEOUT,
-            f"the topology of {self._name} to be built",
-            interval=_LOOK,
-        )
-        if self._description is None:
-            why = self.reason if self.state in _SAID_SO else ": ".join(filter(None, (self.state, self.reason)))
-            raise StreamsFailed(f"{self._name} does not start: {why}")
+        try:
+            self._write({**start, "log": str(self._log)})
+            self._await_start()
+            if not self._started:
+                why = self._reason if self._state in ("refused", "failed") else self._in_words()
+                raise StreamsFailed(f"{self.name} does not start: {why}")
+        except BaseException:  # an interrupt too: nothing half started stays behind
+            self._abandon("not started")
+            raise
         return self._description
 
     def ask(self, store: str, stale: bool) -> dict[str, Any]:
         """Return its answer to a query of a store."""
         number = next(self._ids)
-        self._send({"do": "query", "id": number, "store": store, "stale": stale})
+        self._write({"do": "query", "id": number, "store": store, "stale": stale})
         wait_until(
-            lambda: number in self._answers or self.over, _ANSWER_TIMEOUT, f"{self._name} to answer", interval=_LOOK,
+            lambda: number in self._answers or not self.alive, _ANSWER_TIMEOUT, f"{self.name} to answer", interval=LOOK,
             last_seen=lambda: self.state,
         )  # fmt: skip
         return self._answers.pop(number, {"error": f"it ended meanwhile: {self.state}"})
 
-    def close(self) -> None:
-        """Stop it cleanly, and kill it if that takes too long. Does nothing in a forked process, which has only a copy."""
-        if not self._owner.is_me:
-            return
-        if not self.over:
-            self._send({"do": "close"})
-            self._reader.join(_STOP_TIMEOUT)
-        if not self.over:
-            self.end("killed, because it did not end by itself")
+    def _close_seconds(self) -> float:
+        return 30.0
 
-    def end(self, state: str) -> None:
-        """Kill it with SIGKILL, and note how it ended."""
-        self.state, self._explained = state, True
-        self.process.kill()
-        self._reader.join()
+    def _has_started(self, event: dict[str, Any]) -> None:
+        self._description = event["description"]
 
-    def discard(self) -> None:
-        """Kill it because its cluster ends. Does nothing in a forked process, which has only a copy."""
-        if not self._owner.is_me:
-            return
-        if not self.over:
-            self.end("ended with the cluster")
-        for key in [key for key, life in _lives.items() if life is self]:
-            del _lives[key]
-
-    def _send(self, command: dict[str, object]) -> None:
-        assert self.process.stdin is not None
-        try:
-            self.process.stdin.write(json.dumps(command).encode() + b"\n")
-            self.process.stdin.flush()
-        except (BrokenPipeError, ValueError):  # it's gone; the caller that waits for an answer notices
-            self._reader.join()
-
-    def _read(self) -> None:
-        assert self.process.stdout is not None and self.process.stdin is not None
-        with self.process.stdout as events:
-            for line in events:
-                if line.endswith(b"\n"):  # else it was killed while it wrote this line
-                    self._take_in(json.loads(line))
-        self.process.wait()
-        with contextlib.suppress(BrokenPipeError):  # what it never read
-            self.process.stdin.close()
-        if not self._explained:
-            status, words = self.process.returncode, log_tail(self._output.read_text(errors="replace"))
-            self.state = exit_status(status) if signal_of(status) else "ended by itself"
-            self.reason = words or ("" if signal_of(status) else exit_status(status))
-
-    def _take_in(self, event: dict[str, Any]) -> None:
-        match event["event"]:
-            case "started":
-                self._description = event["description"]
-            case state if state in _SAID_SO and not self._explained:  # the first exception, where more than one thread has one
-                self.state, self.reason, self._explained = state, event["reason"], True
+    def _handle(self, kind: str, event: dict[str, Any]) -> None:
+        match kind:
+            case "failed":  # the first exception counts, where more than one thread has one
+                self._note_end("failed", event["reason"])
             case "restored":
                 self.restored[event["store"]] += event["records"]
-            case "closed":
-                self.state, self._explained = "stopped", True
             case "answer":
                 self._answers[event["id"]] = event
-            case "state" if not self._explained:
-                self.state = event["state"]
+            case "state" if not self._end_is_known:
+                self._state = event["state"]

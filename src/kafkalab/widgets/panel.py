@@ -14,7 +14,7 @@ from typing import Protocol, TypeVar
 import ipywidgets
 from IPython.core.getipython import get_ipython
 
-from kafkalab.cluster import running
+from kafkalab import running
 from kafkalab.widgets.cluster_map import ClusterMap
 from kafkalab.widgets.folded_errors import fold_errors
 from kafkalab.widgets.live import Live

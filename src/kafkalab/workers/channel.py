@@ -36,6 +36,17 @@ class Channel:
             yield json.loads(line)
         os._exit(0)
 
+    def closing(self) -> threading.Event:
+        """Return an event that is set as soon as the parent sends close, if that's the only command."""
+        closing = threading.Event()
+
+        def listen() -> None:
+            for _ in self.commands():
+                closing.set()
+
+        threading.Thread(target=listen, daemon=True).start()
+        return closing
+
     def emit(self, event: str, **fields: object) -> None:
         """Send an event to the parent."""
         line = json.dumps({"event": event, **fields}, ensure_ascii=False).encode() + b"\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -102,8 +102,8 @@ class ConsoleConsumer(Worker):
         member.
     """
 
-    _kind = "consumer"
-    _module = "kafkalab.workers.consumer_process"
+    _KIND = "consumer"
+    _MODULE = "kafkalab.workers.consumer_process"
     _farewell = "left the group"
 
     def __init__(
@@ -204,7 +204,7 @@ class ConsoleConsumer(Worker):
             lambda: len(self._reading.assigned) >= n,
             timeout,
             f"{self.name} to own {n} partitions",
-            lambda: f"partitions {sorted(p for _, p in self._reading.assigned)}; last lines: {self.lines[-3:]}",
+            lambda: f"partitions {sorted(p for _, p in self._reading.assigned)}",
         )
         return self.assigned
 
@@ -221,26 +221,14 @@ class ConsoleConsumer(Worker):
             lambda: not self._reading.uncommitted(),
             timeout,
             f"{self.name} to commit what it read",
-            lambda: f"not yet committed: {self._reading.uncommitted()}; last lines: {self.lines[-3:]}",
+            lambda: f"not yet committed: {self._reading.uncommitted()}",
         )
         return self.committed
-
-    def _wait(self, condition: Callable[[], bool], timeout: float, what: str, last_seen: Callable[[], str]) -> None:
-        def reached() -> bool:
-            # In this order: the last events before its end count, too.
-            alive = self.alive
-            if condition():
-                return True
-            if not alive:
-                self._require_alive("wait for")
-            return False
-
-        wait_until(reached, timeout, what, last_seen=last_seen, interval=0.02)
 
     def _seen(self) -> str:
         values = self.values
         shown = f"{len(values)} records, the last ones {values[-10:]}" if values else "no record"
-        return f"{shown}; owns partitions {sorted(p for _, p in self._reading.assigned)}; last lines: {self.lines[-3:]}"
+        return f"{shown}; owns partitions {sorted(p for _, p in self._reading.assigned)}"
 
     def _handle(self, kind: str, event: dict[str, Any]) -> None:
         match kind:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import threading
 
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
@@ -31,8 +30,7 @@ def main() -> None:
         consumer.assign(_at_the_end(consumer, wanted) if offset == OFFSET_END else wanted)
         channel.emit("assigned", partitions=[[p.topic, p.partition] for p in wanted])
     channel.ready()  # only after the assignment, because it must read everything sent from then on
-    closing = threading.Event()
-    threading.Thread(target=_listen, args=(channel, closing), daemon=True).start()
+    closing = channel.closing()
     while not closing.is_set():
         _pass_on(channel, consumer, assignment)
     if start["partitions"] is None and "group.instance.id" not in start["config"]:  # a static member keeps its place
@@ -42,11 +40,6 @@ def main() -> None:
         _pass_on(channel, consumer, assignment)
     consumer.close()
     channel.end("closed")
-
-
-def _listen(channel: Channel, closing: threading.Event) -> None:
-    for _ in channel.commands():  # close is the only command
-        closing.set()
 
 
 def _pass_on(channel: Channel, consumer: Consumer, assignment: _Assignment) -> None:

@@ -80,8 +80,8 @@ class LedgerProducer(Worker):
         Path of the ledger. The file is removed with the cluster.
     """
 
-    _kind = "ledger"
-    _module = "kafkalab.workers.ledger_process"
+    _KIND = "ledger"
+    _MODULE = "kafkalab.workers.ledger_process"
 
     def __init__(
         self,
@@ -144,17 +144,8 @@ class LedgerProducer(Worker):
         ------
         WaitTimeout, WorkerClosed
         """
-
-        def reached() -> bool:
-            alive = self.alive
-            if self.acknowledged >= count:
-                return True
-            if not alive:
-                self._require_alive("wait for")
-            return False
-
         what = f"{count} acknowledged messages of {self.name}"
-        wait_until(reached, timeout, what, last_seen=lambda: f"{self.acknowledged}; last lines: {self.lines[-3:]}")
+        self._wait(lambda: self.acknowledged >= count, timeout, what, lambda: str(self.acknowledged))
         return self.acknowledged
 
     def wait_finished(self, timeout: float = 60.0) -> int:
@@ -175,12 +166,13 @@ class LedgerProducer(Worker):
         self.close()
         return self.acknowledged
 
-    def _close_timeout(self) -> float:
+    def _close_seconds(self) -> float:
         return delivery_timeout(self._settings) + _GRACE
 
-    def _ended(self) -> None:
+    def _has_ended(self) -> None:
         with self._tail_lock:
             self._read_on()  # before the ledger may be removed with the cluster
+        super()._has_ended()
 
     def _read_on(self) -> None:
         # Only the ledger counts: what it holds after a kill is what was acknowledged.

@@ -23,18 +23,12 @@ def main() -> None:
     channel = Channel()
     producer = channel.connect(Producer)
     channel.ready()
-    stopping = threading.Event()
-    threading.Thread(target=_listen, args=(channel, stopping), daemon=True).start()
+    stopping = channel.closing()
     # Line buffering: the operating system gets each line in one piece, so killing this process loses none.
     with open(channel.start["ledger"], "w", buffering=1, encoding="utf-8") as ledger:
         sender = _Sender(channel, producer, ledger)
         sender.run(stopping)
     channel.end("closed")
-
-
-def _listen(channel: Channel, stopping: threading.Event) -> None:
-    for _ in channel.commands():  # close is the only command
-        stopping.set()
 
 
 class _Sender:

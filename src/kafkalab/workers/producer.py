@@ -37,8 +37,8 @@ class ConsoleProducer(Worker):
         is true, as in Kafka's own producer, unless you set ``acks``, ``retries`` or the requests in flight.
     """
 
-    _kind = "producer"
-    _module = "kafkalab.workers.producer_process"
+    _KIND = "producer"
+    _MODULE = "kafkalab.workers.producer_process"
 
     def __init__(self, cluster: Cluster, topic: str, *, name: str | None = None, **settings: object) -> None:
         self._outcomes: dict[int, list[tuple[int, int] | MessageFailed]] = {}

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from kafkalab.waiting import wait_until
 from kafkalab.workers.settings import combine
 from kafkalab.workers.worker import Worker
 
@@ -52,8 +51,8 @@ class ConsoleShareConsumer(Worker):
         librdkafka settings, with underscores for dots.
     """
 
-    _kind = "share-consumer"
-    _module = "kafkalab.workers.share_consumer_process"
+    _KIND = "share-consumer"
+    _MODULE = "kafkalab.workers.share_consumer_process"
     _farewell = "left the group"
 
     def __init__(
@@ -91,16 +90,12 @@ class ConsoleShareConsumer(Worker):
         values = Counter[str | None]() if isinstance(wanted, int) else Counter[str | None](wanted)
         number = wanted if isinstance(wanted, int) else values.total()
 
-        def reached() -> bool:
-            alive = self.alive  # in this order: the last events before its end count, too
-            if len(self._deliveries) >= number and values <= Counter(self.values):
-                return True
-            if not alive:
-                self._require_alive("wait for")
-            return False
-
-        what = f"{self.name} to be handed {number} records"
-        wait_until(reached, timeout, what, last_seen=lambda: f"{self.values}; last lines: {self.lines[-3:]}", interval=0.02)
+        self._wait(
+            lambda: len(self._deliveries) >= number and values <= Counter(self.values),
+            timeout,
+            f"{self.name} to be handed {number} records",
+            lambda: str(self.values),
+        )
         return self.values
 
     def _handle(self, kind: str, event: dict[str, Any]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 from confluent_kafka import AcknowledgeType, ShareConsumer
@@ -22,8 +21,7 @@ def main() -> None:
     consumer = channel.connect(ShareConsumer)
     consumer.subscribe([channel.start["topic"]])
     channel.ready()
-    closing = threading.Event()
-    threading.Thread(target=_listen, args=(channel, closing), daemon=True).start()
+    closing = channel.closing()
     while not closing.is_set():
         polled = consumer.poll(_LOOK_AROUND)
         for error in filter(None, (record.error() for record in polled)):
@@ -45,11 +43,6 @@ def main() -> None:
         channel.emit("records", records=[_fields(record) for record in settled])
     consumer.close()
     channel.end("closed")
-
-
-def _listen(channel: Channel, closing: threading.Event) -> None:
-    for _ in channel.commands():  # close is the only command
-        closing.set()
 
 
 def _fields(record: Any) -> list[object]:

@@ -1,29 +1,25 @@
-"""The clusters that run in this process, for displays that show them."""
+"""What runs in this process, for displays that show it. Everything announces itself here when it has started."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
-
-if TYPE_CHECKING:
-    from kafkalab.cluster.cluster import Cluster
-    from kafkalab.spark.standalone import SparkCluster
+from typing import Any, Generic, Protocol, TypeVar
 
 __all__ = ["Register", "clusters", "spark_clusters"]
 
 
-class Stopping(Protocol):
-    """What runs until it's stopped, and says so before."""
+class Stoppable(Protocol):
+    """What runs until it's stopped, and calls functions before that."""
 
     def on_stop(self, callback: Callable[[], None]) -> None: ...
 
 
-T = TypeVar("T", bound=Stopping)
+T = TypeVar("T", bound=Stoppable)
 
 
 class Register(Generic[T]):
-    """What runs of a kind."""
+    """The running things of one kind."""
 
     def __init__(self) -> None:
         self._running: list[T] = []
@@ -31,7 +27,7 @@ class Register(Generic[T]):
         self._lock = threading.RLock()
 
     def announce(self, started: T) -> None:
-        """Note that one has started, until it stops."""
+        """Add something that has started. It's removed when it stops."""
         with self._lock:
             self._running.append(started)
             started.on_stop(lambda: self._running.remove(started))
@@ -42,9 +38,10 @@ class Register(Generic[T]):
         """Call a function for each that runs, and for each one that starts from now on."""
         with self._lock:
             self._callbacks.append(callback)
-            for one in self._running:
-                callback(one)
+            for running in self._running:
+                callback(running)
 
 
-clusters: Register[Cluster] = Register()
-spark_clusters: Register[SparkCluster] = Register()
+# Any, because this module stays below the packages that announce themselves.
+clusters: Register[Any] = Register()
+spark_clusters: Register[Any] = Register()
