@@ -125,7 +125,7 @@ def test_docker_asked_for_and_absent(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     with pytest.raises(BackendUnavailable, match="use backend='local'"):
         Cluster()
     monkeypatch.delenv("KAFKALAB_BACKEND")
-    assert Cluster().backend == "local"  # nobody asked for Docker
+    assert Cluster().nodes.backend == "local"  # nobody asked for Docker
 
 
 def test_an_unknown_back_end_and_nothing_to_attach_to(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,7 +36,7 @@ def nodes(ctx: CheckContext) -> Mapping[int, BrokerView]:
 
 def faulted(ctx: CheckContext, *verbs: str) -> list[int]:
     """Return the brokers that got one of these faults, in order."""
-    return [f.broker for f in ctx.cluster.faults if f.verb in verbs]
+    return [f.broker for f in ctx.cluster.nodes.faults if f.verb in verbs]
 
 
 def isolated(ctx: CheckContext) -> list[int]:
@@ -95,7 +95,7 @@ def has_level(feature: str, level: int) -> Callable[[CheckContext], None]:
     """Return a probe: every broker must report this level of a feature as finalized; 0 is off."""
 
     def probe(ctx: CheckContext) -> None:
-        for broker, features in ctx.cluster.features().items():
+        for broker, features in ctx.cluster.nodes.features().items():
             if (found := features.finalized.get(feature, 0)) != level:
                 raise Unmet(f"Broker {broker} says that {feature} is finalized at level {found}, not {level}.")
 

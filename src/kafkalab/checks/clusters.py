@@ -19,7 +19,7 @@ def clusters(ctx: CheckContext, *others: str) -> dict[str, CheckContext]:
     found = {ctx.cluster.name: ctx}
     for name in others:
         other = ctx.answer(name, Cluster, "your cluster of that name")
-        if not other.running:
+        if not other.nodes.running:
             raise Unmet(f"The cluster {name} isn't running.")
         found[name] = CheckContext(other, ctx.answers)
     return found

@@ -71,7 +71,7 @@ def wrote_throughout(topic: str, *verbs: str) -> Callable[[CheckContext], None]:
     """
 
     def probe(ctx: CheckContext) -> None:
-        used = [fault for fault in ctx.cluster.faults if fault.verb in verbs]
+        used = [fault for fault in ctx.cluster.nodes.faults if fault.verb in verbs]
         acknowledged = [entry.at for entry in ledger_of(ctx, topic).entries]
         if not acknowledged or min(acknowledged) > used[0].at:
             raise Unmet(

@@ -131,7 +131,7 @@ class ApicurioServer:
                  *(f"-D{name}={value}" for name, value in settings.items()),
                  "-cp", registry_classpath(self._home), REGISTRY_MAIN],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
-                env=self._cluster.run.environment(), start_new_session=True, cwd=self._folder,
+                env=self._cluster.nodes.run.environment(), start_new_session=True, cwd=self._folder,
             )  # fmt: skip
 
     def _await_ready(self, began: int) -> None:

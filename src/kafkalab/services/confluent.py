@@ -32,7 +32,7 @@ class ConfluentServer:
 
     def __init__(self, cluster: Cluster, port: int, folder: Path, report: Report) -> None:
         self._cluster, self._report = cluster, report
-        self._container = ServerContainer("the schema registry", cluster.run.id, port)
+        self._container = ServerContainer("the schema registry", cluster.nodes.run.id, port)
 
     @property
     def url(self) -> str:
@@ -55,7 +55,7 @@ class ConfluentServer:
                 "SCHEMA_REGISTRY_KAFKASTORE_BOOTSTRAP_SERVERS": self._brokers(),
                 "SCHEMA_REGISTRY_HEAP_OPTS": "-Xmx128m",
             },
-            networks=[f"kafkalab-{self._cluster.run.id}-{kind}" for kind in ("front", "peers")],
+            networks=[f"kafkalab-{self._cluster.nodes.run.id}-{kind}" for kind in ("front", "peers")],
             report=self._report,
         )
         self.revive()
@@ -100,7 +100,7 @@ class ConfluentServer:
 
         Clients' addresses are on loopback. Inside a container, they'd lead back to the container itself.
         """
-        run, client = self._cluster.run.id, self._container.client
+        run, client = self._cluster.nodes.run.id, self._container.client
         brokers = self._cluster.describe(groups=False).brokers_up
         nodes = [client.containers.get(f"kafkalab-{run}-node-{broker}") for broker in brokers]
         addresses = [node.attrs["NetworkSettings"]["Networks"][f"kafkalab-{run}-peers"]["IPAddress"] for node in nodes]

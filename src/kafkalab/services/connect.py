@@ -540,7 +540,7 @@ class ConnectCluster:
             for jar in connect_plugins(announce):
                 os.symlink(jar, self._run.directory / "plugins" / jar.name)
             if not self._ends_with_cluster:
-                self._cluster.on_stop(self._cluster_stops)
+                self._cluster.nodes.on_stop(self._cluster_stops)
                 self._ends_with_cluster = True
         return self._run
 

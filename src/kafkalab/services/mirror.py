@@ -139,7 +139,7 @@ class MirrorMaker:
         for cluster in self.clusters.values():
             if cluster not in self._noted:
                 self._noted.add(cluster)
-                cluster.on_stop(self._cluster_stops)
+                cluster.nodes.on_stop(self._cluster_stops)
         note_started(self, "MirrorMaker", lambda: self._run is not None, self.stop)
         return self
 
@@ -277,7 +277,9 @@ class MirrorMaker:
         if not self.alive:
             raise MirrorFailed(self._process.ended("MirrorMaker"))
         # Its connectors would still be RUNNING, and it would try to reconnect forever.
-        if dead := [alias for alias, cluster in self.clusters.items() if set(cluster.states().values()) <= {"dead", "stopped"}]:
+        if dead := [
+            alias for alias, cluster in self.clusters.items() if set(cluster.nodes.states().values()) <= {"dead", "stopped"}
+        ]:
             raise MirrorFailed(f"no broker of the cluster {dead[0]!r} runs: MirrorMaker needs both sides")
         if failures := self.failures():
             raise MirrorFailed(self._process.last_words(*(f"{what} failed: {why}" for what, why in failures.items())))

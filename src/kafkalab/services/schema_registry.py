@@ -88,7 +88,7 @@ class SchemaRegistry:
             if not self._server.running:
                 self._server.revive()
             return self
-        folder = self._cluster.run.directory / f"registry-{uuid.uuid4().hex[:6]}"
+        folder = self._cluster.nodes.run.directory / f"registry-{uuid.uuid4().hex[:6]}"
         server = _kind(self._cluster)(self._cluster, self._port, folder, announce)
         try:
             server.launch()
@@ -96,7 +96,7 @@ class SchemaRegistry:
             server.destroy()
             raise
         self._server, self._owner = server, Owner()
-        self._cluster.on_stop(self.stop)
+        self._cluster.nodes.on_stop(self.stop)
         note_started(self, "schema registry", lambda: self._server is not None, self.stop)
         return self
 
@@ -180,7 +180,7 @@ class SchemaRegistry:
 
 
 def _kind(cluster: Cluster) -> Callable[[Cluster, int, Path, Report], _Server]:
-    if cluster.backend == "docker":
+    if cluster.nodes.backend == "docker":
         from kafkalab.cluster.backends.docker_engine import can_be_had  # Docker's client takes half a second to load
         from kafkalab.services.confluent import IMAGE, ConfluentServer
 

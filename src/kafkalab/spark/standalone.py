@@ -142,7 +142,7 @@ class SparkCluster:
         except BaseException:
             self.stop()
             raise
-        running.spark_clusters.announce(self)
+        running.spark_clusters.announce(self, self.on_stop)
         note_started(self, "Spark cluster", lambda: self._run is not None, self.stop)
         return self
 

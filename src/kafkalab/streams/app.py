@@ -78,7 +78,7 @@ class StreamsApp:
         Of Kafka Streams, with underscores for dots: ``processing_guarantee="exactly_once_v2"``, ``num_standby_replicas=1``. The
         ``application.id`` is the name of the function, or the file's without ``.py``. kafkalab adds the addresses, and
         shortens the commit interval and the session timeout. Your own settings override these. For a secured cluster give
-        ``**cluster.java_config("user")``, too.
+        ``**cluster.clients.java_config("user")``, too.
 
     Raises
     ------
@@ -141,14 +141,14 @@ class StreamsApp:
 
     def launch(self) -> Self:
         """Start it as `start` does, but return once its topology is built. It may not be RUNNING yet."""
-        if not self.cluster.running:
+        if not self.cluster.nodes.running:
             raise ClusterNotRunning("a Streams application needs a running cluster: this one was not started, or is stopped")
         require(runs_executable)
         require_memory(_MEMORY, f"the Streams application {self.name}")
-        if (namesake := _lives.get((self.cluster.run.id, self.name))) is not None:
+        if (namesake := _lives.get((self.cluster.nodes.run.id, self.name))) is not None:
             namesake.close()
-        self._life = _lives[self.cluster.run.id, self.name] = life = _Life(self)
-        self.cluster.on_stop(life.discard)
+        self._life = _lives[self.cluster.nodes.run.id, self.name] = life = _Life(self)
+        self.cluster.nodes.on_stop(life.discard)
         try:
             self._description = life.begin({"file": str(self._file()), "settings": self._all_settings(), "heap": self.heap})
         except BaseException:  # an interrupt too: nothing half started stays behind
@@ -293,7 +293,7 @@ class StreamsApp:
         return file
 
     def _log_files(self) -> tuple[Path, Path]:
-        folder = self.cluster.run.directory / "streams"
+        folder = self.cluster.nodes.run.directory / "streams"
         return folder / f"{self.name.replace('/', '_')}.log", folder / f"{self.name.replace('/', '_')}-output.log"
 
     def _all_settings(self) -> dict[str, str]:
@@ -320,7 +320,7 @@ class StreamsApp:
 
 def stop_all(cluster: Cluster) -> set[str]:
     """Stop every instance that this process started on a cluster. Return their application ids."""
-    lives = [_lives.pop(key) for key in list(_lives) if key[0] == cluster.run.id]
+    lives = [_lives.pop(key) for key in list(_lives) if key[0] == cluster.nodes.run.id]
     for life in lives:
         life.close()
     return {life.application for life in lives}
@@ -360,7 +360,7 @@ class _Life:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=stream,
-                env=app.cluster.run.environment(),
+                env=app.cluster.nodes.run.environment(),
                 start_new_session=True,  # a cell's interrupt does not reach it
             )
         self._reader = threading.Thread(target=self._read, name=f"{self._name} events", daemon=True)

@@ -41,7 +41,7 @@ def fresh_topics(cluster: Cluster, topics: Sequence[NewTopic]) -> None:
     """
     applications = stop_all(cluster)
     there = cluster.describe(groups=False).topics
-    if cluster.backend == "attached":
+    if cluster.nodes.backend == "attached":
         old = [name for name in there for application in applications if _is_internal(name, application)]
     else:
         old = [name for name in there if not name.startswith(_KAFKAS)]

@@ -67,7 +67,7 @@ class Worker:
         settings: Mapping[str, object],
         start: Mapping[str, object],
     ) -> None:
-        if not cluster.running:
+        if not cluster.nodes.running:
             raise ClusterNotRunning(f"a {self._kind} needs a running cluster: this one was not started, or is stopped")
         self.cluster = cluster
         self.topic = topic
@@ -81,11 +81,11 @@ class Worker:
         self._unbidden = False  # whether nobody here ended it
         self._refusal: str | None = None
         self._write_lock = threading.Lock()
-        if namesake := _named.get((cluster.run.id, self.name)):
+        if namesake := _named.get((cluster.nodes.run.id, self.name)):
             namesake.close()
         if name is None:
             end_nameless()
-        self._log_file = cluster.run.directory / "workers" / f"{self.name.replace('/', '_')}.log"
+        self._log_file = cluster.nodes.run.directory / "workers" / f"{self.name.replace('/', '_')}.log"
         self._process = self._spawn()
         self._reader = threading.Thread(target=self._read, name=f"{self.name} events", daemon=True)
         self._reader.start()
@@ -97,8 +97,8 @@ class Worker:
         except BaseException:  # an interrupt, too: nothing half started stays behind
             self._end("not started")
             raise
-        _named[cluster.run.id, self.name] = self
-        cluster.on_stop(self._cluster_stops)
+        _named[cluster.nodes.run.id, self.name] = self
+        cluster.nodes.on_stop(self._cluster_stops)
         if name is None:
             note_started(self, self._kind, lambda: self.alive, self.close)
 
@@ -203,7 +203,7 @@ class Worker:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
-                env=self.cluster.run.environment(),
+                env=self.cluster.nodes.run.environment(),
                 start_new_session=True,  # interrupting a cell doesn't reach it
             )
 
@@ -266,7 +266,7 @@ class Worker:
     def _cluster_stops(self) -> None:
         if not self.alive:
             return
-        if self.cluster.backend == "attached":
+        if self.cluster.nodes.backend == "attached":
             self.close()  # the cluster keeps running, so leave its groups cleanly
         else:
             self._end("ended with the cluster")

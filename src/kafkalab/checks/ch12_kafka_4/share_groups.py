@@ -31,7 +31,7 @@ notebook = Notebook(
 
 def existing_share_group(ctx: CheckContext, group: str) -> ShareGroupView:
     """Return a share group. Raise `Unmet` if it doesn't exist."""
-    found = ctx.cluster.share_group(group)
+    found = ctx.cluster.nodes.share_group(group)
     if found is None:
         raise Unmet(f"There is no share group {group!r} yet. Did a ShareConsumer with this group id subscribe?")
     return found

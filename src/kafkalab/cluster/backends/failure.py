@@ -12,7 +12,7 @@ from kafkalab.environment import JAVA_OPTIONS
 from kafkalab.errors import BrokerFailed
 from kafkalab.exits import CRASHES, exit_status, signal_of
 
-__all__ = ["broker_failed", "ended", "log_tail", "node_name", "reason_in"]
+__all__ = ["broker_failed", "ended", "log_tail", "reason_in"]
 
 _LINES_SHOWN = 15
 _NO_REASON = "it gave no reason"
@@ -47,11 +47,6 @@ class _Trace(NamedTuple):
         return self.said if self.cause in self.said else f"{self.said}; caused by {self.cause}"
 
 
-def node_name(node: Node) -> str:
-    """Return a node's name for use in a sentence."""
-    return f"broker {node.id}" if node.broker else f"controller {node.id}"
-
-
 def broker_failed(node: Node, logs: Mapping[str, str], status: int | None) -> BrokerFailed:
     """Return the error for a node that ended by itself, with Kafka's own reason and the log's last lines.
 
@@ -64,7 +59,7 @@ def broker_failed(node: Node, logs: Mapping[str, str], status: int | None) -> Br
     status
         Its exit status, as `ended` takes it.
     """
-    return BrokerFailed(f"{ended(node_name(node), status, logs)}\nIts last lines:\n{log_tail(''.join(logs.values()))}")
+    return BrokerFailed(f"{ended(node.name, status, logs)}\nIts last lines:\n{log_tail(''.join(logs.values()))}")
 
 
 def ended(who: str, status: int | None, logs: Mapping[str, str]) -> str:
