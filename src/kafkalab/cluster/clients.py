@@ -98,13 +98,7 @@ def client_config(access: Access, user: str | None, listener: str | None, mechan
 
 
 def require_keyring(access: Access) -> KeyRing:
-    """Return the key ring of a secured cluster.
-
-    Raises
-    ------
-    KafkaLabError
-        If the cluster was made without ``security=Security(…)``.
-    """
+    """Return the key ring of a secured cluster. Raises `KafkaLabError` if there is none."""
     if access.keyring is None:
         raise KafkaLabError(
             "this cluster was not made with security=Security(…): its certificates and users are not kafkalab's"

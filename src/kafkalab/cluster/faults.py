@@ -17,13 +17,7 @@ __all__ = ["Faults"]
 
 
 class Faults:
-    """The faults of one cluster.
-
-    Parameters
-    ----------
-    lifecycle
-        The cluster's life. It keeps the list of faults.
-    """
+    """The faults of one cluster, whose `Lifecycle` keeps the list of them."""
 
     def __init__(self, lifecycle: Lifecycle) -> None:
         self._lifecycle = lifecycle
@@ -32,20 +26,11 @@ class Faults:
     def on(self, broker: int, verb: str, states: tuple[BrokerState, ...]) -> Iterator[tuple[Control, Observer]]:
         """Yield what a verb works with.
 
-        Parameters
-        ----------
-        broker
-            The node's id.
-        verb
-            The verb, for the list of faults and for messages.
-        states
-            The states of a node that the verb suits.
-
         Raises
         ------
         ClusterNotRunning, FaultsUnsupported, UnknownBroker
         BrokerNotRunning
-            If the node has another state.
+            If the node isn't in one of the states that the verb suits.
         """
         access, observer = self._lifecycle.running()
         control = require_breakable(access)

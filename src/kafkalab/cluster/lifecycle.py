@@ -100,12 +100,7 @@ class Lifecycle:
                     ending.callback(callback)
 
     def running(self) -> tuple[Access, Observer]:
-        """Return the back end and the observer of the running cluster.
-
-        Raises
-        ------
-        ClusterNotRunning
-        """
+        """Return the back end and the observer of the running cluster, or raise `ClusterNotRunning`."""
         access, observer = self._access, self._observer
         if access is None or observer is None:
             what = "is still starting, in another thread" if access is not None else "is not running: call start() first"

@@ -155,13 +155,13 @@ class LogReader:
         """Return the partition's current placement (the last known one if no broker answers), and what is wrong with it."""
         topic, partition = self._placed.topic, self._placed.partition
         try:
-            found = self._offsets.placement(addresses, topic, partition)
+            placed = self._offsets.placement(addresses, topic, partition)
         except OSError:
             return self._placed, ""
-        if found is None:
+        if placed is None:
             return self._placed, f"the topic {topic} was deleted"
-        self._placed = found
-        return found, ""
+        self._placed = placed
+        return placed, ""
 
     def _fetched(self, addresses: dict[int, str], placed: PartitionView, offsets: LogOffsets) -> Segment | None:
         """Return the leader's batches. Ask again after offsets moved, and now and then because the cleaner may have run."""

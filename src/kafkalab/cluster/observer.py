@@ -135,11 +135,11 @@ class Observer:
             except WaitTimeout as silence:
                 view = silence
                 raise
-            found = condition(first)
-            for view in self._as_each_broker_knows(first) if found else ():
-                if not (found := condition(view)):
+            result = condition(first)
+            for view in self._as_each_broker_knows(first) if result else ():
+                if not (result := condition(view)):
                     break
-            return found
+            return result
 
         def last_seen() -> str:
             return "; ".join([str(view), *dict.fromkeys(self._ended_by_themselves())])  # a dead relay is every node's reason

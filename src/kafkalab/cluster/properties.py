@@ -115,10 +115,8 @@ def node_properties(
 
     Parameters
     ----------
-    spec, node
-        The cluster's spec, and one of its nodes.
-    placement
-        Where the node runs.
+    spec, node, placement
+        The cluster's spec, one of its nodes, and where that node runs.
     secured
         The cluster's key ring and the node's certificate, if the spec has security.
     changed

@@ -19,8 +19,8 @@ def tier_folder(store: Path, topic: str, partition: int) -> Path | None:
     has files.
     """
     name = re.compile(f"{re.escape(topic)}-{partition}-{_TOPIC_ID}")
-    found = [folder for folder in store.iterdir() if name.fullmatch(folder.name)]
-    return max(found, key=lambda folder: (any(folder.iterdir()), folder.stat().st_mtime_ns), default=None)
+    folders = [folder for folder in store.iterdir() if name.fullmatch(folder.name)]
+    return max(folders, key=lambda folder: (any(folder.iterdir()), folder.stat().st_mtime_ns), default=None)
 
 
 class RemoteTier:

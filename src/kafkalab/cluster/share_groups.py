@@ -57,8 +57,8 @@ def _ask(id: str, connection: BrokerConnection) -> ShareGroupView | None:
         return None
     wanted = DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup(group_id=id, topics=None)
     request = DescribeShareGroupOffsetsRequest(groups=[wanted], version=_OFFSETS_VERSION)
-    [told] = connection.ask(request, DescribeShareGroupOffsetsResponse, _OFFSETS_VERSION).groups
-    partitions = {(t.topic_name, p.partition_index): p for t in told.topics for p in t.partitions if not p.error_code}
+    [progress] = connection.ask(request, DescribeShareGroupOffsetsResponse, _OFFSETS_VERSION).groups
+    partitions = {(t.topic_name, p.partition_index): p for t in progress.topics for p in t.partitions if not p.error_code}
     members = (
         MemberView(
             m.member_id,

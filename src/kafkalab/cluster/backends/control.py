@@ -41,25 +41,13 @@ def holds_partition(folder: str, topics: Collection[str]) -> bool:
 
 @dataclass
 class ManagedNode:
-    """A node that kafkalab runs.
-
-    Attributes
-    ----------
-    version
-        The Kafka version that it runs, or ran last.
-    ended_by
-        The verb that ended it, ``kill`` or ``stop``; empty while it should run.
-    identity
-        Its certificate, in a secured cluster.
-    changed
-        Settings that a restart added.
-    """
+    """A node that kafkalab runs."""
 
     node: Node
-    version: str = KAFKA_VERSION
-    ended_by: str = ""
-    identity: Identity | None = None
-    changed: dict[str, str] = field(default_factory=dict)
+    version: str = KAFKA_VERSION  # that it runs, or ran last
+    ended_by: str = ""  # the verb that ended it, "" while it should run
+    identity: Identity | None = None  # its certificate, in a secured cluster
+    changed: dict[str, str] = field(default_factory=dict)  # settings that a restart added
 
     @property
     def ended_state(self) -> BrokerState:
@@ -232,13 +220,7 @@ class Control(Access):
 
 
 def require_breakable(access: Access) -> Control:
-    """Return the back end of a cluster for a fault.
-
-    Raises
-    ------
-    FaultsUnsupported
-        If kafkalab didn't start the cluster.
-    """
+    """Return the back end of a cluster for a fault. Raises `FaultsUnsupported` unless kafkalab started the cluster."""
     if not isinstance(access, Control):
         raise FaultsUnsupported(
             "this cluster was attached to, not started by kafkalab, so it is not ours to break: "
@@ -248,13 +230,7 @@ def require_breakable(access: Access) -> Control:
 
 
 def require_files(access: Access, what: str) -> Control:
-    """Return the back end of a cluster for reading files of its nodes: ``logs``, ``settings`` or ``files``.
-
-    Raises
-    ------
-    BackendUnavailable
-        If kafkalab didn't start the cluster.
-    """
+    """Return the back end of a cluster for reading its nodes' files. Raises `BackendUnavailable` if it was attached to."""
     if not isinstance(access, Control):
         raise BackendUnavailable(f"the {what} of an attached cluster are where its brokers run")
     return access

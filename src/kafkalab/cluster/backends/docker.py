@@ -69,21 +69,11 @@ _IMAGE_FOLDERS = ("/tmp", "/var", "/var/lib", "/var/lib/kafka", _DATA, "/mnt", "
 
 @dataclass
 class _NodeContainer(ManagedNode):
-    """A node that is a container.
+    """A node that is a container."""
 
-    Attributes
-    ----------
-    ports
-        The port on this machine, by listener.
-    held
-        Keep the ports from others, also while the node is down.
-    container
-        The container. None before the first start.
-    """
-
-    ports: dict[str, int] = field(default_factory=dict)
-    held: list[Reservation] = field(default_factory=list)
-    container: Container | None = None
+    ports: dict[str, int] = field(default_factory=dict)  # listener → port on this machine
+    held: list[Reservation] = field(default_factory=list)  # keep the ports from others, also while the node is down
+    container: Container | None = None  # none before its first start
 
     def release_ports(self) -> None:
         """Release the ports."""

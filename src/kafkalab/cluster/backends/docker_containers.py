@@ -101,19 +101,7 @@ def mirror_path(container: Container, path: str, folder: Path) -> None:
 
 
 def put_files(container: Container, files: Mapping[str, bytes], folders: Collection[str], owner: int) -> None:
-    """Put files, and the folders they need, into a container.
-
-    Parameters
-    ----------
-    container
-        The container. It may be down.
-    files
-        Their content, by path.
-    folders
-        The folders that the container has already.
-    owner
-        The id of the user that they belong to. Only that user can read the files.
-    """
+    """Put files into a container, with the folders that it lacks. Only the owner, a user's id, can read the files."""
 
     def entry(path: str, mode: int, kind: bytes = tarfile.REGTYPE) -> tarfile.TarInfo:
         made = tarfile.TarInfo(path.lstrip("/"))

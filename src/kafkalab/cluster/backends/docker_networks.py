@@ -25,15 +25,7 @@ _FIRST_ADDRESS = 16
 
 
 class Networks:
-    """The networks of one cluster.
-
-    Parameters
-    ----------
-    client
-        Docker's client.
-    run
-        The run that they belong to.
-    """
+    """The networks of one cluster. They belong to its run."""
 
     def __init__(self, client: DockerClient, run: Run) -> None:
         self._client = client

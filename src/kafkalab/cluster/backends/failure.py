@@ -106,9 +106,9 @@ def _stated(logs: Mapping[str, str]) -> str:
     until_the_end = {name: _ENDS.split(log, maxsplit=1)[0] for name, log in logs.items()}
     for part in (until_the_end, logs):
         for find in (_severe, _rejected, _error_line):
-            found = [f"{reason} ({name})" for name, log in part.items() if (reason := find(log))]
-            if found:
-                return found[-1]
+            reasons = [f"{reason} ({name})" for name, log in part.items() if (reason := find(log))]
+            if reasons:
+                return reasons[-1]
     return ""
 
 
@@ -119,13 +119,13 @@ def _severe(log: str) -> str:
 
 def _rejected(log: str) -> str:
     """Return the first thing that the JVM complained about: what follows is that it therefore couldn't start."""
-    found: list[str] = _REFUSAL.findall(log) or _NO_VM.findall(log)
-    return found[0].strip() if found else ""
+    refusals: list[str] = _REFUSAL.findall(log) or _NO_VM.findall(log)
+    return refusals[0].strip() if refusals else ""
 
 
 def _error_line(log: str) -> str:
-    found: list[str] = _ERROR_LINE.findall(log)
-    return found[-1].strip() if found else ""
+    errors: list[str] = _ERROR_LINE.findall(log)
+    return errors[-1].strip() if errors else ""
 
 
 def _traces(log: str) -> list[_Trace]:
@@ -134,9 +134,9 @@ def _traces(log: str) -> list[_Trace]:
     for line in log.splitlines():
         if event := _EVENT.match(line):
             level = event["level"]
-        elif found := _EXCEPTION.match(line):
-            said = found["said"].strip()
-            if found["cause"] and traces:
+        elif exception := _EXCEPTION.match(line):
+            said = exception["said"].strip()
+            if exception["cause"] and traces:
                 traces[-1] = traces[-1]._replace(cause=said)
             else:
                 traces.append(_Trace(level not in ("TRACE", "DEBUG", "INFO", "WARN"), said, said))

@@ -255,13 +255,7 @@ class LocalBackend(Control):
         return self._folder(node_id) / "node.log"
 
     def _running_relay(self) -> RelayProcess:
-        """Return the relay.
-
-        Raises
-        ------
-        BrokerFailed
-            If it has ended, and the cluster wasn't stopped.
-        """
+        """Return the relay. Raises `BrokerFailed` if it has ended, unless the cluster was stopped."""
         assert self._relay is not None, "the cluster was not launched"
         if not self._destroyed:
             self._relay.check()

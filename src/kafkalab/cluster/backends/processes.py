@@ -19,28 +19,14 @@ __all__ = ["NodeProcess", "copy_changing_tree", "living_process", "read_text"]
 
 @dataclass
 class NodeProcess(ManagedNode):
-    """A node that is a process of this machine.
+    """A node that is a process of this machine."""
 
-    Attributes
-    ----------
-    bound
-        The port on which it listens, by listener.
-    advertised
-        The port that others use, by listener: the relay's, for listeners between brokers.
-    pid, since
-        Its process id, and when that process started.
-    logged
-        Bytes of its log from before its last start.
-    child
-        Its process. None if it's the child of another process.
-    """
-
-    bound: dict[str, int] = field(default_factory=dict)
-    advertised: dict[str, int] = field(default_factory=dict)
+    bound: dict[str, int] = field(default_factory=dict)  # listener → port on which the node listens
+    advertised: dict[str, int] = field(default_factory=dict)  # listener → port that others use, perhaps the relay's
     pid: int = 0
-    since: int = 0
-    logged: int = 0
-    child: subprocess.Popen[bytes] | None = field(default=None, repr=False)
+    since: int = 0  # when that process started
+    logged: int = 0  # bytes of its log from before its last start
+    child: subprocess.Popen[bytes] | None = field(default=None, repr=False)  # None if it's another process's child
 
     def handle(self) -> psutil.Process | None:
         """Return the process, or None if it's gone."""

@@ -19,36 +19,18 @@ __all__ = ["RelayProcess"]
 
 
 class RelayProcess:
-    """A running relay.
-
-    Parameters
-    ----------
-    run
-        The run that it belongs to.
-    port
-        The port of its commands.
-    pid, since
-        Its process id, and when that process started.
-    child
-        The process. None if the relay is the child of another process.
-    """
+    """A running relay: the port of its commands, its process id, and when that process started."""
 
     def __init__(self, run: Run, port: int, pid: int, since: int, child: subprocess.Popen[bytes] | None = None) -> None:
         self._run = run
         self._port = port
         self._pid = pid
         self._since = since
-        self._child = child
+        self._child = child  # None if it's another process's child
 
     @classmethod
     def start(cls, run: Run) -> RelayProcess:
-        """Start a relay.
-
-        Raises
-        ------
-        BrokerFailed
-            If it ends at once.
-        """
+        """Start a relay. Raises `BrokerFailed` if it ends at once."""
         with open_private(run.directory / "relay.log") as errors:
             child = subprocess.Popen(
                 [sys.executable, "-P", "-m", "kafkalab.cluster.relay"],
@@ -83,13 +65,7 @@ class RelayProcess:
         raise BrokerFailed(f"{why}\nIts last lines:\n{log_tail(log)}")
 
     def ask(self, **command: object) -> dict[str, Any]:
-        """Send a command, and return the answer.
-
-        Raises
-        ------
-        PortInUse
-            If it can't take a port that the command insists on.
-        """
+        """Send a command, and return the answer. Raises `PortInUse` if it can't take a port that the command insists on."""
         with socket.create_connection((HOST, self._port), 10) as connection:
             connection.sendall(json.dumps(command).encode() + b"\n")
             answer: dict[str, Any] = json.loads(connection.makefile().readline())
