@@ -44,13 +44,7 @@ class ConsumerGroupDescribeResponse(ApiMessage, load_json=messages):  # type: ig
 
 
 class GroupReader:
-    """Asks brokers for consumer groups, over its own connections: a broker that hangs delays nobody else's requests.
-
-    Parameters
-    ----------
-    connect
-        Makes a connection to a broker at an address.
-    """
+    """Asks brokers for consumer groups, over its own connections: a broker that hangs delays nobody else's requests."""
 
     def __init__(self, connect: Callable[[str], BrokerConnection] = BrokerConnection) -> None:
         self._connect = connect

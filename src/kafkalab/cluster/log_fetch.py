@@ -24,14 +24,7 @@ _CONSUMER = -1
 def fetch(connection: BrokerConnection, placed: PartitionView, start: int, end: int) -> Segment:
     """Fetch the batches of the newest records as one piece, because the protocol doesn't show where a segment ends.
 
-    Parameters
-    ----------
-    connection
-        A connection to the partition's leader.
-    placed
-        The partition.
-    start, end
-        Its log start offset and its high watermark.
+    The connection is one to the partition's leader. Its log starts at `start`, and its high watermark is `end`.
 
     Raises
     ------

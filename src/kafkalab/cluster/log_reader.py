@@ -79,16 +79,7 @@ class LogView:
 class LogReader:
     """Look at one partition's log repeatedly. `Disk.log_reader` makes one. Any thread may use it.
 
-    Parameters
-    ----------
-    access
-        How to reach the nodes.
-    connect
-        Makes a connection to a broker at an address.
-    placed
-        The partition with its current placement.
-    broker
-        The broker to look at. By default the one that leads the partition at the time.
+    Without a broker, it looks at the one that leads the partition at the time.
     """
 
     def __init__(
@@ -147,7 +138,7 @@ class LogReader:
     def _addresses(self) -> dict[int, str]:
         """Return brokers that can answer. Isolated ones come last, because they answer with outdated metadata."""
         access = self._access
-        states = {i: access.state(i) for i, node in access.nodes().items() if node.broker}
+        states = {i: access.state(i) for i in access.brokers()}
         running = sorted((i for i, state in states.items() if state in RUNNING), key=lambda i: states[i] == "isolated")
         return {i: access.control_address(i) for i in running}
 

@@ -32,11 +32,6 @@ class Observer:
     """Ask the brokers of one cluster what they know, over its own connections. It changes nothing.
 
     Its methods may be called from any thread.
-
-    Parameters
-    ----------
-    access
-        How to reach the nodes.
     """
 
     def __init__(self, access: Access) -> None:
@@ -93,34 +88,25 @@ class Observer:
         return {i: self._access.state(i) for i in self._access.nodes()}
 
     def acl_rules(self) -> dict[int, int]:
-        """Return how many ACL rules each broker knows, for all brokers that are up.
-
-        Raises
-        ------
-        OSError
-            If one of them doesn't answer in time.
-        """
-        access = self._access
-        up = [i for i, node in access.nodes().items() if node.broker and access.state(i) == "up"]
-        return {broker: self._ask(broker, BrokerConnection.acl_rules) for broker in up}
+        """Return how many ACL rules each broker knows that is up. Raises `OSError` if one doesn't answer in time."""
+        return {broker: self._ask(broker, BrokerConnection.acl_rules) for broker in self._brokers("up")}
 
     def features(self) -> dict[int, Features]:
         """Return the feature levels that each running broker knows; see `Nodes.features`."""
-        access = self._access
-        running = [i for i, node in access.nodes().items() if node.broker and access.state(i) in RUNNING]
-        return {broker: self._ask_until_answered(broker, BrokerConnection.features) for broker in running}
+        return {broker: self._ask_until_answered(broker, BrokerConnection.features) for broker in self._brokers(*RUNNING)}
 
     def eligible_leaders(self, topic: str) -> dict[int, tuple[int, ...]]:
         """Return eligible leader replicas by partition, as a broker that is up knows them; see `Nodes.eligible_leaders`."""
-        access = self._access
-        broker = next(i for i, node in access.nodes().items() if node.broker and access.state(i) == "up")
+        broker = next(iter(self._brokers("up")))
         return self._ask_until_answered(broker, lambda connection: connection.eligible_leaders(topic))
 
     def share_group(self, id: str) -> ShareGroupView | None:
         """Return a share group; see `Nodes.share_group`."""
-        access = self._access
-        up = [access.control_address(i) for i, node in access.nodes().items() if node.broker and access.state(i) in RUNNING]
-        return read_share_group(id, up, lambda address: self.connect(address, _SHARE_GROUP_TIMEOUT))
+        running = map(self._access.control_address, self._brokers(*RUNNING))
+        return read_share_group(id, running, lambda address: self.connect(address, _SHARE_GROUP_TIMEOUT))
+
+    def _brokers(self, *states: BrokerState) -> list[int]:
+        return [broker for broker in self._access.brokers() if self._access.state(broker) in states]
 
     # -- waiting ------------------------------------------------------------------------------------------------
 
@@ -177,7 +163,7 @@ class Observer:
             nonlocal seen
             for node_id in access.nodes():
                 access.check_alive(node_id)
-            brokers = sorted(i for i, node in access.nodes().items() if node.broker)
+            brokers = sorted(access.brokers())
             answers = {broker: self._ask(broker, BrokerConnection.metadata) for broker in brokers}
             seen = {broker: sorted(answer.brokers) for broker, answer in answers.items()}
             topics = answers[brokers[0]].topics
@@ -269,7 +255,7 @@ class Observer:
         """
         self._require_open()
         access = self._access
-        states = {i: access.state(i) for i, node in access.nodes().items() if node.broker and i != but}
+        states = {i: access.state(i) for i in access.brokers() if i != but}
         leaderless, outdated, slow = None, None, False
         for broker in sorted((i for i in states if states[i] in RUNNING), key=lambda i: states[i] == "isolated"):
             if states[broker] == "isolated" and (leaderless or outdated or slow or but is not None):

@@ -35,10 +35,7 @@ class DescribeShareGroupOffsetsResponse(ApiMessage, load_json=messages):  # type
 def read_share_group(id: str, addresses: Iterable[str], connect: Callable[[str], BrokerConnection]) -> ShareGroupView | None:
     """Return the share group with that id, or None if none of the brokers at these addresses coordinates it.
 
-    Raises
-    ------
-    OSError
-        If a broker doesn't answer in time.
+    Raises `OSError` if a broker doesn't answer in time.
     """
     for address in addresses:
         connection = connect(address)

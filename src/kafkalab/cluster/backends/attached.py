@@ -32,17 +32,7 @@ def _hint(servers: str) -> str:
 
 
 class AttachedBackend(Access):
-    """Brokers that kafkalab didn't start, found through their bootstrap servers.
-
-    Parameters
-    ----------
-    spec, run
-        As for every back end. The spec says nothing about brokers that kafkalab didn't start.
-    bootstrap_servers
-        ``host:port`` of one or more brokers, separated by commas.
-    client_settings
-        librdkafka settings for connecting to them.
-    """
+    """Brokers that kafkalab didn't start, found through their bootstrap servers; see `Cluster.attached`."""
 
     name = "attached"
 

@@ -50,14 +50,7 @@ class _Trace(NamedTuple):
 def broker_failed(node: Node, logs: Mapping[str, str], status: int | None) -> BrokerFailed:
     """Return the error for a node that ended by itself, with Kafka's own reason and the log's last lines.
 
-    Parameters
-    ----------
-    node
-        The node.
-    logs
-        What it logged, by the name of the file.
-    status
-        Its exit status, as `ended` takes it.
+    The logs and the exit status are as for `ended`.
     """
     return BrokerFailed(f"{ended(node.name, status, logs)}\nIts last lines:\n{log_tail(''.join(logs.values()))}")
 
@@ -92,10 +85,7 @@ def reason_in(logs: Mapping[str, str]) -> str:
 
     Errors count more than warnings. What came after the program had begun to shut down counts only if nothing failed before.
 
-    Parameters
-    ----------
-    logs
-        What it logged, by the name of the file. The name ends the reason.
+    The name of the log's file ends the reason.
     """
     others = [f"{trace} ({name})" for name, log in logs.items() for trace in _traces(log)]
     return _stated(logs) or (others[-1] if others else _NO_REASON)
