@@ -21,7 +21,6 @@ from kafkalab.cluster.backends.processes import NodeProcess, copy_changing_tree,
 from kafkalab.cluster.backends.relay_process import RelayProcess
 from kafkalab.cluster.ports import HOST
 from kafkalab.cluster.properties import TIER_FOLDER, Endpoint, Placement
-from kafkalab.cluster.resources import require_disk, require_memory
 from kafkalab.cluster.spec import CONTROLLER, INTERNAL, ClusterSpec, Node
 from kafkalab.cluster.view import BrokerState
 from kafkalab.conditions import cache_executable, clock, localhost, open_files, processes, require, runs_executable
@@ -35,6 +34,7 @@ from kafkalab.distribution import (
 )
 from kafkalab.errors import ClusterNotRunning, PortInUse, WaitTimeout
 from kafkalab.lifeline import Run, reap, started
+from kafkalab.resources import require_disk, require_memory
 from kafkalab.security.files import open_private, write_private
 from kafkalab.settings import format_properties
 from kafkalab.waiting import wait_until
