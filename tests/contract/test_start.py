@@ -102,7 +102,7 @@ def test_a_stopped_cluster(neighbours: tuple[Cluster, Cluster], make_cluster) ->
     one, other = neighbours
     make_topic(one, 1, 1)
     ended: list[str] = []
-    one.on_stop(lambda: ended.append("first"))
+    one.nodes.on_stop(lambda: ended.append("first"))
     directory, address = one.nodes.run.directory, one.clients.bootstrap(0)
     one.stop()
     assert ended == ["first"]

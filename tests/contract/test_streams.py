@@ -16,9 +16,8 @@ from confluent_kafka import ConsumerGroupTopicPartitions, Producer, TopicPartiti
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from contract_support import ONLY_LOCAL
-from kafkalab import Cluster, StreamsApp, wait_until
+from kafkalab import Cluster, StreamsApp, resources, wait_until
 from kafkalab.checks import CheckContext
-from kafkalab.cluster import resources
 from kafkalab.errors import ClusterNotRunning, NotEnoughResources, StreamsFailed
 from kafkalab.streams import fresh_topics
 from support import create

@@ -8,8 +8,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from kafkalab import Cluster
-from kafkalab.cluster import resources
+from kafkalab import Cluster, resources
 from kafkalab.distribution import ensure_jars, faulty_jars, jars_dir, java_command, spark_java_command
 from kafkalab.distribution import jars as jars_module
 from kafkalab.errors import BackendUnavailable, BrokerFailed, DownloadError, HashMismatch, JavaError, NotEnoughResources

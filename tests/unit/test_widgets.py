@@ -497,7 +497,7 @@ def test_a_map_that_a_cell_shows_takes_the_place_of_the_panels_own(panel, cluste
 def test_two_clusters_stand_one_below_the_other_under_their_names(panel):
     clusters = [FakeCluster("<home>"), FakeCluster("backup")]
     for one in clusters:
-        panel.follow(one, one.on_stop, ClusterMap)
+        panel.follow(one, one.nodes.on_stop, ClusterMap)
     assert [child.value for child in panel._body.children[::2]] == ["<b>&lt;home&gt;</b>", "<b>backup</b>"]
     clusters[0].stop()
     assert len(panel._body.children) == 1
@@ -508,11 +508,11 @@ def test_who_wants_to_hear_of_clusters_hears_of_those_that_run_and_of_those_that
     register = running.Register()
     clusters, heard = [FakeCluster(str(number)) for number in range(3)], []
     for one in clusters[:2]:
-        register.announce(one, one.on_stop)
+        register.announce(one, one.nodes.on_stop)
     clusters[0].stop()
     register.for_each(lambda one, on_stop: heard.append((one, on_stop)))
     register.announce(clusters[2], clusters[2].on_stop)
-    assert heard == [(one, one.on_stop) for one in clusters[1:]]
+    assert heard == [(one, one.nodes.on_stop) for one in clusters[1:]]
 
 
 # -- timeline
