@@ -117,9 +117,9 @@ def wait_for_level(cluster: Cluster, feature: str, level: int) -> None:
     """Wait until every broker has heard that a feature is finalized at this level; 0 is off."""
 
     def known() -> bool:
-        return all(features.finalized.get(feature, 0) == level for features in cluster.features().values())
+        return all(features.finalized.get(feature, 0) == level for features in cluster.nodes.features().values())
 
-    wait_until(known, 30, f"every broker to know {feature} {level}", last_seen=cluster.features)
+    wait_until(known, 30, f"every broker to know {feature} {level}", last_seen=cluster.nodes.features)
 
 
 def every_group(cluster: Cluster) -> ClusterView:
@@ -132,11 +132,11 @@ def evict_members(cluster: Cluster) -> None:
 
     As Java's admin client does it (``removeMembersFromConsumerGroup``); each broker does so for the groups that it coordinates.
     """
-    if cluster.spec.security is not None:
+    if cluster._lifecycle.spec.security is not None:
         return  # it doesn't let everybody do that
     view = every_group(cluster)
     for broker in view.brokers_up:
-        connection = BrokerConnection(cluster.bootstrap(broker), timeout=10)
+        connection = BrokerConnection(cluster.clients.bootstrap(broker), timeout=10)
         for group in view.groups.values():
             leaving = [LeaveGroupRequest.MemberIdentity(member_id=member.id) for member in group.members]
             request = LeaveGroupRequest(group_id=group.id, members=leaving, version=4)
@@ -146,7 +146,7 @@ def evict_members(cluster: Cluster) -> None:
 
 def empty(cluster: Cluster) -> None:
     """Delete all topics but `TIERS_OWN`, and all groups. A test that failed may have left members: they are ended."""
-    for process in marked_processes(cluster.run.id):
+    for process in marked_processes(cluster.nodes.run.id):
         try:
             if "kafkalab.workers" in " ".join(process.cmdline()):
                 process.kill()
@@ -205,7 +205,7 @@ def renew(cluster: Cluster) -> None:
         elif broker.state != "up":
             cluster.restart(broker.id)
     empty(cluster)
-    cluster.faults.clear()
+    cluster.nodes.faults.clear()
 
 
 def create(

@@ -84,7 +84,7 @@ def bench_start() -> list[Figure]:
     for _ in range(5):
         with started() as (cluster, seconds):
             figures[0].values.append(seconds)
-            nodes = [p for p in marked_processes(cluster.run.id) if p.name() == "java"]
+            nodes = [p for p in marked_processes(cluster.nodes.run.id) if p.name() == "java"]
             figures[2].values.append(sum(p.memory_full_info().pss for p in nodes) / 1e6)
         with started(PLAIN) as (_, plain):
             figures[1].values.append(seconds / plain)
@@ -550,7 +550,7 @@ def timed_jobs(cluster: Cluster, kind: str, group: str) -> float:
     work = {"classic": work_classic, "share": work_shared}[kind]
     threads = ThreadPoolExecutor(WORKERS)
     members = [threads.submit(work, cluster, group, done, ending) for _ in range(WORKERS)]
-    look = {"classic": lambda: cluster.describe().groups.get(group), "share": lambda: cluster.share_group(group)}[kind]
+    look = {"classic": lambda: cluster.describe().groups.get(group), "share": lambda: cluster.nodes.share_group(group)}[kind]
 
     def all_there() -> bool:
         found = look()

@@ -124,7 +124,7 @@ def query(bootstrap_servers: str) -> None:
 
 def run_registry(cluster: Cluster) -> None:
     """A schema registry, until it answers."""
-    server = ApicurioServer(cluster, 0, cluster.run.directory / "registry", announce)
+    server = ApicurioServer(cluster, 0, cluster.nodes.run.directory / "registry", announce)
     try:
         server.prepare()
         server.begin()

@@ -15,6 +15,6 @@ def all_voters_heard(cluster: Cluster, controller: int | None) -> bool:
     """
     if controller is None:
         return False
-    log = cluster.logs(controller).rpartition("Completed transition to Leader")[2]
+    log = cluster.nodes.logs(controller).rpartition("Completed transition to Leader")[2]
     reports = [line for line in log.splitlines() if "Updated in-memory voters" in line]
     return bool(reports) and "max_version:0" not in reports[-1].rpartition(" to ")[2]

@@ -59,7 +59,7 @@ class UnknownBroker(KafkaLabError):
 
 
 class BrokerNotRunning(KafkaLabError):
-    """The fault needs a running broker (``resume`` needs a paused one, ``lose_log`` one that is down)."""
+    """The fault needs a running broker (``resume`` needs a paused one, ``delete_replica`` one that is down)."""
 
 
 class BrokerFailed(KafkaLabError):

@@ -4,42 +4,38 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
-__all__ = ["Register", "clusters", "spark_clusters"]
+__all__ = ["OnStop", "Register", "clusters", "spark_clusters"]
 
+OnStop = Callable[[Callable[[], None]], None]
+"""Registers a function that is called when something stops."""
 
-class Stoppable(Protocol):
-    """What runs until it's stopped, and calls functions before that."""
-
-    def on_stop(self, callback: Callable[[], None]) -> None: ...
-
-
-T = TypeVar("T", bound=Stoppable)
+T = TypeVar("T")
 
 
 class Register(Generic[T]):
     """The running things of one kind."""
 
     def __init__(self) -> None:
-        self._running: list[T] = []
-        self._callbacks: list[Callable[[T], object]] = []
+        self._running: list[tuple[T, OnStop]] = []
+        self._callbacks: list[Callable[[T, OnStop], object]] = []
         self._lock = threading.RLock()
 
-    def announce(self, started: T) -> None:
-        """Add something that has started. It's removed when it stops."""
+    def announce(self, started: T, on_stop: OnStop) -> None:
+        """Register one that has started, until it stops."""
         with self._lock:
-            self._running.append(started)
-            started.on_stop(lambda: self._running.remove(started))
+            self._running.append((started, on_stop))
+            on_stop(lambda: self._running.remove((started, on_stop)))
             for callback in self._callbacks:
-                callback(started)
+                callback(started, on_stop)
 
-    def for_each(self, callback: Callable[[T], object]) -> None:
-        """Call a function for each that runs, and for each one that starts from now on."""
+    def for_each(self, callback: Callable[[T, OnStop], object]) -> None:
+        """Call a function with each that runs and its `OnStop`, and with each one that starts from now on."""
         with self._lock:
             self._callbacks.append(callback)
-            for running in self._running:
-                callback(running)
+            for started, on_stop in self._running:
+                callback(started, on_stop)
 
 
 # Any, because this module stays below the packages that announce themselves.

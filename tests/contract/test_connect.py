@@ -31,9 +31,8 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 from connect_support import SMT, TEXT, ask, wait_until_failed
 from contract_support import DOCKER_AT_LENGTH
 from database_support import tell
-from kafkalab import Cluster, wait_until
+from kafkalab import Cluster, resources, wait_until
 from kafkalab.checks import CheckContext
-from kafkalab.cluster import resources
 from kafkalab.cluster.ports import HOST, reserve_port
 from kafkalab.errors import ConnectFailed, JavaError, NotEnoughResources, PortInUse
 from kafkalab.services import ConnectCluster, MqttBroker, PostgreSQL, SchemaRegistry

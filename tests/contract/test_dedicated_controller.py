@@ -33,7 +33,7 @@ def test_racks_settings_and_who_votes(dedicated: Cluster) -> None:
     view = led(dedicated)
     assert view.controller == 100
     with pytest.raises(UnknownBroker, match="node 100 is a dedicated controller"):
-        dedicated.bootstrap(100)
+        dedicated.clients.bootstrap(100)
     racks = {i: (b.rack, b.voter) for i, b in view.brokers.items()}
     assert racks == {0: ("r1", False), 1: ("r2", False), 2: ("r1", False), 100: (None, True)}
     told = configs(dedicated)
@@ -43,9 +43,11 @@ def test_racks_settings_and_who_votes(dedicated: Cluster) -> None:
 
 def test_cut_off_until_it_looks_for_the_controller_anew(dedicated: Cluster) -> None:
     gave_up = "[RaftManager id=0] Disconnecting from node 100"
-    before = dedicated.logs(0).count(gave_up)
+    before = dedicated.nodes.logs(0).count(gave_up)
     dedicated.isolate(0)
-    wait_until(lambda: dedicated.logs(0).count(gave_up) >= before + 3, 60, "broker 0 to give up its connections", interval=0.2)
+    wait_until(
+        lambda: dedicated.nodes.logs(0).count(gave_up) >= before + 3, 60, "broker 0 to give up its connections", interval=0.2
+    )
     dedicated.heal(0, timeout=20)
     assert dedicated.describe(groups=False).brokers[0].state == "up"
 
@@ -56,7 +58,7 @@ def test_who_is_cut_off_does_not_speak_for_those_that_are_slow(dedicated: Cluste
     dedicated.isolate(1)
     dedicated.wait_for(lambda v: v.out_of_sync(topic, 1), "it to be fenced")
     own, slow = BrokerConnection.metadata, [True] * 4
-    cut_off = dedicated._running()[0].control_address(1)
+    cut_off = dedicated._lifecycle.access().control_address(1)
 
     def metadata(connection: BrokerConnection) -> Metadata:
         if connection.address != cut_off and slow:
@@ -89,7 +91,7 @@ def test_two_of_three_fail_at_once(dedicated: Cluster, first: str, second: str) 
     alone = dict.fromkeys(range(3), (2,))
     dedicated.wait_for(lambda v: v.isr(topic) == alone, "broker 2 to be left alone", 60)
     # A client that meets both sides of a partition is told two stories by turns; this one starts from the right side.
-    assert send(dedicated, topic, 10, dedicated.bootstrap(2)) == [None] * 10
+    assert send(dedicated, topic, 10, dedicated.clients.bootstrap(2)) == [None] * 10
     getattr(dedicated, MEND[first])(0)
     getattr(dedicated, MEND[second])(1)
     in_sync(dedicated, topic)
@@ -103,10 +105,10 @@ def properties(path: Path) -> dict[str, str]:
 
 def test_a_controller_is_added(dedicated: Cluster) -> None:
     """It follows the log, and doesn't vote."""
-    assert dedicated.add_controller() == 101
+    assert dedicated.nodes.add_controller() == 101
     seen = led(dedicated).brokers[101]
     assert (seen.state, seen.address, seen.voter) == ("up", "", False)
-    settings = properties(dedicated.controller_config(101))
+    settings = properties(dedicated.clients.controller_config(101))
     own = properties(Path(settings["log.dirs"], "meta.properties"))
     assert (settings["node.id"], own["node.id"]) == ("101", "101")
 
@@ -116,7 +118,7 @@ def test_an_added_controller_votes_and_comes_back(dedicated: Cluster) -> None:
     """It comes back with its log, and with its vote. The cluster has two voters from here on: this test is the last one."""
     tools = ["--bootstrap-server", dedicated.bootstrap_servers]
     subprocess.run(["kafka-features.sh", *tools, "upgrade", "--feature", "kraft.version=1"], check=True)
-    config = str(dedicated.controller_config(101))
+    config = str(dedicated.clients.controller_config(101))
     subprocess.run(["kafka-metadata-quorum.sh", *tools, "--command-config", config, "add-controller"], check=True)
     both = dedicated.wait_for(lambda view: all(view.brokers[i].voter for i in (100, 101)) and view, "two voters")
     assert both.controller == 100

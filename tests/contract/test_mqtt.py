@@ -9,8 +9,7 @@ import paho.mqtt.client as mqtt
 import psutil
 import pytest
 
-from kafkalab import wait_until
-from kafkalab.cluster import resources
+from kafkalab import resources, wait_until
 from kafkalab.cluster.ports import HOST, reserve_port
 from kafkalab.errors import MqttFailed, NotEnoughResources, PortInUse, UnknownUser
 from kafkalab.paths import files_below

@@ -11,7 +11,7 @@ from docker.errors import NotFound
 from docker.models.containers import Container
 
 from database_support import tell
-from kafkalab.cluster import resources
+from kafkalab import resources
 from kafkalab.cluster.backends import docker_engine
 from kafkalab.cluster.ports import HOST, reserve_port
 from kafkalab.errors import BackendUnavailable, DatabaseFailed, NotEnoughResources, PortInUse

@@ -63,9 +63,11 @@ def test_native_libraries_are_unpacked_into_its_folder(cluster: Cluster, registr
     """Else they stay in the folder for temporary data when it's killed."""
     if registry.product != "Apicurio Registry":
         pytest.skip("in a container they go with it")
-    [command] = [p.cmdline() for p in marked_processes(cluster.run.id) if "io.quarkus.runner.GeneratedMain" in p.cmdline()]
+    [command] = [
+        p.cmdline() for p in marked_processes(cluster.nodes.run.id) if "io.quarkus.runner.GeneratedMain" in p.cmdline()
+    ]
     [folder] = [word.partition("=")[2] for word in command if word.startswith("-Djava.io.tmpdir=")]
-    assert Path(folder).parent == cluster.run.directory
+    assert Path(folder).parent == cluster.nodes.run.directory
     assert list(Path(folder).glob("**/*.so")), "it has compressed an answer by now"
 
 

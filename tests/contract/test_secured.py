@@ -107,7 +107,7 @@ def test_a_rule_holds_on_every_broker_once_it_was_waited_for(secured: Cluster) -
     secured.security.wait_for_acls(1)
     for broker in (0, 1):
         config = secured.client_config("stocks_producer", "SASL_SSL") | {
-            "bootstrap.servers": secured.bootstrap(broker, "SASL_SSL")
+            "bootstrap.servers": secured.clients.bootstrap(broker, "SASL_SSL")
         }
         assert outcome(config, topic) == "sent"
 
@@ -129,8 +129,8 @@ def test_scram_users_are_made_on_the_running_cluster(secured: Cluster, user: str
 
 def test_secrets_are_readable_by_their_owner_alone_and_no_process_shows_one(secured: Cluster) -> None:
     secured.client_config("admin", "SSL")
-    secured.command_config("admin", "SASL_SSL")
-    folder = secured.run.directory
+    secured.clients.command_config("admin", "SASL_SSL")
+    folder = secured.nodes.run.directory
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     modes = set()
     for path in files_below(folder):
@@ -138,10 +138,10 @@ def test_secrets_are_readable_by_their_owner_alone_and_no_process_shows_one(secu
             if path.is_file() and path.name != "docker":  # that one names the engine
                 modes.add(stat.S_IMODE(path.stat().st_mode))
     assert modes == {0o600}
-    processes: list[psutil.Process] = marked_processes(secured.run.id)
+    processes: list[psutil.Process] = marked_processes(secured.nodes.run.id)
     words = [secured.security.broker_password, secured.security.authority.password, *USERS.values()]
     assert not [word for process in processes for word in words if word in " ".join(process.cmdline())]
-    assert not [word for broker in (0, 1) for word in words if word in secured.logs(broker)]
+    assert not [word for broker in (0, 1) for word in words if word in secured.nodes.logs(broker)]
 
 
 @pytest.mark.parametrize("user", NOT_ASCII)
@@ -155,8 +155,8 @@ def test_a_name_and_a_password_that_are_not_ascii(secured: Cluster, user: str) -
 @pytest.mark.parametrize("user", NOT_ASCII)
 def test_they_reach_kafkas_tools_too(secured: Cluster, user: str) -> None:
     topic = make_topic(secured, 1, 1)
-    command = ["kafka-topics.sh", "--bootstrap-server", secured.servers("SASL_SSL"), "--list"]
-    login = ["--command-config", str(secured.command_config(user, "SASL_SSL"))]
+    command = ["kafka-topics.sh", "--bootstrap-server", secured.clients.servers("SASL_SSL"), "--list"]
+    login = ["--command-config", str(secured.clients.command_config(user, "SASL_SSL"))]
     listed = subprocess.run(command + login, capture_output=True, text=True, timeout=120)
     assert topic in listed.stdout, listed.stderr[-2000:]
 
@@ -166,7 +166,7 @@ def test_faults_are_seen_on_a_secured_cluster_too_and_other_settings_hold(secure
     secured.kill(1)
     assert secured.describe().brokers[1].state == "dead"
     by_plain = secured.client_config("admin", "SASL_PLAINTEXT", "PLAIN") | {
-        "bootstrap.servers": secured.bootstrap(1, "SASL_PLAINTEXT")
+        "bootstrap.servers": secured.clients.bootstrap(1, "SASL_PLAINTEXT")
     }
     secured.restart(1, settings={"listener.name.sasl_plaintext.sasl.enabled.mechanisms": "SCRAM-SHA-256"})
     assert outcome(by_plain, topic) == "_AUTHENTICATION"
@@ -193,7 +193,7 @@ def test_brokers_that_log_in_to_each_other_by_scram_from_the_beginning(by_scram:
 @pytest.mark.at_length
 def test_a_login_that_a_restart_was_given_is_kept(by_scram: Cluster) -> None:
     topic = make_topic(by_scram, 1, 2)
-    config = by_scram.client_config("admin") | {"bootstrap.servers": by_scram.bootstrap(0)}
+    config = by_scram.client_config("admin") | {"bootstrap.servers": by_scram.clients.bootstrap(0)}
     none = {"listener.name.sasl_ssl.sasl.enabled.mechanisms": "SCRAM-SHA-512"}
     login = {"listener.name.sasl_ssl.scram-sha-512.sasl.jaas.config": by_scram.security.broker_login("SCRAM-SHA-512")}
     by_scram.restart(0, settings={**none, **login})

@@ -54,7 +54,7 @@ def orders(shared: Cluster) -> str:
 
 
 def lag(cluster: Cluster, group: str, topic: str) -> int | None:
-    found = cluster.share_group(group)
+    found = cluster.nodes.share_group(group)
     return found.lag.get((topic, 0)) if found else None
 
 
@@ -70,18 +70,21 @@ def wait_for_lag(cluster: Cluster, group: str, topic: str, wanted: int) -> None:
 
 def wait_until_all_have_left(cluster: Cluster, group: str) -> None:
     wait_until(
-        lambda: (found := cluster.share_group(group)) and not found.members, 60, "the members to have left", ignore=(OSError,)
+        lambda: (found := cluster.nodes.share_group(group)) and not found.members,
+        60,
+        "the members to have left",
+        ignore=(OSError,),
     )
 
 
 def test_a_share_group_has_members_and_a_lag(shared: Cluster, group: str, orders: str) -> None:
-    assert shared.share_group(group) is None
+    assert shared.nodes.share_group(group) is None
     with ConsoleShareConsumer(shared, orders, group=group, answer="hold", name="holder") as holder:
         assert holder.wait_for(1, 60) == ["order-1"]
         with ConsoleShareConsumer(shared, orders, group=group, name="other") as other:
             assert sorted(map(str, other.wait_for(2, 60))) == ["order-2", "order-3"]
             wait_for_lag(shared, group, orders, 1)
-            found = shared.share_group(group)
+            found = shared.nodes.share_group(group)
             assert found is not None and found.state == "Stable" and found.starts == {(orders, 0): 0}
             assert [(m.client_id, m.partitions) for m in found.members] == [
                 (name, ((orders, 0),)) for name in ("holder", "other")
@@ -105,7 +108,7 @@ def test_kafkas_own_tool_says_the_same(shared: Cluster, group: str, orders: str)
     place = (orders, 0)
 
     def both_say(state: str, members: int, start: int, lag: int) -> None:
-        found = shared.share_group(group)
+        found = shared.nodes.share_group(group)
         assert found is not None
         assert (found.state, len(found.members), found.starts, found.lag) == (state, members, {place: start}, {place: lag})
         told, of_group = told_by_tool(shared, group), told_by_tool(shared, group, "--state")

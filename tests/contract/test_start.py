@@ -90,7 +90,7 @@ def test_a_setting_may_hold_any_text(neighbours: tuple[Cluster, Cluster]) -> Non
 
 def test_fixed_ports(neighbours: tuple[Cluster, Cluster], make_cluster) -> None:
     one, _ = neighbours
-    (port,) = one.spec.ports
+    (port,) = one._lifecycle.spec.ports
     assert one.bootstrap_servers == f"127.0.0.1:{port}"
     with pytest.raises(PortInUse, match=str(port)):
         make_cluster(1, ports=[port]).start()
@@ -102,8 +102,8 @@ def test_a_stopped_cluster(neighbours: tuple[Cluster, Cluster], make_cluster) ->
     one, other = neighbours
     make_topic(one, 1, 1)
     ended: list[str] = []
-    one.on_stop(lambda: ended.append("first"))
-    directory, address = one.run.directory, one.bootstrap(0)
+    one.nodes.on_stop(lambda: ended.append("first"))
+    directory, address = one.nodes.run.directory, one.clients.bootstrap(0)
     one.stop()
     assert ended == ["first"]
     assert not directory.exists()
@@ -134,7 +134,7 @@ def test_add_broker(neighbours: tuple[Cluster, Cluster]) -> None:
 def test_usual_ports_where_they_are_free(neighbours: tuple[Cluster, Cluster], taken: int) -> None:
     """Broker 0 has the listener's own, which is free; the next one, which the added broker 1 would have, is taken."""
     _, cluster = neighbours
-    first, second = (int(address.rpartition(":")[2]) for address in cluster.servers("MORE").split(","))
+    first, second = (int(address.rpartition(":")[2]) for address in cluster.clients.servers("MORE").split(","))
     assert first == taken - 1 and second != taken
     assert f"broker 1 has MORE at port {second}, for {taken} was taken" in repr(cluster)
     AdminClient({"bootstrap.servers": f"{HOST}:{second}"}).list_topics(timeout=10)
@@ -147,10 +147,10 @@ def test_one_cluster_used_by_two_threads(make_cluster) -> None:
     assert len(cluster.describe(groups=False).brokers) == 1  # not started twice
     assert sorted(outcomes_of(cluster.add_broker, cluster.add_broker)) == [1, 2]
 
-    seen = len(cluster.faults)
+    seen = len(cluster.nodes.faults)
 
     def stop_soon() -> None:
-        wait_until(lambda: len(cluster.faults) > seen, 20, "the restart to begin")
+        wait_until(lambda: len(cluster.nodes.faults) > seen, 20, "the restart to begin")
         cluster.stop()
 
     restarted, stopped = outcomes_of(lambda: cluster.restart(1), stop_soon)
@@ -163,12 +163,12 @@ def test_stop_waits_for_a_start_that_is_under_way(make_cluster) -> None:
     cluster = make_cluster(1)
     with ThreadPoolExecutor(1) as pool:
         starting = pool.submit(cluster.start)
-        wait_until(lambda: cluster._backend is not None, 60, "the start to be under way", interval=0.001)
+        wait_until(lambda: cluster._lifecycle._access is not None, 60, "the start to be under way", interval=0.001)
         with pytest.raises(ClusterNotRunning, match="is still starting, in another thread"):
             cluster.describe()
         cluster.stop()
         assert starting.result() is cluster
-    assert not cluster.running
+    assert not cluster.nodes.running
 
 
 @DOCKER_AT_LENGTH
@@ -181,14 +181,18 @@ def test_a_version_that_there_is_not(neighbours: tuple[Cluster, Cluster], make_c
     _, running = neighbours
     missing = make_cluster(1, version="9.9.9")
     where = (
-        "apache/kafka:9.9.9 could not be pulled" if missing.backend == "docker" else "there is no Kafka '9.9.9' here; there are"
+        "apache/kafka:9.9.9 could not be pulled"
+        if missing.nodes.backend == "docker"
+        else "there is no Kafka '9.9.9' here; there are"
     )
     with pytest.raises((ValueError, BackendUnavailable), match=where):
         missing.start()
-    faults, states = list(running.faults), running.states()
+    faults, states = list(running.nodes.faults), running.nodes.states()
     with pytest.raises((ValueError, BackendUnavailable), match=where):
         running.restart(0, version="9.9.9")
-    assert not missing.running and running.faults == faults and running.states() == states and states[0] == "up"
+    assert (
+        not missing.nodes.running and running.nodes.faults == faults and running.nodes.states() == states and states[0] == "up"
+    )
 
 
 @pytest.mark.network
@@ -196,21 +200,25 @@ def test_another_version_has_the_same_data_and_stays() -> None:
     with Cluster(1, backend="local", version="4.2.1") as cluster:
         topic = make_topic(cluster, 2, 1)
         assert send(cluster, topic, 20) == [None] * 20
-        assert "Kafka version: 4.2.1" in cluster.logs(0) and f"Kafka version: {KAFKA_VERSION}" not in cluster.logs(0)
+        assert "Kafka version: 4.2.1" in cluster.nodes.logs(0) and f"Kafka version: {KAFKA_VERSION}" not in cluster.nodes.logs(
+            0
+        )
         cluster.restart(0, version=KAFKA_VERSION)
         in_sync(cluster, topic)
-        assert f"Kafka version: {KAFKA_VERSION}" in cluster.logs(0)
+        assert f"Kafka version: {KAFKA_VERSION}" in cluster.nodes.logs(0)
         assert count_records(cluster, topic) == 20
         cluster.restart(0)
-        assert cluster.logs(0).rstrip().count("Kafka version: 4.2.1") == 1
+        assert cluster.nodes.logs(0).rstrip().count("Kafka version: 4.2.1") == 1
 
         tool = [str(install_tools() / "kafka-features.sh"), "--bootstrap-server", cluster.bootstrap_servers]
         subprocess.run([*tool, "upgrade", "--release-version", "4.3"], check=True)
-        wait_until(lambda: cluster.features()[0].finalized["metadata.version"] == 30, 30, "the broker to know the new level")
-        faults = list(cluster.faults)
+        wait_until(
+            lambda: cluster.nodes.features()[0].finalized["metadata.version"] == 30, 30, "the broker to know the new level"
+        )
+        faults = list(cluster.nodes.faults)
         with pytest.raises(DowngradeRefused, match=r"Broker 0 can't go back to Kafka 4\.2\.1.*level 30.*only up to level 29"):
             cluster.restart(0, version="4.2.1")
-        assert cluster.faults == faults and count_records(cluster, topic) == 20  # it wasn't touched
+        assert cluster.nodes.faults == faults and count_records(cluster, topic) == 20  # it wasn't touched
 
 
 @pytest.mark.docker
@@ -219,14 +227,14 @@ def test_another_version_on_docker_is_another_container_with_the_same_data() -> 
     client.images.get(f"apache/kafka:{KAFKA_VERSION}").tag("apache/kafka", "4.3.999")  # as good as another version
     try:
         with Cluster(1, backend="docker") as cluster:
-            topic, address = make_topic(cluster, 1, 1), cluster.bootstrap(0)
+            topic, address = make_topic(cluster, 1, 1), cluster.clients.bootstrap(0)
             assert send(cluster, topic, 20) == [None] * 20
             cluster.isolate(0)
             cluster.restart(0, version="4.3.999")
-            label = {"label": f"kafkalab.run={cluster.run.id}"}
+            label = {"label": f"kafkalab.run={cluster.nodes.run.id}"}
             (container,) = client.containers.list(all=True, filters=label)
             assert container.image.tags and container.attrs["Config"]["Image"] == "apache/kafka:4.3.999"
-            assert cluster.bootstrap(0) == address and count_records(cluster, topic) == 20
+            assert cluster.clients.bootstrap(0) == address and count_records(cluster, topic) == 20
             volumes = {mount["Name"] for mount in container.attrs["Mounts"]}
             cluster.restart(0)
         assert not volumes & {volume.name for volume in client.volumes.list()}

@@ -16,9 +16,8 @@ from confluent_kafka import ConsumerGroupTopicPartitions, Producer, TopicPartiti
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from contract_support import ONLY_LOCAL
-from kafkalab import Cluster, StreamsApp, wait_until
+from kafkalab import Cluster, StreamsApp, resources, wait_until
 from kafkalab.checks import CheckContext
-from kafkalab.cluster import resources
 from kafkalab.errors import ClusterNotRunning, NotEnoughResources, StreamsFailed
 from kafkalab.streams import fresh_topics
 from support import create
@@ -255,7 +254,7 @@ def test_a_function_of_a_notebook_is_run_by_its_source(cluster: Cluster) -> None
         # A store can't be read while it moves, as it may once more after the start.
         wait_until(lambda: app.store("letters") == counted, 60, "letters", last_seen=lambda: app.state, ignore=(StreamsFailed,))
         # Elsewhere the native library would stay when the process is killed.
-        assert list((cluster.run.directory / "streams").glob("snappy*")), "it has compressed what it counted"
+        assert list((cluster.nodes.run.directory / "streams").glob("snappy*")), "it has compressed what it counted"
         made = {topic for topic in cluster.describe(groups=False).topics if topic.startswith("letters-")}
         assert made == {"letters-letters-changelog", "letters-letters-repartition"}
         with pytest.raises(StreamsFailed, match="no-such-store"):

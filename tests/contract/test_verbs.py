@@ -29,7 +29,7 @@ from support import led
 
 
 def test_start_returns_a_cluster_that_agrees(shared: Cluster) -> None:
-    answers = [BrokerConnection(shared.bootstrap(i), timeout=10).metadata() for i in range(3)]
+    answers = [BrokerConnection(shared.clients.bootstrap(i), timeout=10).metadata() for i in range(3)]
     assert all(set(a.brokers) == {0, 1, 2} for a in answers)
     view = led(shared)
     assert view.controller in (0, 1, 2)
@@ -37,11 +37,11 @@ def test_start_returns_a_cluster_that_agrees(shared: Cluster) -> None:
     assert sum(b.controller for b in view.brokers.values()) == 1
     assert len(shared.bootstrap_servers.split(",")) == 3
     assert shared.start() is shared  # a running cluster is left as it is
-    assert "Kafka Server started" in shared.logs(0)
+    assert "Kafka Server started" in shared.nodes.logs(0)
 
 
 def test_each_broker_tells_its_feature_levels(shared: Cluster) -> None:
-    told = shared.features()
+    told = shared.nodes.features()
     assert sorted(told) == [0, 1, 2]
     for features in told.values():
         assert features.supported["metadata.version"] >= features.finalized["metadata.version"] >= 30
@@ -52,7 +52,7 @@ def test_kill_and_restart_keep_address_and_data(shared: Cluster) -> None:
     topic = make_topic(shared)
     assert send(shared, topic, 50) == [None] * 50
     leader = shared.describe(groups=False).leaders(topic)[0]
-    address = shared.bootstrap(leader)
+    address = shared.clients.bootstrap(leader)
     shared.kill(leader)
     assert shared.describe(groups=False).brokers[leader].state == "dead"
     for verb in (shared.kill, shared.stop_broker, shared.pause, shared.isolate):
@@ -64,7 +64,7 @@ def test_kill_and_restart_keep_address_and_data(shared: Cluster) -> None:
     assert send(shared, topic, 50) == [None] * 50
     shared.restart(leader)
     assert shared.describe(groups=False).brokers[leader].state == "up"
-    assert shared.bootstrap(leader) == address
+    assert shared.clients.bootstrap(leader) == address
     in_sync(shared, topic)
     assert shared.describe(groups=False).moved_from(topic, leader)  # leaders move back only when asked to
     assert count_records(shared, topic) == 100
@@ -86,7 +86,7 @@ def test_stop_broker_hands_leadership_over_first_as_a_timeline_shows(shared: Clu
     finally:
         timeline.close()
         producer.stop()
-    (stop,) = [fault for fault in shared.faults[-1:] if fault.verb == "stop"]
+    (stop,) = [fault for fault in shared.nodes.faults[-1:] if fault.verb == "stop"]
     assert [m.text for m in changes] == [f"new leaders after {m.at - stop.at:.1f} s" for m in changes]
     shared.restart(1)
     in_sync(shared, topic)
@@ -128,9 +128,9 @@ def test_isolate_and_heal(shared: Cluster) -> None:
     assert shared.describe(groups=False).brokers[broker].state == "isolated"
     shared.wait_for(lambda v: v.moved_from(topic, broker) and v.out_of_sync(topic, broker), "it to be fenced")
     # Clients still reach it, and it knows nothing new.
-    alone = BrokerConnection(shared.bootstrap(broker), timeout=10).metadata()
+    alone = BrokerConnection(shared.clients.bootstrap(broker), timeout=10).metadata()
     assert topic in alone.topics
-    assert send(shared, topic, 20, shared.bootstrap((broker + 1) % 3)) == [None] * 20
+    assert send(shared, topic, 20, shared.clients.bootstrap((broker + 1) % 3)) == [None] * 20
     shared.heal(broker)
     assert shared.describe(groups=False).brokers[broker].state == "up"
     in_sync(shared, topic)
@@ -158,7 +158,7 @@ def test_heal_does_not_wait_for_a_controller_that_is_still_cut_off(shared: Clust
     shared.isolate(healed)
     shared.isolate(controller)
     with pytest.raises(OSError):
-        BrokerConnection(shared.bootstrap(left)).quorum()
+        BrokerConnection(shared.clients.bootstrap(left)).quorum()
     shared.heal(healed, timeout=20)
     shared.wait_for(lambda v: v.controller in (healed, left), "another controller to be seen", 20)
     shared.heal(controller)
@@ -170,14 +170,14 @@ def test_errors_name_what_is_wrong(shared: Cluster) -> None:
     with pytest.raises(UnknownBroker, match="there is no broker '0' in this cluster"):
         shared.kill("0")
     with pytest.raises(UnknownListener, match="there is no listener 'NOSUCH'; there are PLAINTEXT"):
-        shared.bootstrap(0, "NOSUCH")
+        shared.clients.bootstrap(0, "NOSUCH")
     with pytest.raises(UnknownUser, match="there is no user 'nobody': this cluster has none"):
         shared.client_config("nobody")
-    for ask in (lambda: shared.security, lambda: shared.java_config("admin")):
+    for ask in (lambda: shared.security, lambda: shared.clients.java_config("admin")):
         with pytest.raises(KafkaLabError, match="not made with security"):
             ask()
     with pytest.raises(KafkaLabError, match="it has no remote tier"):
-        shared.remote_tier  # noqa: B018
+        shared.disk.remote_tier  # noqa: B018
     with pytest.raises(ValueError, match=r"the setting num.partitions has no value"):
         shared.restart(0, settings={"num.partitions": None})
     with pytest.raises(BrokerNotRunning, match="cannot resume broker 0: it is up"):
@@ -194,11 +194,13 @@ def test_a_killed_node_may_be_gone_before_kill_has_done_all_it_does(shared: Clus
     def seen_by_another(process: psutil.Process, sign: signal.Signals) -> None:
         send_signal(process, sign)
         if sign == signal.SIGKILL:
-            wait_until(lambda: shared.states()[1] == "dead" and not psutil.pid_exists(process.pid), 10, "the end to be seen")
+            wait_until(
+                lambda: shared.nodes.states()[1] == "dead" and not psutil.pid_exists(process.pid), 10, "the end to be seen"
+            )
 
     monkeypatch.setattr(psutil.Process, "send_signal", seen_by_another)
     shared.kill(1)
-    assert shared.states()[1] == "dead"
+    assert shared.nodes.states()[1] == "dead"
     shared.restart(1)
 
 
@@ -217,10 +219,13 @@ def test_a_paused_broker_can_be_killed_and_killed_again_while_it_restarts(shared
             outcome.append(error)
 
     restarting = threading.Thread(target=restart)
-    lives = shared.logs(1).count("Registered signal handlers")
+    lives = shared.nodes.logs(1).count("Registered signal handlers")
     restarting.start()
     wait_until(
-        lambda: shared.logs(1).count("Registered signal handlers") > lives, 60, "the broker to have begun anew", interval=0.005
+        lambda: shared.nodes.logs(1).count("Registered signal handlers") > lives,
+        60,
+        "the broker to have begun anew",
+        interval=0.005,
     )
     shared.kill(1)
     restarting.join(60)
@@ -288,24 +293,24 @@ def test_a_version_that_cannot_be_had_leaves_the_broker_running(shared: Cluster)
             shared.restart(0, version=version)
     with pytest.raises((ValueError, BackendUnavailable), match=r"9\.9\.9"):
         shared.restart(0, version="9.9.9")
-    assert shared.states()[0] == "up"
+    assert shared.nodes.states()[0] == "up"
 
 
 def test_copy_log_dir(shared: Cluster) -> None:
     topic = make_topic(shared, 2)
     send(shared, topic, 10)
-    folder = shared.copy_log_dir(0)
+    folder = shared.disk.copy_log_dir(0)
     assert {p.name for p in folder.glob(f"{topic}-*")} == {f"{topic}-0", f"{topic}-1"}
     assert (folder / f"{topic}-0" / f"{0:020}.log").stat().st_size + (folder / f"{topic}-1" / f"{0:020}.log").stat().st_size > 0
     make_topic(shared)
-    assert {p.name for p in shared.copy_log_dir(0, topic).iterdir()} == {f"{topic}-0", f"{topic}-1"}
+    assert {p.name for p in shared.disk.copy_log_dir(0, topic).iterdir()} == {f"{topic}-0", f"{topic}-1"}
 
 
 @DOCKER_AT_LENGTH
 def test_attached(shared: Cluster) -> None:
     topic = make_topic(shared)
     with Cluster.attached(shared.bootstrap_servers) as attached:
-        assert attached.backend == "attached"
+        assert attached.nodes.backend == "attached"
         assert send(attached, topic, 5) == [None] * 5
         view = attached.describe()
         assert set(view.brokers) == {0, 1, 2} and topic in view.topics
@@ -315,7 +320,7 @@ def test_attached(shared: Cluster) -> None:
         with pytest.raises(FaultsUnsupported):
             attached.add_broker()
         with pytest.raises(FaultsUnsupported):
-            attached.add_controller()
+            attached.nodes.add_controller()
         with pytest.raises(BackendUnavailable, match="settings of an attached cluster"):
-            attached.controller_config(0)
+            attached.clients.controller_config(0)
     assert shared.describe().brokers[0].state == "up"

@@ -8,8 +8,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from kafkalab import Cluster
-from kafkalab.cluster import resources
+from kafkalab import Cluster, resources
 from kafkalab.distribution import ensure_jars, faulty_jars, jars_dir, java_command, spark_java_command
 from kafkalab.distribution import jars as jars_module
 from kafkalab.errors import BackendUnavailable, BrokerFailed, DownloadError, HashMismatch, JavaError, NotEnoughResources
@@ -125,7 +124,7 @@ def test_docker_asked_for_and_absent(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     with pytest.raises(BackendUnavailable, match="use backend='local'"):
         Cluster()
     monkeypatch.delenv("KAFKALAB_BACKEND")
-    assert Cluster().backend == "local"  # nobody asked for Docker
+    assert Cluster().nodes.backend == "local"  # nobody asked for Docker
 
 
 def test_an_unknown_back_end_and_nothing_to_attach_to(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -127,12 +127,12 @@ OWNER = """
     def mqtt():
         from kafkalab import MqttBroker
         kept.append(MqttBroker().start())
-        return kept[-1].running
+        return kept[-1].nodes.running
 
     def kdc():
         from kafkalab.services.kdc import MiniKdc
         kept.append(MiniKdc(["alice"]).start())
-        return kept[-1].running
+        return kept[-1].nodes.running
 
     def postgresql():
         import psycopg

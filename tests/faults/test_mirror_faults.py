@@ -109,7 +109,7 @@ def test_missing_acl_on_the_target_and_topics_with_other_partitions(first: Clust
     for prefix in ("mm2-", "heartbeats", "first.checkpoints"):
         allow(ResourceType.TOPIC, prefix, ResourcePatternType.PREFIXED)
     as_user = {
-        "second.bootstrap.servers": second._running()[0].address(0, "USERS"),
+        "second.bootstrap.servers": second.clients.bootstrap(0, "USERS"),
         "second.security.protocol": "SASL_PLAINTEXT",
         "second.sasl.mechanism": "PLAIN",
         "second.sasl.jaas.config": f'{JAAS} username="mirror" password="m-1";',

@@ -92,14 +92,14 @@ def test_a_first_cell_run_again_leaves_one_cluster(
     before = set(claimed_runs())
     try:
         run(shell, CELL)
-        first = shell.user_ns["cluster"].run
+        first = shell.user_ns["cluster"].nodes.run
         run(shell, CELL)
         cluster: Cluster = shell.user_ns["cluster"]
-        assert {one for one in set(claimed_runs()) - before if Run(one).is_mine()} == {cluster.run.id}
+        assert {one for one in set(claimed_runs()) - before if Run(one).is_mine()} == {cluster.nodes.run.id}
         assert marked_processes(first.id) == [] and "An earlier cluster still ran" in capsys.readouterr().out
         reads = 'reader = ConsoleConsumer(cluster, "t", group="g")'
         run(shell, TOPIC, reads, reads)
-        assert sum("consumer_process" in " ".join(one.cmdline()) for one in marked_processes(cluster.run.id)) == 1
+        assert sum("consumer_process" in " ".join(one.cmdline()) for one in marked_processes(cluster.nodes.run.id)) == 1
     finally:
         shell.user_ns["cluster"].stop()
 

@@ -16,6 +16,7 @@ import pytest
 from kafkalab import Cluster, SparkCluster, wait_until
 from kafkalab.cluster import standby
 from kafkalab.cluster.backends.local import LocalBackend
+from kafkalab.cluster.backends.relay_process import RelayProcess
 from kafkalab.cluster.ports import reserve_port
 from kafkalab.cluster.spec import ClusterSpec
 from kafkalab.errors import BrokerFailed, KafkaLabError, PortInUse, SparkFailed, WaitTimeout
@@ -33,7 +34,7 @@ OWNER = """
         admin = AdminClient(cluster.client_config())
         admin.create_topics([NewTopic("t", 1, 1)])["t"].result()
         consumer = ConsoleConsumer(cluster, "t", group="g")
-    print(cluster.run.id, cluster.bootstrap(0), flush=True)
+    print(cluster.nodes.run.id, cluster.clients.bootstrap(0), flush=True)
     sys.stdin.read()
 """
 
@@ -115,7 +116,7 @@ def test_no_service_outlives_its_owner(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(BACKEND != "local", reason="a container's processes are not ours to kill")
 def test_a_wait_names_the_signal_that_ended_a_broker(cluster: Cluster) -> None:
-    broker = next(p for p in marked_processes(cluster.run.id) if "node-2/server.properties" in " ".join(p.cmdline()))
+    broker = next(p for p in marked_processes(cluster.nodes.run.id) if "node-2/server.properties" in " ".join(p.cmdline()))
     broker.kill()
     cluster.wait_for(lambda view: view.brokers[2].state == "dead", "broker 2 to be gone")
     said = r"broker 2 was ended by SIGKILL \(9\): killed from outside; out of memory\?"
@@ -127,17 +128,17 @@ def test_a_wait_names_the_signal_that_ended_a_broker(cluster: Cluster) -> None:
 def test_a_relay_that_was_killed_is_named_before_brokers_wait_for_each_other() -> None:
     run = Run.create("relay")
     backend = LocalBackend(ClusterSpec(), run)
-    backend._start_relay()
+    backend._relay = RelayProcess.start(run)
     backend.write_state()
     heir = LocalBackend(ClusterSpec(), run)
     heir.read_state()
-    heir._check_relay()
-    backend._relay.kill()
-    backend._relay.wait()
+    heir._running_relay()
+    backend._relay._child.kill()
+    backend._relay._child.wait()
     with pytest.raises(BrokerFailed, match=r"the relay between brokers was ended by SIGKILL \(9\)"):
         backend.check_alive(0)
     with pytest.raises(BrokerFailed, match="the relay between brokers was ended"):
-        backend._ask_relay(do="isolate", nodes=[], pids={})
+        backend._update_isolated()
     with pytest.raises(BrokerFailed, match="the relay between brokers ended without a word: killed from outside"):
         heir.check_alive(0)
     reap(run)
@@ -280,7 +281,7 @@ def test_a_standby_cluster_is_taken_once_and_given_back(tmp_path: Path, monkeypa
     waiting = subprocess.Popen(start, stdin=subprocess.PIPE, env=environment)
     wait_until(lambda: list(runs_dir().glob("standby-*/offered-by-*")), 120, "a standby cluster to be offered")
     with Cluster(backend="local") as first:
-        assert first.run.id.startswith("standby-")
+        assert first.nodes.run.id.startswith("standby-")
         waiting.stdin.close()  # its parent is gone; what was taken lives on
         waiting.wait(30)
         assert first.describe().brokers.keys() == {0, 1, 2}
@@ -350,7 +351,7 @@ NATIVE = """
     for codec in codecs:
         producer.produce(codec, b"x" * 1000)  # the broker compresses it
     assert producer.flush(30) == 0
-    print(sorted(path.name for path in (cluster.run.directory / "node-0/tmp").iterdir()), flush=True)
+    print(sorted(path.name for path in (cluster.nodes.run.directory / "node-0/tmp").iterdir()), flush=True)
     cluster.stop()
 """
 

@@ -75,7 +75,7 @@ def start_app(cluster: Cluster, topic: str, **how: object) -> subprocess.Popen:
 
 
 def test_one_right_address_is_enough(broker: Cluster, topic: str) -> None:
-    servers = f"127.0.0.1:1,{broker.bootstrap(0)}"
+    servers = f"127.0.0.1:1,{broker.clients.bootstrap(0)}"
     assert told(broker, topic, bootstrap_servers=servers) == "delivered"
     assert partition_count(Producer({"bootstrap.servers": servers, **QUIET}), topic) == 3
 

@@ -67,7 +67,13 @@ def client(
     cluster: Cluster, name: str, authority: CertificateAuthority, identity: Identity, **more: object
 ) -> dict[str, object]:
     trust = {"ssl.ca.location": str(authority.certificate)}
-    return {"bootstrap.servers": cluster.servers(name), "security.protocol": "SSL", **identity.client(), **trust, **more}
+    return {
+        "bootstrap.servers": cluster.clients.servers(name),
+        "security.protocol": "SSL",
+        **identity.client(),
+        **trust,
+        **more,
+    }
 
 
 def test_a_host_name_that_does_not_match(doors: Cluster, authority: CertificateAuthority) -> None:
@@ -161,7 +167,7 @@ def test_a_user_that_is_removed_while_connected(secured: Cluster) -> None:
 
 @pytest.mark.parametrize("name", ["SSL", "SASL_SSL"])
 def test_an_address_that_wants_tls_or_a_login(secured: Cluster, name: str) -> None:
-    servers, began = secured.servers(name), time.monotonic()
+    servers, began = secured.clients.servers(name), time.monotonic()
     with pytest.raises(BackendUnavailable, match=f"no broker answers at {servers}: .*it may want TLS or a login"):
         Cluster.attached(servers).start()
     assert time.monotonic() - began < 30
@@ -169,7 +175,7 @@ def test_an_address_that_wants_tls_or_a_login(secured: Cluster, name: str) -> No
 
 def serial_number(cluster: Cluster) -> int:
     """That of the certificate that the broker shows."""
-    host, port = cluster.bootstrap(0, "SSL").split(":")
+    host, port = cluster.clients.bootstrap(0, "SSL").split(":")
     context = ssl.create_default_context(cafile=str(cluster.security.authority.certificate))
     with (
         socket.create_connection((host, int(port)), 5) as plain,
@@ -186,7 +192,9 @@ def test_a_certificate_is_replaced_on_a_running_broker(secured: Cluster) -> None
     resource = ConfigResource(ResourceType.BROKER, "0", incremental_configs=[entry])
     admin = AdminClient(secured.client_config())
     admin.incremental_alter_configs([resource])[resource].result()
-    wait_until(lambda: serial_number(secured) != before, 20, "the new certificate", last_seen=lambda: secured.logs(0)[-3000:])
+    wait_until(
+        lambda: serial_number(secured) != before, 20, "the new certificate", last_seen=lambda: secured.nodes.logs(0)[-3000:]
+    )
     secured.restart(0)
     assert serial_number(secured) != before
 
@@ -239,7 +247,7 @@ def test_tickets_and_the_kdc_gone(tmp_path: Path) -> None:
                 command = [
                     "kafka-topics.sh",
                     "--bootstrap-server",
-                    cluster.servers("KERBEROS"),
+                    cluster.clients.servers("KERBEROS"),
                     "--command-config",
                     str(config),
                     "--list",
@@ -249,14 +257,14 @@ def test_tickets_and_the_kdc_gone(tmp_path: Path) -> None:
             create(cluster, "stock-prices", 1, 1)
             listed = topics()
             assert "stock-prices" in listed.stdout, listed.stderr[-2000:]
-            assert f"authenticationID=alice@{kdc.realm}" in cluster.logs(0)
+            assert f"authenticationID=alice@{kdc.realm}" in cluster.nodes.logs(0)
             kdc.kill()
             refused = topics()
             assert refused.returncode != 0
             assert (
                 "LoginException" in refused.stderr + refused.stdout or "Connection refused" in refused.stderr + refused.stdout
             )
-            assert cluster.states()[0] == "up"
+            assert cluster.nodes.states()[0] == "up"
             with pytest.raises(KdcFailed, match=r"call stop\(\) first"):
                 kdc.start()
 

@@ -33,6 +33,6 @@ def clean(cluster: Cluster) -> Iterator[Cluster]:
 @pytest.fixture
 def breakable(cluster: Cluster) -> Iterator[Cluster]:
     """The same three brokers, for a test that ends some of them."""
-    cluster.faults.clear()
+    cluster.nodes.faults.clear()
     yield cluster
     renew(cluster)

@@ -36,11 +36,11 @@ def test_nodes_come_back_first(breakable: Cluster) -> None:
     breakable.kill(2)
     fresh(breakable, NewTopic("old", 1, 3))
     assert breakable.describe(groups=False).in_sync("old")
-    assert set(breakable.states().values()) == {"up"}
-    for node in breakable.states():
+    assert set(breakable.nodes.states().values()) == {"up"}
+    for node in breakable.nodes.states():
         breakable.kill(node)
     fresh(breakable, NewTopic("old", 1, 3))
-    assert set(breakable.states().values()) == {"up"}
+    assert set(breakable.nodes.states().values()) == {"up"}
 
 
 def test_a_member_that_stays_is_named(clean: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -378,7 +378,7 @@ def test_a_kafka_that_wants_a_login(
             create(secured, topic, 2, 1)
         send_drivers(secured.client_config())
         put(secured, "truck_position", [(str(r.driver), framed(r.event), -1) for r in reports if r.event])
-        login = secured.java_config("pipeline", "SASL_SSL")
+        login = secured.clients.java_config("pipeline", "SASL_SSL")
         servers = ["--bootstrap-servers", login.pop("bootstrap.servers")]
         places = [*servers, "--registry", registry.url, "--checkpoint", str(tmp_path), "--schema", schema, "--batch"]
         settings = [f"--kafka={name}={value}" for name, value in login.items()]

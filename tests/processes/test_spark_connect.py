@@ -230,7 +230,7 @@ def test_a_kafka_that_wants_a_login(spark: SparkSession) -> None:
     security = Security({"pipeline": 'quo"ted\\secret'}, super_users=["pipeline"])
     with Cluster(1, listeners=(Listener("PLAINTEXT"), Listener("SASL_SSL", "SASL_SSL")), security=security) as secured:
         create(secured, "t", 2, 1)
-        login = {f"kafka.{name}": value for name, value in secured.java_config("pipeline", "SASL_SSL").items()}
+        login = {f"kafka.{name}": value for name, value in secured.clients.java_config("pipeline", "SASL_SSL").items()}
         found = require_topic(spark, login, "t")
         assert found.whole
         put(secured, "t", [(None, "one", 0)])

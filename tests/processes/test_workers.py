@@ -391,7 +391,7 @@ def test_unknown_topic(cluster: Cluster, kind: type[Worker]) -> None:
 
 
 def _children(cluster: Cluster) -> list[psutil.Process]:
-    return [p for p in marked_processes(cluster.run.id) if "kafkalab.workers" in " ".join(p.cmdline())]
+    return [p for p in marked_processes(cluster.nodes.run.id) if "kafkalab.workers" in " ".join(p.cmdline())]
 
 
 @pytest.mark.cluster
@@ -444,7 +444,7 @@ def test_a_name_has_one_worker(topic: MakeTopic, start: Start) -> None:
 def test_out_of_reach_of_an_interrupt_and_within_reach_of_the_reaper(cluster: Cluster, topic: MakeTopic, start: Start) -> None:
     consumer = start(ConsoleConsumer, topic(1))
     assert os.getsid(consumer.pid) != os.getsid(0)
-    assert consumer.pid in [process.pid for process in marked_processes(cluster.run.id)]
+    assert consumer.pid in [process.pid for process in marked_processes(cluster.nodes.run.id)]
 
 
 @pytest.mark.cluster

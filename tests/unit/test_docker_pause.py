@@ -6,7 +6,7 @@ import pytest
 from docker.errors import APIError
 from requests import Response
 
-from kafkalab.cluster.backends import docker as backend
+from kafkalab.cluster.backends import docker_containers
 from kafkalab.errors import WaitTimeout
 
 
@@ -28,19 +28,19 @@ class Stubborn:
 
 def test_one_that_cannot_be_frozen_yet_is_asked_again() -> None:
     container = Stubborn(3)
-    backend._freeze(container, "broker 1")
+    docker_containers.freeze(container, "broker 1")
     assert container.asked == 4
 
 
 def test_one_that_cannot_be_frozen_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(backend, "_FREEZE_SECONDS", 0.2)
+    monkeypatch.setattr(docker_containers, "_FREEZE_SECONDS", 0.2)
     with pytest.raises(WaitTimeout, match=r"waited 0.2 s for broker 1 to freeze; last seen: .*unable to freeze"):
-        backend._freeze(Stubborn(10_000), "broker 1")
+        docker_containers.freeze(Stubborn(10_000), "broker 1")
 
 
 def test_other_refusals_are_not_repeated() -> None:
     container = Stubborn(9, reason="no space left on device")
     with pytest.raises(APIError, match="no space left"):
-        backend._freeze(container, "broker 1")
+        docker_containers.freeze(container, "broker 1")
     assert container.asked == 1
-    backend._freeze(Stubborn(1, status=409, reason="container is not running"), "broker 1")  # it has ended
+    docker_containers.freeze(Stubborn(1, status=409, reason="container is not running"), "broker 1")  # it has ended

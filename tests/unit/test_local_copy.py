@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkalab.cluster.backends.local import copy_changing_tree
+from kafkalab.cluster.backends.processes import copy_changing_tree
 
 
 def test_what_is_removed_meanwhile_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,14 +8,17 @@ import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 from kafkalab.cli.storing import machine_marks
+from kafkalab.cluster.backends.control import Control
 from kafkalab.cluster.cluster import Cluster
 from kafkalab.cluster.log_files import LogFolder, TierFolder
 from kafkalab.cluster.log_offsets import LogOffsets
 from kafkalab.cluster.log_reader import LogView
+from kafkalab.cluster.observer import Observer
 from kafkalab.cluster.view import ClusterView, PartitionView
 from kafkalab.errors import NoReplica, UnknownPartition, UnknownTopic
 from kafkalab.waiting import wait_until
@@ -261,6 +264,7 @@ class FakeCluster:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.disk = self.nodes = self
         self.log = LogFolder(folder.parent, "t", 0)
         self.offsets = LogOffsets()
         self.unseen = ""
@@ -380,16 +384,16 @@ def stopped_short(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     """A cluster that is not started, with an answer to what `log_reader` asks."""
     made = Cluster(2, backend="local")
     view = ClusterView("id", 0, 1, {}, {"t": (PartitionView("t", 0, 0, 0, (0,), (0,)),)})
-    monkeypatch.setattr(made, "describe", lambda groups, internal: view)
-    monkeypatch.setattr(made, "_known", lambda broker: None)
-    monkeypatch.setattr(made, "_running", lambda: (None, None))
+    observer = Mock(spec=Observer)
+    observer.describe.return_value = view
+    monkeypatch.setattr(made._lifecycle, "running", lambda: (Mock(spec=Control), observer))
     return made
 
 
 def test_no_such_topic_partition_or_replica(stopped_short: Cluster) -> None:
     with pytest.raises(UnknownTopic, match=r"there is no topic 'u' in this cluster; it has t"):
-        stopped_short.log_reader("u")
+        stopped_short.disk.log_reader("u")
     with pytest.raises(UnknownPartition, match=r"t has no partition 3; it has only 0"):
-        stopped_short.log_reader("t", 3)
+        stopped_short.disk.log_reader("t", 3)
     with pytest.raises(NoReplica, match=r"broker 1 has no replica of partition 0 of t; these brokers have one: 0"):
-        stopped_short.log_reader("t", 0, 1)
+        stopped_short.disk.log_reader("t", 0, 1)

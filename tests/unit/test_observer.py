@@ -7,7 +7,6 @@ from types import SimpleNamespace
 import pytest
 
 from kafkalab.cluster.observer import Observer
-from kafkalab.cluster.spec import Node
 from kafkalab.cluster.view import BrokerView, ClusterView, PartitionView
 from kafkalab.cluster.wire import NO_QUORUM, Metadata, Quorum
 from kafkalab.errors import BrokerFailed, BrokerNotRunning, ClusterNotRunning, WaitTimeout
@@ -67,7 +66,7 @@ def test_who_waits_while_the_cluster_is_stopped_is_told() -> None:
 def test_a_broker_that_hears_from_the_controller_too_late_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
     led, states, asked = Quorum(1, 5, 9, (0, 1, 2), {}), dict.fromkeys(range(3), "up"), []
     answers: dict[int, Quorum] = dict.fromkeys(range(3), led)
-    backend = SimpleNamespace(keyring=None, nodes=lambda: dict.fromkeys(range(3), Node(0, True, True)), state=states.get)
+    backend = SimpleNamespace(keyring=None, brokers=lambda: [0, 1, 2], state=states.get)
 
     def ask(self: Observer, broker: int, _: object) -> tuple[Metadata, Quorum]:
         asked.append(broker)

@@ -89,6 +89,7 @@ class FakeCluster:
     """Keeps what it is to call when it stops."""
 
     def __init__(self) -> None:
+        self.nodes = self
         self.callbacks: list[Callable[[], None]] = []
 
     def on_stop(self, callback: Callable[[], None]) -> None:

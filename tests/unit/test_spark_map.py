@@ -82,7 +82,7 @@ def test_the_panel_shows_it_live_and_a_cell_keeps_a_still_copy(monkeypatch: pyte
     monkeypatch.setattr(live_module, "update_display", lambda bundle, **_: bundles.append(bundle))
     panel, spark = ClusterPanel(), FakeSpark()
     monkeypatch.setattr(live_module.Live, "beside", panel)
-    panel.follow(spark, SparkMap)
+    panel.follow(spark, spark.on_stop, SparkMap)
     (own,) = panel._body.children
     in_cell = SparkMap(spark)
     in_cell._ipython_display_()

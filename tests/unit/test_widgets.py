@@ -271,6 +271,7 @@ class FakeCluster:
 
     def __init__(self, name="cluster"):
         self.name = name
+        self.nodes = self
         self.faults = []
         self.view = healthy()
         self.callbacks = []
@@ -348,9 +349,9 @@ def test_the_map_moves_within_half_a_second(cluster):
 
 def test_a_fault_that_was_taken_back_hides_none_of_those_to_come(cluster):
     map_ = ClusterMap(cluster)
-    cluster.faults.append(Fault(time.time(), "stop", 1))
+    cluster.nodes.faults.append(Fault(time.time(), "stop", 1))
     wait_until(lambda: "stop broker 1" in map_.events, 30, "the map to tell of it")
-    cluster.faults[:] = [Fault(time.time(), "kill", 2)]  # the stop failed
+    cluster.nodes.faults[:] = [Fault(time.time(), "kill", 2)]  # the stop failed
     wait_until(lambda: "kill broker 2" in map_.events, 30, "the map to tell of the next one")
 
 
@@ -409,7 +410,7 @@ def test_buttons_fit_the_state(cluster):
 
 
 def test_an_attached_cluster_has_no_buttons(cluster):
-    cluster.backend = "attached"
+    cluster.nodes.backend = "attached"
     map_ = ClusterMap(cluster)
     wait_until(lambda: map_._rows, 30, "the map to be drawn")
     assert map_._nodes[0]._controls is None
@@ -471,7 +472,7 @@ def panel(monkeypatch):
 
 def test_the_panel_is_empty_until_a_cluster_starts_and_says_when_it_has_stopped(panel, cluster):
     assert panel._body.children == ()
-    panel.follow(cluster, ClusterMap)
+    panel.follow(cluster, cluster.nodes.on_stop, ClusterMap)
     (shown_map,) = panel._body.children
     wait_until(lambda: "3 of 3 nodes up" in shown_map.children[0].value, 30, "the map to be drawn")
     cluster.stop()
@@ -480,7 +481,7 @@ def test_the_panel_is_empty_until_a_cluster_starts_and_says_when_it_has_stopped(
 
 
 def test_a_map_that_a_cell_shows_takes_the_place_of_the_panels_own(panel, cluster, shown):
-    panel.follow(cluster, ClusterMap)
+    panel.follow(cluster, cluster.nodes.on_stop, ClusterMap)
     (own,) = panel._body.children
     cell_map = ClusterMap(cluster, topics=TOPIC)
     cell_map._ipython_display_()
@@ -496,7 +497,7 @@ def test_a_map_that_a_cell_shows_takes_the_place_of_the_panels_own(panel, cluste
 def test_two_clusters_stand_one_below_the_other_under_their_names(panel):
     clusters = [FakeCluster("<home>"), FakeCluster("backup")]
     for one in clusters:
-        panel.follow(one, ClusterMap)
+        panel.follow(one, one.nodes.on_stop, ClusterMap)
     assert [child.value for child in panel._body.children[::2]] == ["<b>&lt;home&gt;</b>", "<b>backup</b>"]
     clusters[0].stop()
     assert len(panel._body.children) == 1
@@ -507,11 +508,11 @@ def test_who_wants_to_hear_of_clusters_hears_of_those_that_run_and_of_those_that
     register = running.Register()
     clusters, heard = [FakeCluster(str(number)) for number in range(3)], []
     for one in clusters[:2]:
-        register.announce(one)
+        register.announce(one, one.nodes.on_stop)
     clusters[0].stop()
-    register.for_each(heard.append)
-    register.announce(clusters[2])
-    assert heard == clusters[1:]
+    register.for_each(lambda one, on_stop: heard.append((one, on_stop)))
+    register.announce(clusters[2], clusters[2].on_stop)
+    assert heard == [(one, one.nodes.on_stop) for one in clusters[1:]]
 
 
 # -- timeline
@@ -569,12 +570,12 @@ def test_each_label_of_the_timeline_is_its_distance_on_the_axis(cluster, tmp_pat
     producer = FakeProducer(tmp_path / "ledger.jsonl")
     began = time.time() - 40
     producer.write(*[(began + i / 5, i % 2) for i in range(200)])
-    cluster.faults.append(Fault(began + 5, "kill", 0))
+    cluster.nodes.faults.append(Fault(began + 5, "kill", 0))
     timeline = Timeline(cluster, producer)
     timeline.seen(cluster.view, [Event(began + 6.9, "leader", "…", TOPIC)], True)
     # Of a verb that takes its time the effects are seen first: it is in the list when the picture is drawn.
     timeline.seen(cluster.view, [Event(began + 20.4, "leader", "…", TOPIC)], True)
-    cluster.faults.append(Fault(began + 20, "stop", 1))
+    cluster.nodes.faults.append(Fault(began + 20, "stop", 1))
     measured = labels_and_distances(timeline.snapshot().svg)
     assert [told for told, _ in measured] == [1.9, 0.4]
     for told, shown in measured:
@@ -1027,7 +1028,7 @@ def test_a_stored_card_is_text_that_does_not_depend_on_progress(lab_notebook, cl
 
 
 def test_the_panel_shows_the_card_above_the_maps(lab_notebook, panel, cluster, shown):
-    panel.follow(cluster, ClusterMap)
+    panel.follow(cluster, cluster.nodes.on_stop, ClusterMap)
     card = LabCard("09_games")
     card._ipython_display_()
     assert panel._card.children == (card.widget,)
@@ -1095,7 +1096,7 @@ def test_a_deleted_group_vanishes_and_one_whose_coordinator_moves_stays():
     assert not watcher._groups
     cluster.view = kept
     watcher.look(groups=True)
-    cluster.faults.append(Fault(time.time(), "restart", 1))
+    cluster.nodes.faults.append(Fault(time.time(), "restart", 1))
     cluster.view = replace(kept, groups={})
     watcher.look(groups=True)
     assert set(watcher._groups) == {"mygroup"}

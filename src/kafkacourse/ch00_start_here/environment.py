@@ -41,7 +41,7 @@ def java_is_known(ctx: CheckContext) -> None:
 
 @check.requires("One node answers, started by your own command")
 def one_node_answers(ctx: CheckContext) -> None:
-    if not ctx.cluster.running:
+    if not ctx.cluster.nodes.running:
         raise Unmet(
             "No broker answered. Is the folder formatted, is the process running, and what does the end of its log say?"
         )

@@ -35,7 +35,7 @@ check = lab.add_check(
 
 def outage(ctx: CheckContext) -> tuple[Fault, Fault]:
     """Return the last kill of the broker, and the restart after it."""
-    faults: list[Fault] = ctx.cluster.faults
+    faults: list[Fault] = ctx.cluster.nodes.faults
     killed = [i for i, f in enumerate(faults) if f.verb == "kill"]
     if not killed:
         for verb, what in (("stop", "shut down: it could say goodbye"), ("pause", "paused: its process was still there")):

@@ -57,7 +57,7 @@ purchases = lab.add_check(
     "Create a partitioned and replicated topic",
     hints=(
         "kafka-topics.sh --create takes --partitions, --replication-factor and --config name=value, and any broker's address.",
-        "answer = !kafka-topics.sh --bootstrap-server {cluster.bootstrap(broker)} --list gives the lines of the answer.",
+        "answer = !kafka-topics.sh --bootstrap-server {cluster.clients.bootstrap(broker)} --list gives the answer's lines.",
     ),
 )
 is_shaped = purchases.requires("purchases has 3 partitions with 3 replicas each")(has_shape(PURCHASES, 3, 3))
@@ -191,7 +191,7 @@ rebalance = lab.add_check(
 
 @rebalance.requires("Broker 1 was down and came back")
 def was_down(ctx: CheckContext) -> None:
-    verbs = [f.verb for f in ctx.cluster.faults if f.broker == 1 and f.verb in (*DOWN_VERBS, "restart")]
+    verbs = [f.verb for f in ctx.cluster.nodes.faults if f.broker == 1 and f.verb in (*DOWN_VERBS, "restart")]
     if not verbs:
         raise Unmet("Broker 1 never went down.")
     if verbs[-1] != "restart":

@@ -31,7 +31,7 @@ is_shaped = check.requires("letters has 3 partitions with 3 replicas each")(has_
 @check.requires("A broker was isolated and healed, and all brokers are up")
 def was_isolated_and_healed(ctx: CheckContext) -> None:
     if not faulted(ctx, "isolate"):
-        verbs = ", ".join(sorted({f.verb for f in ctx.cluster.faults}))
+        verbs = ", ".join(sorted({f.verb for f in ctx.cluster.nodes.faults}))
         raise Unmet(
             f"No broker was isolated{f' (only: {verbs})' if verbs else ''}. An isolated broker runs, and clients reach it."
         )

@@ -138,7 +138,7 @@ def producer_saw_it(ctx: CheckContext) -> None:
 
 def _written_while_away(ctx: CheckContext) -> int:
     """Return how many records have timestamps from the last stop of broker 2 to its restart, or a little before."""
-    faults = [fault for fault in ctx.cluster.faults if fault.broker == 2]
+    faults = [fault for fault in ctx.cluster.nodes.faults if fault.broker == 2]
     away = max(fault.at for fault in faults if fault.verb in DOWN_VERBS)
     back = min((fault.at for fault in faults if fault.verb == "restart" and fault.at > away), default=float("inf"))
     times = [message.timestamp()[1] / 1000 for message in ctx.records(WATCHED)]

@@ -43,7 +43,7 @@ def killed_twice(ctx: CheckContext) -> None:
 
 @check.requires("The second time, both followers were behind", after=killed_twice)
 def both_were_frozen(ctx: CheckContext) -> None:
-    faults = [(fault.verb, fault.broker) for fault in ctx.cluster.faults]
+    faults = [(fault.verb, fault.broker) for fault in ctx.cluster.nodes.faults]
     last_kill = len(faults) - 1 - faults[::-1].index(("kill", 0))
     frozen: list[int] = []
     for verb, broker in faults[:last_kill]:

@@ -58,7 +58,7 @@ def settings_are_as_asked(ctx: CheckContext) -> None:
 def two_were_down(ctx: CheckContext) -> None:
     down: set[int] = set()
     most = 0
-    for fault in ctx.cluster.faults:
+    for fault in ctx.cluster.nodes.faults:
         if fault.verb in DOWN_VERBS:
             down.add(fault.broker)
         elif fault.verb == "restart":

@@ -46,7 +46,7 @@ def ended_since_all_were_up(ctx: CheckContext) -> list[int]:
     """Return the brokers that went down since both were last up, in order. What an earlier attempt did doesn't count."""
     down: list[int] = []
     ended: list[int] = []
-    for fault in ctx.cluster.faults:
+    for fault in ctx.cluster.nodes.faults:
         if fault.verb in DOWN_VERBS:
             ended.append(fault.broker)
             down.append(fault.broker)

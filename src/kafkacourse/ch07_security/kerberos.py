@@ -38,7 +38,7 @@ check = lab.add_check(
 
 @check.requires("Both clients have logged in by Kerberos")
 def clients_logged_in(ctx: CheckContext) -> None:
-    log = ctx.cluster.logs(0)
+    log = ctx.cluster.nodes.logs(0)
     for principal in (PRODUCER, CONSUMER):
         if f"authenticationID={principal}@" not in log:
             raise Unmet(f"The broker's log shows no login of {principal}. What did the tool say?")

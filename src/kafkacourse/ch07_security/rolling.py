@@ -28,8 +28,8 @@ check = lab.add_check(
     hints=(
         "cluster.restart(broker, settings={…}) starts a broker with settings that it keeps from then on.",
         'Wait after each broker: cluster.wait_for(lambda view: view.in_sync("stock-prices"), "all replicas in sync", 60).',
-        "A broker doesn't come back? print(cluster.logs(broker)[-3000:]) says why. Look for a mechanism without a JAAS line, "
-        "and for a user that SCRAM doesn't know.",
+        "A broker doesn't come back? print(cluster.nodes.logs(broker)[-3000:]) says why. Look for a mechanism without a JAAS "
+        "line, and for a user that SCRAM doesn't know.",
     ),
 )
 

@@ -120,7 +120,7 @@ def active_is_removed(ctx: CheckContext) -> None:
 
 @removed.requires("It was active when you removed it", after=active_is_removed)
 def it_resigned(ctx: CheckContext) -> None:
-    if RESIGNED not in ctx.cluster.logs(active := active_of(ctx)):
+    if RESIGNED not in ctx.cluster.nodes.logs(active := active_of(ctx)):
         raise Unmet(
             f"By its log, controller {active} never resigned because it was removed. Which one was active? The cells of part 1 "
             "add another controller, if you need one more to remove."

@@ -21,7 +21,7 @@ lab = Lab("12_elr")
 
 def was_lost(ctx: CheckContext) -> None:
     """Raise `Unmet` unless broker 1 was shut down cleanly and stayed down until broker 0 was killed for the last time."""
-    faults = ctx.cluster.faults
+    faults = ctx.cluster.nodes.faults
     if 1 not in faulted(ctx, "stop"):
         raise Unmet("Broker 1 wasn't shut down cleanly yet. A broker that is killed can't say that its log is complete.")
     kills = [n for n, fault in enumerate(faults) if (fault.verb, fault.broker) == ("kill", 0)]
@@ -56,7 +56,7 @@ still_down = with_elr.requires("Broker 0 is still down", after=lost)(is_down(0))
 def one_leads(ctx: CheckContext) -> None:
     [partition] = existing(ctx, SAFE)
     if partition.leader is None:
-        eligible = ctx.cluster.eligible_leaders(SAFE)[0]
+        eligible = ctx.cluster.nodes.eligible_leaders(SAFE)[0]
         raise Unmet(f"{SAFE} has no leader; its ELR is {list(eligible)}. Is one of these brokers up?")
     if partition.leader != 1:
         raise Unmet(f"Broker {partition.leader} leads {SAFE}. Which of its two brokers should be back?")
@@ -71,7 +71,7 @@ def elr_was_read(ctx: CheckContext) -> None:
         where = listed_brokers(sorted(strangers))
         raise Unmet(f"{SAFE} has no replica on {where}. Can a broker without its records be eligible?")
     # A broker that was elected from the ELR is in the ISR since then.
-    if eligible != {*ctx.cluster.eligible_leaders(SAFE)[0], *partition.isr}:
+    if eligible != {*ctx.cluster.nodes.eligible_leaders(SAFE)[0], *partition.isr}:
         raise Unmet(f"The ELR wasn't {sorted(eligible)}. Look at Elr: in what kafka-topics.sh printed, not at LastKnownElr:.")
 
 

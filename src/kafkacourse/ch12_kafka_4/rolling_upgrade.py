@@ -44,7 +44,7 @@ def all_were_restarted(ctx: CheckContext) -> None:
 @brokers.requires("All three are up, with the software of Kafka 4.3", after=all_were_restarted)
 def all_are_new(ctx: CheckContext) -> None:
     are_up(*BROKERS)(ctx)
-    for broker, features in ctx.cluster.features().items():
+    for broker, features in ctx.cluster.nodes.features().items():
         if (level := features.supported[FEATURE]) < LEVEL:
             raise Unmet(
                 f"The software of broker {broker} supports {FEATURE} up to level {level}, and that of Kafka 4.3 up to {LEVEL}. "
@@ -73,7 +73,7 @@ load_went_on = ledger.requires("The producer wrote before the first restart, and
 
 @ledger.requires("The producer also wrote between two restarts", after=load_went_on)
 def went_one_by_one(ctx: CheckContext) -> None:
-    last = {fault.broker: fault.at for fault in ctx.cluster.faults if fault.verb == "restart" and fault.broker in BROKERS}
+    last = {fault.broker: fault.at for fault in ctx.cluster.nodes.faults if fault.verb == "restart" and fault.broker in BROKERS}
     acknowledged = [entry.at for entry in ledger_of(ctx, TOPIC).entries]
     for one, other in pairwise(sorted(last, key=last.__getitem__)):
         if not any(last[one] < at < last[other] for at in acknowledged):
@@ -99,7 +99,7 @@ levels = lab.add_check(
 
 @levels.requires("The cluster uses the metadata.version of Kafka 4.3")
 def level_is_raised(ctx: CheckContext) -> None:
-    for broker, features in ctx.cluster.features().items():
+    for broker, features in ctx.cluster.nodes.features().items():
         if (level := features.finalized[FEATURE]) < LEVEL:
             raise Unmet(
                 f"Broker {broker} says that level {level} of {FEATURE} is finalized, and that of Kafka 4.3 is {LEVEL}. New "

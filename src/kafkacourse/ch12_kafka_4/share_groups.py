@@ -29,7 +29,7 @@ lab = Lab("12_share_groups")
 
 def existing_share_group(ctx: CheckContext, group: str) -> ShareGroupView:
     """Return a share group. Raise `Unmet` if it doesn't exist."""
-    view = ctx.cluster.share_group(group)
+    view = ctx.cluster.nodes.share_group(group)
     if view is None:
         raise Unmet(f"There is no share group {group!r} yet. Did a ShareConsumer with this group id subscribe?")
     return view

@@ -130,7 +130,7 @@ follower = lab.add_check(
     "Rebuild a follower that lost its log",
     hints=(
         "A broker whose files you take away has to be down. Kill it, or shut it down cleanly.",
-        'cluster.lose_log(broker, "readings") removes the folder from its disk.',
+        'cluster.disk.delete_replica(broker, "readings") removes the folder from its disk.',
         'Restart it, and wait: cluster.wait_for(lambda view: view.in_sync("readings"), …).',
     ),
 )
@@ -138,16 +138,18 @@ follower = lab.add_check(
 
 def bereft(ctx: CheckContext) -> int:
     """Return the broker that last lost its log."""
-    if not (lost := faulted(ctx, "lose a log of")):
-        raise Unmet("No broker has lost its log yet. cluster.lose_log takes it from the disk of a broker that is down.")
+    if not (lost := faulted(ctx, "delete a replica of")):
+        raise Unmet(
+            "No broker has lost its log yet. cluster.disk.delete_replica takes it from the disk of a broker that is down."
+        )
     return lost[-1]
 
 
 @follower.requires("A broker lost its log, and was started again")
 def was_restarted(ctx: CheckContext) -> None:
     broker = bereft(ctx)
-    done = [fault.verb for fault in ctx.cluster.faults if fault.broker == broker]
-    if "restart" not in done[done.index("lose a log of") :]:
+    done = [fault.verb for fault in ctx.cluster.nodes.faults if fault.broker == broker]
+    if "restart" not in done[done.index("delete a replica of") :]:
         raise Unmet(f"Broker {broker} lost its log, and wasn't started again.")
 
 
@@ -172,7 +174,7 @@ outage = lab.add_check(
     "12_tiered_outage",
     "Write while the tier can't be reached",
     hints=(
-        "cluster.remote_tier has a method for it. Its counterpart comes in the next step.",
+        "cluster.disk.remote_tier has a method for it. Its counterpart comes in the next step.",
         "First cut the tier off, then send. `send` has two parameters: the first number, and how many.",
     ),
 )
@@ -180,7 +182,7 @@ outage = lab.add_check(
 
 @outage.requires("Brokers can't reach the tier")
 def is_cut_off(ctx: CheckContext) -> None:
-    if not ctx.cluster.remote_tier.is_cut_off:
+    if not ctx.cluster.disk.remote_tier.is_cut_off:
         raise Unmet("Brokers reach the remote tier. Run this check after you have cut it off, and before you reconnect it.")
 
 
@@ -203,7 +205,7 @@ back = lab.add_check(
     "12_tiered_back",
     "Find every acknowledged record",
     hints=(
-        "cluster.remote_tier.reconnect() lets brokers reach the tier again.",
+        "cluster.disk.remote_tier.reconnect() lets brokers reach the tier again.",
         "The brokers try again by themselves. Wait as in part 1, for another offset.",
     ),
 )
@@ -211,7 +213,7 @@ back = lab.add_check(
 
 @back.requires("Brokers reach the tier")
 def is_reconnected(ctx: CheckContext) -> None:
-    if ctx.cluster.remote_tier.is_cut_off:
+    if ctx.cluster.disk.remote_tier.is_cut_off:
         raise Unmet("The remote tier is still cut off.")
 
 
@@ -257,7 +259,7 @@ def log_is_empty(ctx: CheckContext) -> None:
 
 @retention.requires("The tier has no segment of it any more", after=log_is_empty)
 def tier_is_empty(ctx: CheckContext) -> None:
-    if left := [path for path in ctx.cluster.remote_tier.files(TOPIC) if path.suffix == ".log"]:
+    if left := [path for path in ctx.cluster.disk.remote_tier.files(TOPIC) if path.suffix == ".log"]:
         raise Unmet(
             f"The remote tier still has {counted(len(left), 'segment')} of {TOPIC}. The leader deletes them a moment after the "
             "log start offset has moved."

@@ -103,7 +103,7 @@ def _reason(errors: list[KafkaError]) -> str:
 def servers(ctx: CheckContext, listener: str) -> str:
     """Return the bootstrap servers of a listener. Raise `Unmet` if the cluster doesn't have it."""
     try:
-        return str(ctx.cluster.servers(listener))
+        return str(ctx.cluster.clients.servers(listener))
     except UnknownListener:
         raise Unmet(f"The cluster has no listener named {listener}. Did you give it your settings?") from None
 
@@ -115,8 +115,8 @@ def brokers_at(ctx: CheckContext, listener: str) -> Iterator[tuple[int, str]]:
         if not view.address:
             continue  # a dedicated controller
         if view.state != "up":
-            raise Unmet(f"Broker {broker} is {view.state}. What does its log say? print(cluster.logs({broker})[-3000:])")
-        yield broker, ctx.cluster.bootstrap(broker, listener)
+            raise Unmet(f"Broker {broker} is {view.state}. What does its log say? print(cluster.nodes.logs({broker})[-3000:])")
+        yield broker, ctx.cluster.clients.bootstrap(broker, listener)
 
 
 def acl_rules(ctx: CheckContext) -> list[AclBinding]:

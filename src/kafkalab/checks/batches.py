@@ -14,7 +14,7 @@ __all__ = ["CODECS", "RecordBatch", "batches_on_disk", "some_batches"]
 
 def batches_on_disk(ctx: CheckContext, broker: int, *topics: str) -> dict[str, list[RecordBatch]]:
     """Return the batches of these topics on a broker's disk, without their records. The broker may be down."""
-    copy = ctx.cluster.copy_log_dir(broker, *topics)
+    copy = ctx.cluster.disk.copy_log_dir(broker, *topics)
     try:
         return {topic: [batch for segment in _segments(copy, topic) for batch in _batches_of(segment)] for topic in topics}
     finally:

@@ -37,7 +37,7 @@ def nodes(ctx: CheckContext) -> Mapping[int, BrokerView]:
 
 def faulted(ctx: CheckContext, *verbs: str) -> list[int]:
     """Return the brokers that got one of these faults, in order."""
-    return [f.broker for f in ctx.cluster.faults if f.verb in verbs]
+    return [f.broker for f in ctx.cluster.nodes.faults if f.verb in verbs]
 
 
 def isolated(ctx: CheckContext) -> list[int]:
@@ -86,6 +86,6 @@ def was_down_and_came_back(ctx: CheckContext, broker: int) -> None:
 @parametrized
 def has_level(ctx: CheckContext, feature: str, level: int) -> None:
     """Every broker must report this level of a feature as finalized; 0 is off."""
-    for broker, features in ctx.cluster.features().items():
+    for broker, features in ctx.cluster.nodes.features().items():
         if (finalized := features.finalized.get(feature, 0)) != level:
             raise Unmet(f"Broker {broker} says that {feature} is finalized at level {finalized}, not {level}.")

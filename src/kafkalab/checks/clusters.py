@@ -19,7 +19,7 @@ def clusters(ctx: CheckContext, *others: str) -> dict[str, CheckContext]:
     contexts = {ctx.cluster.name: ctx}
     for name in others:
         other = ctx.answer(name, Cluster, "your cluster of that name")
-        if not other.running:
+        if not other.nodes.running:
             raise Unmet(f"The cluster {name} isn't running.")
         contexts[name] = CheckContext(other, ctx.answers)
     return contexts

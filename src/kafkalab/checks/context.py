@@ -197,7 +197,7 @@ class CheckContext:
         """Return the names of each partition's segment files in order, on one of the running brokers."""
         view = self.cluster.describe(groups=False)
         broker = view.brokers_up[0]
-        copy = self.cluster.copy_log_dir(broker, topic)
+        copy = self.cluster.disk.copy_log_dir(broker, topic)
         try:
             return {
                 p.partition: sorted(file.name for file in (copy / f"{topic}-{p.partition}").glob("*.log"))

@@ -69,7 +69,7 @@ def wrote_throughout(ctx: CheckContext, topic: str, *verbs: str) -> None:
 
     Another requirement checks that the faults happened.
     """
-    used = [fault for fault in ctx.cluster.faults if fault.verb in verbs]
+    used = [fault for fault in ctx.cluster.nodes.faults if fault.verb in verbs]
     acknowledged = [entry.at for entry in ledger_of(ctx, topic).entries]
     if not acknowledged or min(acknowledged) > used[0].at:
         raise Unmet(f"The ledger has no record from before the first {used[0].verb}. Start the producer first. {START_OVER}")

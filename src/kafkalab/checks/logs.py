@@ -28,7 +28,7 @@ def view_of(
     A busy broker may not tell an offset in time. So this looks again, for 10 s at most, until `told` says that the view has
     what the check needs. Then it returns the view as it is.
     """
-    with contextlib.closing(ctx.cluster.log_reader(topic, partition, broker)) as reader:
+    with contextlib.closing(ctx.cluster.disk.log_reader(topic, partition, broker)) as reader:
         view: LogView = reader.read()
 
         def complete() -> bool:

@@ -22,7 +22,7 @@ _WORDS = {CLIENT_ID: "the client id", USER: "the user"}
 def quotas_of(ctx: CheckContext, entity: Mapping[str, str]) -> dict[str, float]:
     """Return the quotas of a client id, of a user, or of both together: value by setting, empty if there are none."""
     request = DescribeClientQuotasRequest(components=[], strict=False, version=_VERSION)
-    with closing(BrokerConnection(ctx.cluster.bootstrap(0), _TIMEOUT)) as connection:
+    with closing(BrokerConnection(ctx.cluster.clients.bootstrap(0), _TIMEOUT)) as connection:
         try:
             answer = connection.ask(request, DescribeClientQuotasResponse, _VERSION)
         except OSError as error:

@@ -27,7 +27,7 @@ def created(message: Message) -> float:
 @parametrized
 def sent_while_down(ctx: CheckContext, topic: str, values: Sequence[str], broker: int) -> None:
     """The records with these values must have been sent while this broker was down, whichever time."""
-    faults = [fault for fault in ctx.cluster.faults if fault.broker == broker]
+    faults = [fault for fault in ctx.cluster.nodes.faults if fault.broker == broker]
     ends = [*(fault.at for fault in faults[1:]), math.inf]
     down = [(fault.at, end) for fault, end in zip(faults, ends, strict=False) if fault.verb in DOWN_VERBS]
     if not down:

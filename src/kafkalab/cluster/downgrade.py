@@ -16,7 +16,7 @@ def is_older(version: str, than: str) -> bool:
     return _numbers(version) < _numbers(than)
 
 
-def require_readable(node: str, version: str, told: dict[int, Features]) -> None:
+def require_readable(node: str, version: str, reported: dict[int, Features]) -> None:
     """Check an older version for a node, such as "broker 2", against the finalized level that the running brokers report.
 
     Raises
@@ -24,7 +24,7 @@ def require_readable(node: str, version: str, told: dict[int, Features]) -> None
     DowngradeRefused
         If the version doesn't support that level. The message names both.
     """
-    finalized = max((features.finalized.get(_FEATURE, 0) for features in told.values()), default=0)
+    finalized = max((features.finalized.get(_FEATURE, 0) for features in reported.values()), default=0)
     highest = highest_metadata_version(version)
     if highest is not None and finalized > highest:
         raise DowngradeRefused(

@@ -39,7 +39,7 @@ def fresh(cluster: Cluster, *topics: NewTopic, groups: Sequence[str] = ()) -> No
         If a topic doesn't come or go, or a group keeps a member.
     """
     with ThreadPoolExecutor() as together:  # one alone may wait for the others: without a quorum no node comes back
-        list(together.map(cluster.restart, [node for node, state in cluster.states().items() if state != "up"]))
+        list(together.map(cluster.restart, [node for node, state in cluster.nodes.states().items() if state != "up"]))
     admin = AdminClient(cluster.client_config())
     for group in groups:
         _forget(cluster, admin, group)

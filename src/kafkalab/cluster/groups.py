@@ -44,13 +44,7 @@ class ConsumerGroupDescribeResponse(ApiMessage, load_json=messages):  # type: ig
 
 
 class GroupReader:
-    """Asks brokers for consumer groups, over its own connections: a broker that hangs delays nobody else's requests.
-
-    Parameters
-    ----------
-    connect
-        Makes a connection to a broker at an address.
-    """
+    """Asks brokers for consumer groups, over its own connections: a broker that hangs delays nobody else's requests."""
 
     def __init__(self, connect: Callable[[str], BrokerConnection] = BrokerConnection) -> None:
         self._connect = connect
@@ -79,10 +73,10 @@ class GroupReader:
             for broker, address in brokers.items():
                 try:
                     connection = self._connection(address)
-                    told = _coordinated_by(connection)
-                    groups |= told
-                    committed |= _committed(connection, told)
-                except (OSError, _NotTold):
+                    coordinated = _coordinated_by(connection)
+                    groups |= coordinated
+                    committed |= _committed(connection, coordinated)
+                except (OSError, _NotReported):
                     silent.add(broker)
             wanted = {position for positions in committed.values() for position in positions}
             leaders: dict[int, list[PartitionView]] = defaultdict(list)
@@ -91,10 +85,10 @@ class GroupReader:
                     leaders[p.leader].append(p)
             ends: _Committed = {}
             for leader, led in leaders.items():
-                told_of = len(ends)
+                ends_before = len(ends)
                 with contextlib.suppress(OSError):
                     ends |= _ends(self._connection(brokers[leader]), led)
-                if len(ends) - told_of < len(led):  # it leads some no longer, or was too slow
+                if len(ends) - ends_before < len(led):  # it leads some no longer, or was too slow
                     silent.add(leader)
         with_lag = {id_: replace(group, lag=_lag(committed.get(id_, {}), ends)) for id_, group in sorted(groups.items())}
         return with_lag, frozenset(silent)
@@ -112,7 +106,7 @@ class GroupReader:
         return self._connections[address]
 
 
-class _NotTold(Exception):
+class _NotReported(Exception):
     """A broker answered that it can't report at the moment."""
 
 
@@ -120,7 +114,7 @@ def _coordinated_by(connection: BrokerConnection) -> dict[str, GroupView]:
     request = ListGroupsRequest(states_filter=[], types_filter=[], version=_LIST_GROUPS_VERSION)
     listing = connection.ask(request, ListGroupsResponse, _LIST_GROUPS_VERSION)
     if listing.error_code:
-        raise _NotTold
+        raise _NotReported
     by_type: dict[str, list[str]] = defaultdict(list)
     for listed in listing.groups:
         # Kafka Connect's workers are a group, too, but divide connectors. A group that only committed has no type.

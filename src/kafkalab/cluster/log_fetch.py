@@ -24,14 +24,7 @@ _CONSUMER = -1
 def fetch(connection: BrokerConnection, placed: PartitionView, start: int, end: int) -> Segment:
     """Fetch the batches of the newest records as one piece, because the protocol doesn't show where a segment ends.
 
-    Parameters
-    ----------
-    connection
-        A connection to the partition's leader.
-    placed
-        The partition.
-    start, end
-        Its log start offset and its high watermark.
+    The connection is one to the partition's leader. Its log starts at `start`, and its high watermark is `end`.
 
     Raises
     ------
@@ -39,14 +32,14 @@ def fetch(connection: BrokerConnection, placed: PartitionView, start: int, end: 
         If the leader can't be reached or doesn't answer in time.
     """
     offset = first = max(start, end - FETCHED_RECORDS)
-    found: list[RecordBatch] = []
+    fetched: list[RecordBatch] = []
     while offset < end:
         batches = _batches(connection, placed, offset)
         if not batches:
             break  # the leader has changed, for example
-        found += batches
+        fetched += batches
         offset = batches[-1].last_offset + 1
-    return Segment(first, "fetched", sum(batch.size for batch in found), tuple(found))
+    return Segment(first, "fetched", sum(batch.size for batch in fetched), tuple(fetched))
 
 
 def _batches(connection: BrokerConnection, placed: PartitionView, offset: int) -> list[RecordBatch]:
@@ -60,7 +53,7 @@ def _batches(connection: BrokerConnection, placed: PartitionView, offset: int) -
         forgotten_topics_data=[], rack_id="", version=_VERSION,
     )  # fmt: skip
     answer = connection.ask(request, FetchResponse, _VERSION)
-    for part in (part for told in answer.responses for part in told.partitions):
+    for part in (part for topic in answer.responses for part in topic.partitions):
         if part.error_code or not part.records:
             return []
         data = io.BytesIO(bytes(part.records))

@@ -121,13 +121,13 @@ class LogFiles:
         They count from the start of the first segment. For batches that aren't unpacked, only the gaps between them are
         known.
         """
-        found: list[tuple[int, int]] = []
+        gaps: list[tuple[int, int]] = []
         expected = self.live[0].base_offset if self.live else 0
         for first, last in self._stretches():
             if first > expected:
-                found.append((expected, first - 1))
+                gaps.append((expected, first - 1))
             expected = max(last + 1, expected)
-        return tuple(found)
+        return tuple(gaps)
 
     def _stretches(self) -> Iterator[tuple[int, int]]:
         for segment in self.live:
@@ -176,15 +176,15 @@ class TierFolder(_Folder):
 
     def read(self, folder: Path) -> tuple[Segment, ...]:
         """Return the current segments by base offset, from the partition's folder in the tier; none if the folder is gone."""
-        found: dict[int, _SegmentFile] = {}
+        files: dict[int, _SegmentFile] = {}
         with contextlib.suppress(FileNotFoundError):  # it's being deleted
             for path in sorted(folder.iterdir()):
                 if match := _REMOTE_SEGMENT.fullmatch(path.name):
                     base, file = int(match[1]), self._open(path)
-                    if base not in found or file.size > found[base].size:  # an earlier failed copy can leave a part
-                        found[base] = file
-        self._keep(reversed(found.values()))
-        return tuple(file.segment(base, "remote") for base, file in found.items())
+                    if base not in files or file.size > files[base].size:  # an earlier failed copy can leave a part
+                        files[base] = file
+        self._keep(reversed(files.values()))
+        return tuple(file.segment(base, "remote") for base, file in files.items())
 
 
 class LogFolder(_Folder):
@@ -228,20 +228,20 @@ class LogFolder(_Folder):
         return LogFiles(segments, epochs, *(_checkpoint(data / file, name) for file in CHECKPOINTS))
 
     def _segments(self, folder: Path) -> tuple[Segment, ...]:
-        found: list[tuple[int, str, _SegmentFile]] = []
+        segments: list[tuple[int, str, _SegmentFile]] = []
         for path in folder.iterdir():
             if match := _SEGMENT.fullmatch(path.name):
-                found.append((int(match[1]), match[2] or "", self._open(path)))
+                segments.append((int(match[1]), match[2] or "", self._open(path)))
         # A broker that begins a segment while the active one is empty deletes that: nothing ever was in it. It happens to
         # the first segment if its index has room for one entry only.
-        found = [(base, suffix, file) for base, suffix, file in found if file.size or suffix != "deleted"]
-        found.sort(key=lambda entry: (entry[0], entry[1]))
-        last = max((base for base, suffix, _ in found if not suffix), default=-1)
-        newest = found[::-1]
+        segments = [(base, suffix, file) for base, suffix, file in segments if file.size or suffix != "deleted"]
+        segments.sort(key=lambda entry: (entry[0], entry[1]))
+        last = max((base for base, suffix, _ in segments if not suffix), default=-1)
+        newest = segments[::-1]
         self._keep([file for _, suffix, file in newest if not suffix] + [file for _, suffix, file in newest if suffix])
         return tuple(
             file.segment(base, _state(suffix) if suffix else "active" if base == last else "closed")
-            for base, suffix, file in found
+            for base, suffix, file in segments
         )
 
 

@@ -59,13 +59,7 @@ class LogOffsets:
 
 
 class OffsetReader:
-    """Ask brokers for the offsets of one partition, over its own connections.
-
-    Parameters
-    ----------
-    connect
-        Makes a connection to a broker at an address.
-    """
+    """Ask brokers for the offsets of one partition, over its own connections."""
 
     def __init__(self, connect: Callable[[str], BrokerConnection]) -> None:
         self._connect = connect

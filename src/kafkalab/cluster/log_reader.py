@@ -8,9 +8,9 @@ import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
-from kafkalab.cluster.backends.base import TIER_NOWHERE, Backend
+from kafkalab.cluster.backends.access import Access
+from kafkalab.cluster.backends.control import TIER_NOWHERE, Control, require_files
 from kafkalab.cluster.log_fetch import fetch
 from kafkalab.cluster.log_files import LogFiles, LogFolder, Segment, TierFolder
 from kafkalab.cluster.log_offsets import LogOffsets, OffsetReader
@@ -77,29 +77,20 @@ class LogView:
 
 
 class LogReader:
-    """Look at one partition's log repeatedly. `Cluster.log_reader` makes one. Any thread may use it.
+    """Look at one partition's log repeatedly. `Disk.log_reader` makes one. Any thread may use it.
 
-    Parameters
-    ----------
-    backend
-        The back end that runs the cluster.
-    connect
-        Makes a connection to a broker at an address.
-    placed
-        The partition with its current placement.
-    broker
-        The broker to look at. By default the one that leads the partition at the time.
+    Without a broker, it looks at the one that leads the partition at the time.
     """
 
     def __init__(
-        self, backend: Backend, connect: Callable[[str], BrokerConnection], placed: PartitionView, broker: int | None
+        self, access: Access, connect: Callable[[str], BrokerConnection], placed: PartitionView, broker: int | None
     ) -> None:
-        self._backend = backend
+        self._access = access
         self._placed = placed
         self._fixed = broker
         self._broker = placed.replicas[0]  # until there is a leader
         self._offsets = OffsetReader(connect)
-        self._mirror = backend.run.directory / f"log-{uuid.uuid4().hex[:6]}"
+        self._mirror = access.run.directory / f"log-{uuid.uuid4().hex[:6]}"
         self._folder: tuple[int, LogFolder] | None = None
         self._tier = TierFolder()
         self._sent: tuple[object, float, Segment | None] = (None, 0.0, None)  # of which offsets, when, what
@@ -108,7 +99,7 @@ class LogReader:
     def read(self) -> LogView:
         """Look once, now. Unreported values are left out. You can see a broker's files even while it's down."""
         with self._reading:
-            backend, addresses = self._backend, self._addresses()
+            access, addresses = self._access, self._addresses()
             placed, problem = self._where(addresses)
             if self._fixed is not None:
                 self._broker = self._fixed
@@ -127,7 +118,7 @@ class LogReader:
                 placed.topic,
                 placed.partition,
                 broker,
-                backend.state(broker),
+                access.state(broker),
                 placed.leader,
                 placed.replicas,
                 placed.isr,
@@ -146,22 +137,22 @@ class LogReader:
 
     def _addresses(self) -> dict[int, str]:
         """Return brokers that can answer. Isolated ones come last, because they answer with outdated metadata."""
-        backend = self._backend
-        states = {i: backend.state(i) for i, node in backend.nodes().items() if node.broker}
+        access = self._access
+        states = {i: access.state(i) for i in access.brokers()}
         running = sorted((i for i, state in states.items() if state in RUNNING), key=lambda i: states[i] == "isolated")
-        return {i: backend.control_address(i) for i in running}
+        return {i: access.control_address(i) for i in running}
 
     def _where(self, addresses: dict[int, str]) -> tuple[PartitionView, str]:
         """Return the partition's current placement (the last known one if no broker answers), and what is wrong with it."""
         topic, partition = self._placed.topic, self._placed.partition
         try:
-            found = self._offsets.placement(addresses, topic, partition)
+            placed = self._offsets.placement(addresses, topic, partition)
         except OSError:
             return self._placed, ""
-        if found is None:
+        if placed is None:
             return self._placed, f"the topic {topic} was deleted"
-        self._placed = found
-        return found, ""
+        self._placed = placed
+        return placed, ""
 
     def _fetched(self, addresses: dict[int, str], placed: PartitionView, offsets: LogOffsets) -> Segment | None:
         """Return the leader's batches. Ask again after offsets moved, and now and then because the cleaner may have run."""
@@ -180,16 +171,17 @@ class LogReader:
         return before
 
     def _remote(self, placed: PartitionView) -> tuple[Segment, ...]:
-        backend = self._backend
-        if not backend.spec.tiered_storage or backend.tier_target == TIER_NOWHERE:
+        access = self._access
+        if not isinstance(access, Control) or not access.spec.tiered_storage or access.tier_target == TIER_NOWHERE:
             return ()
-        folder = tier_folder(backend.tier_data(self._mirror / "tier"), placed.topic, placed.partition)
+        folder = tier_folder(access.tier_data(self._mirror / "tier"), placed.topic, placed.partition)
         return self._tier.read(folder) if folder is not None else ()
 
     def _files(self, broker: int, placed: PartitionView) -> LogFiles:
         if broker not in placed.replicas:
             raise NoReplica(f"broker {broker} has no replica of this partition any more; brokers {placed.replicas} have one")
-        data: Path = self._backend.partition_data(broker, f"{placed.topic}-{placed.partition}", self._mirror / str(broker))
+        control = require_files(self._access, "files")
+        data = control.partition_data(broker, f"{placed.topic}-{placed.partition}", self._mirror / str(broker))
         if self._folder is None or self._folder[0] != broker:
             self._folder = broker, LogFolder(data, placed.topic, placed.partition)
         return self._folder[1].read()

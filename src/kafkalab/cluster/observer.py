@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TypeVar
 
-from kafkalab.cluster.backends.base import Backend
+from kafkalab.cluster.backends.access import Access
 from kafkalab.cluster.groups import GroupReader
 from kafkalab.cluster.share_groups import read_share_group
 from kafkalab.cluster.view import BrokerState, BrokerView, ClusterView, GroupView, PartitionView, ShareGroupView
@@ -32,15 +32,10 @@ class Observer:
     """Ask the brokers of one cluster what they know, over its own connections. It changes nothing.
 
     Its methods may be called from any thread.
-
-    Parameters
-    ----------
-    backend
-        The back end that runs the cluster.
     """
 
-    def __init__(self, backend: Backend) -> None:
-        self._backend = backend
+    def __init__(self, access: Access) -> None:
+        self._access = access
         self._connections: dict[int, BrokerConnection] = {}
         self._asking = threading.Lock()  # a connection carries one request at a time
         self._controller: int | None = None  # the active one, when it was last seen
@@ -60,18 +55,18 @@ class Observer:
 
     def describe(self, groups: bool = True, internal: bool = False) -> ClusterView:
         """Return the cluster's current state; see `Cluster.describe`."""
-        backend = self._backend
+        access = self._access
         answer = wait_until(self._ask_any, 5, "an answer from any broker", last_seen=self.states)
         assert answer is not None  # wait_until never returns a false value
         metadata, quorum = answer
         brokers = {}
-        for node_id, node in backend.nodes().items():
-            state = backend.state(node_id)
+        for node_id, node in access.nodes().items():
+            state = access.state(node_id)
             if state == "up" and node.broker and node_id not in metadata.brokers:
                 state = "starting"
             brokers[node_id] = BrokerView(
                 node_id,
-                backend.address(node_id, backend.spec.listeners[0].name) if node.broker else "",
+                access.address(node_id, access.spec.listeners[0].name) if node.broker else "",
                 node.rack,
                 state,
                 controller=node_id == quorum.leader,
@@ -89,38 +84,29 @@ class Observer:
         )
 
     def states(self) -> dict[int, BrokerState]:
-        """Return the state of every node's process; see `Cluster.states`."""
-        return {i: self._backend.state(i) for i in self._backend.nodes()}
+        """Return the state of every node's process; see `Nodes.states`."""
+        return {i: self._access.state(i) for i in self._access.nodes()}
 
     def acl_rules(self) -> dict[int, int]:
-        """Return how many ACL rules each broker knows, for all brokers that are up.
-
-        Raises
-        ------
-        OSError
-            If one of them doesn't answer in time.
-        """
-        backend = self._backend
-        up = [i for i, node in backend.nodes().items() if node.broker and backend.state(i) == "up"]
-        return {broker: self._ask(broker, BrokerConnection.acl_rules) for broker in up}
+        """Return how many ACL rules each broker knows that is up. Raises `OSError` if one doesn't answer in time."""
+        return {broker: self._ask(broker, BrokerConnection.acl_rules) for broker in self._brokers("up")}
 
     def features(self) -> dict[int, Features]:
-        """Return the feature levels that each running broker knows; see `Cluster.features`."""
-        backend = self._backend
-        running = [i for i, node in backend.nodes().items() if node.broker and backend.state(i) in RUNNING]
-        return {broker: self._ask_patiently(broker, BrokerConnection.features) for broker in running}
+        """Return the feature levels that each running broker knows; see `Nodes.features`."""
+        return {broker: self._ask_until_answered(broker, BrokerConnection.features) for broker in self._brokers(*RUNNING)}
 
     def eligible_leaders(self, topic: str) -> dict[int, tuple[int, ...]]:
-        """Return eligible leader replicas by partition, as a broker that is up knows them; see `Cluster.eligible_leaders`."""
-        backend = self._backend
-        broker = next(i for i, node in backend.nodes().items() if node.broker and backend.state(i) == "up")
-        return self._ask_patiently(broker, lambda connection: connection.eligible_leaders(topic))
+        """Return eligible leader replicas by partition, as a broker that is up knows them; see `Nodes.eligible_leaders`."""
+        broker = next(iter(self._brokers("up")))
+        return self._ask_until_answered(broker, lambda connection: connection.eligible_leaders(topic))
 
     def share_group(self, id: str) -> ShareGroupView | None:
-        """Return a share group; see `Cluster.share_group`."""
-        backend = self._backend
-        up = [backend.control_address(i) for i, node in backend.nodes().items() if node.broker and backend.state(i) in RUNNING]
-        return read_share_group(id, up, lambda address: self.connect(address, _SHARE_GROUP_TIMEOUT))
+        """Return a share group; see `Nodes.share_group`."""
+        running = map(self._access.control_address, self._brokers(*RUNNING))
+        return read_share_group(id, running, lambda address: self.connect(address, _SHARE_GROUP_TIMEOUT))
+
+    def _brokers(self, *states: BrokerState) -> list[int]:
+        return [broker for broker in self._access.brokers() if self._access.state(broker) in states]
 
     # -- waiting ------------------------------------------------------------------------------------------------
 
@@ -135,11 +121,11 @@ class Observer:
             except WaitTimeout as silence:
                 view = silence
                 raise
-            found = condition(first)
-            for view in self._as_each_broker_knows(first) if found else ():
-                if not (found := condition(view)):
+            result = condition(first)
+            for view in self._as_each_broker_knows(first) if result else ():
+                if not (result := condition(view)):
                     break
-            return found
+            return result
 
         def last_seen() -> str:
             return "; ".join([str(view), *dict.fromkeys(self._ended_by_themselves())])  # a dead relay is every node's reason
@@ -148,9 +134,9 @@ class Observer:
 
     def _ended_by_themselves(self) -> Iterator[str]:
         """Say of each node that should run and doesn't why it ended."""
-        for node_id in self._backend.nodes():
+        for node_id in self._access.nodes():
             try:
-                self._backend.check_alive(node_id)
+                self._access.check_alive(node_id)
             except BrokerFailed as failed:
                 yield str(failed).partition("\n")[0]
 
@@ -170,14 +156,14 @@ class Observer:
         WaitTimeout
             If they don't form one cluster in time.
         """
-        backend = self._backend
+        access = self._access
         seen: object = "no broker answered yet"
 
         def ready() -> bool:
             nonlocal seen
-            for node_id in backend.nodes():
-                backend.check_alive(node_id)
-            brokers = sorted(i for i, node in backend.nodes().items() if node.broker)
+            for node_id in access.nodes():
+                access.check_alive(node_id)
+            brokers = sorted(access.brokers())
             answers = {broker: self._ask(broker, BrokerConnection.metadata) for broker in brokers}
             seen = {broker: sorted(answer.brokers) for broker, answer in answers.items()}
             topics = answers[brokers[0]].topics
@@ -204,16 +190,16 @@ class Observer:
         WaitTimeout
             If it isn't back in time.
         """
-        backend = self._backend
+        access = self._access
         committed = -1
         seen: object = "no answer yet"
 
         def back() -> bool:
             nonlocal committed, seen
             self._require_open()
-            if backend.state(broker) not in _RUNS:
-                backend.check_alive(broker)  # raises with the reason, or has restarted the node on another port
-                state = backend.state(broker)
+            if access.state(broker) not in _RUNS:
+                access.check_alive(broker)  # raises with the reason, or has restarted the node on another port
+                state = access.state(broker)
                 if state not in _RUNS:
                     raise BrokerNotRunning(f"broker {broker} was ended ({state}) before it was ready")
             others = self._ask_any(but=broker) or self._ask_any()
@@ -225,7 +211,7 @@ class Observer:
             seen = f"live brokers {sorted(metadata.brokers)}, {quorum}"
             if quorum.leader is None or quorum.end_offsets.get(broker, -1) < committed:
                 return False
-            if not backend.nodes()[broker].broker:
+            if not access.nodes()[broker].broker:
                 return True
             own = self._ask(broker, BrokerConnection.metadata)
             agree = own.brokers.keys() == metadata.brokers.keys() and own.topics == metadata.topics
@@ -236,7 +222,7 @@ class Observer:
     # -- questions ----------------------------------------------------------------------------------------------
 
     def _ask(self, broker: int, question: Callable[[BrokerConnection], T]) -> T:
-        address = self._backend.control_address(broker)
+        address = self._access.control_address(broker)
         with self._asking:
             self._require_open()
             connection = self._connections.get(broker)
@@ -244,7 +230,7 @@ class Observer:
                 connection = self._connections[broker] = self.connect(address)
             return question(connection)
 
-    def _ask_patiently(self, broker: int, question: Callable[[BrokerConnection], T]) -> T:
+    def _ask_until_answered(self, broker: int, question: Callable[[BrokerConnection], T]) -> T:
         """Ask again while there is no answer: a broker that has just started takes more than a connection's second."""
         return wait_until(lambda: self._ask(broker, question), 10, f"an answer from broker {broker}", ignore=(OSError,))
 
@@ -254,7 +240,7 @@ class Observer:
 
     def connect(self, address: str, timeout: float = 1.0) -> BrokerConnection:
         """Open a new connection to a broker at ``host:port`` on first use. The timeout applies to each response."""
-        keyring = self._backend.keyring
+        keyring = self._access.keyring
         return BrokerConnection(address, timeout, keyring.observer_context() if keyring else None)
 
     def _ask_any(self, *, but: int | None = None) -> tuple[Metadata, Quorum] | None:
@@ -268,8 +254,8 @@ class Observer:
         last is up, the others are asked, too.
         """
         self._require_open()
-        backend = self._backend
-        states = {i: backend.state(i) for i, node in backend.nodes().items() if node.broker and i != but}
+        access = self._access
+        states = {i: access.state(i) for i in access.brokers() if i != but}
         leaderless, outdated, slow = None, None, False
         for broker in sorted((i for i in states if states[i] in RUNNING), key=lambda i: states[i] == "isolated"):
             if states[broker] == "isolated" and (leaderless or outdated or slow or but is not None):
@@ -283,7 +269,7 @@ class Observer:
                 continue
             if broker not in metadata.brokers or states[broker] == "isolated":
                 outdated = outdated or (metadata, quorum)
-            elif quorum.leader is None and self._controller is not None and backend.state(self._controller) == "up":
+            elif quorum.leader is None and self._controller is not None and access.state(self._controller) == "up":
                 leaderless = leaderless or (metadata, quorum)
             else:
                 self._controller = quorum.leader
@@ -294,8 +280,8 @@ class Observer:
         return None if slow else outdated
 
     def _read_groups(self, metadata: Metadata) -> tuple[dict[str, GroupView], frozenset[int]]:
-        backend = self._backend
-        brokers = {b: backend.control_address(b) for b in metadata.brokers if b in backend.nodes()}
+        access = self._access
+        brokers = {b: access.control_address(b) for b in metadata.brokers if b in access.nodes()}
         return self._groups.read(brokers, [p for partitions in metadata.topics.values() for p in partitions])
 
 

@@ -1,4 +1,4 @@
-"""Turn a spec into ``server.properties``. Only this module knows Kafka's broker settings, for every back end."""
+"""Turn a spec into ``server.properties``. All broker settings are here, except those that `KeyRing` adds for security."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kafkalab.security.authority import Identity
 from kafkalab.security.keyring import KeyRing
 from kafkalab.settings import as_text
 
-__all__ = ["LESSON_SETTINGS", "TIER_FOLDER", "Endpoint", "Tier", "node_properties"]
+__all__ = ["LESSON_SETTINGS", "TIER_FOLDER", "Endpoint", "Placement", "node_properties"]
 
 LESSON_SETTINGS: Mapping[str, str] = {
     # A crashed broker is fenced after 1.7 s (default 9 s), and a lost quorum leader noticed after 0.8 s (default 2 s).
@@ -46,6 +46,11 @@ LESSON_SETTINGS: Mapping[str, str] = {
 }
 """The settings in which the course's clusters differ from Kafka's defaults."""
 
+_AFTER_LOST_PACKETS: Mapping[str, str] = {
+    # A node whose connection attempts got no answer tries again soon after it's healed.
+    "socket.connection.setup.timeout.ms": "1000",
+    "socket.connection.setup.timeout.max.ms": "2000",
+}
 
 TIER_FOLDER = "kafka-tiered-storage"
 """The folder, inside its own, where `LocalTieredStorage` keeps a folder per partition."""
@@ -65,14 +70,6 @@ _TIER_SETTINGS: Mapping[str, str] = {
 
 
 @dataclass(frozen=True)
-class Tier:
-    """The remote tier as a node finds it: the jars of its storage manager, and a folder that all nodes share."""
-
-    jars: Sequence[str]
-    folder: str
-
-
-@dataclass(frozen=True)
 class Endpoint:
     """Where a node listens, and the address where others find it, both as ``host:port``."""
 
@@ -81,22 +78,12 @@ class Endpoint:
     advertised: str
 
 
-def node_properties(
-    spec: ClusterSpec,
-    node: Node,
-    endpoints: Sequence[Endpoint],
-    voters: Mapping[int, str],
-    log_dir: str,
-    secured: tuple[KeyRing, Identity] | None = None,
-    changed: Mapping[str, str] | None = None,
-    tier: Tier | None = None,
-) -> dict[str, str]:
-    """Return the settings of one node.
+@dataclass(frozen=True)
+class Placement:
+    """What a node finds around it, as the node itself sees it.
 
-    Parameters
+    Attributes
     ----------
-    spec, node
-        The cluster's spec, and one of its nodes.
     endpoints
         The node's listeners: those of the spec and `INTERNAL` for a broker, `CONTROLLER` for a controller.
     voters
@@ -104,58 +91,77 @@ def node_properties(
         finds the quorum there, and follows it as an observer.
     log_dir
         The node's data folder.
+    tier_folder, tier_jars
+        The remote tier, if the spec has one: a folder that all nodes share, and the jars of its storage manager.
+    loses_packets
+        Whether connection attempts of an isolated node get no answer. Otherwise they're held back, as with a relay.
+    """
+
+    endpoints: Sequence[Endpoint]
+    voters: Mapping[int, str]
+    log_dir: str
+    tier_folder: str
+    tier_jars: Sequence[str]
+    loses_packets: bool = False
+
+
+def node_properties(
+    spec: ClusterSpec, node: Node, placement: Placement, secured: tuple[KeyRing, Identity] | None, changed: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the settings of one node.
+
+    They are what kafkalab needs, then the course's settings, then the spec's own settings, and last the changes for this
+    node. A later one wins.
+
+    Parameters
+    ----------
+    spec, node, placement
+        The cluster's spec, one of its nodes, and where that node runs.
     secured
         The cluster's key ring and the node's certificate, if the spec has security.
     changed
         Settings from `Cluster.restart` for this node.
-    tier
-        The remote tier, if the spec has one.
-
-    Returns
-    -------
-    dict
-        What kafkalab needs, then the course's settings, then the spec's own settings, and last the changes for this
-        node. A later one wins.
     """
     roles = [role for role, has in (("broker", node.broker), ("controller", node.controller)) if has]
     copies = str(min(3, spec.brokers))
     in_sync = str(min(2, spec.brokers))
     needed = {
+        **(_AFTER_LOST_PACKETS if placement.loses_packets else {}),
         "process.roles": ",".join(roles),
         "node.id": str(node.id),
         "controller.listener.names": CONTROLLER,
-        "listeners": ",".join(f"{e.listener}://{e.bind}" for e in endpoints),
-        "advertised.listeners": ",".join(f"{e.listener}://{e.advertised}" for e in endpoints),
+        "listeners": ",".join(f"{e.listener}://{e.bind}" for e in placement.endpoints),
+        "advertised.listeners": ",".join(f"{e.listener}://{e.advertised}" for e in placement.endpoints),
         "listener.security.protocol.map": ",".join(f"{name}:{protocol}" for name, protocol in _protocols(spec).items()),
         "inter.broker.listener.name": INTERNAL,
-        "log.dirs": log_dir,
+        "log.dirs": placement.log_dir,
         "offsets.topic.replication.factor": copies,
         "transaction.state.log.replication.factor": copies,
         "transaction.state.log.min.isr": in_sync,
         "share.coordinator.state.topic.replication.factor": copies,
         "share.coordinator.state.topic.min.isr": in_sync,
     }
-    if node.controller and node.id not in voters:
-        needed["controller.quorum.bootstrap.servers"] = ",".join(voters.values())
+    if node.controller and node.id not in placement.voters:
+        needed["controller.quorum.bootstrap.servers"] = ",".join(placement.voters.values())
     else:
-        needed["controller.quorum.voters"] = ",".join(f"{i}@{address}" for i, address in voters.items())
+        needed["controller.quorum.voters"] = ",".join(f"{i}@{address}" for i, address in placement.voters.items())
     if node.rack is not None:
         needed["broker.rack"] = node.rack
     if secured is not None:
         keyring, identity = secured
         protocols = {x.name: x.protocol for x in spec.listeners}
         needed |= keyring.node_settings(identity, protocols, between_brokers=INTERNAL, among_controllers=CONTROLLER)
-    if tier is not None:
+    if spec.tiered_storage:
         needed |= {
             **_TIER_SETTINGS,
-            "remote.log.storage.manager.class.path": os.pathsep.join(tier.jars),
-            "rsm.config.dir": tier.folder,
+            "remote.log.storage.manager.class.path": os.pathsep.join(placement.tier_jars),
+            "rsm.config.dir": placement.tier_folder,
             "rsm.config.transferer.class": TRANSFERER,
             "rlmm.config.remote.log.metadata.topic.replication.factor": copies,
         }
     for listener in spec.listeners:
         needed |= {f"listener.name.{listener.name.lower()}.{k}": v for k, v in as_text(listener.settings).items()}
-    return {**needed, **LESSON_SETTINGS, **as_text(spec.settings), **(changed or {})}
+    return {**needed, **LESSON_SETTINGS, **as_text(spec.settings), **changed}
 
 
 def _protocols(spec: ClusterSpec) -> dict[str, str]:

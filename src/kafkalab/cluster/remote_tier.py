@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from kafkalab.cluster.backends.base import TIER_FULL, TIER_NOWHERE, TIER_STORE, Backend
+from kafkalab.cluster.backends.control import TIER_FULL, TIER_NOWHERE, TIER_STORE, Control
 
 __all__ = ["RemoteTier", "tier_folder"]
 
@@ -19,15 +19,15 @@ def tier_folder(store: Path, topic: str, partition: int) -> Path | None:
     has files.
     """
     name = re.compile(f"{re.escape(topic)}-{partition}-{_TOPIC_ID}")
-    found = [folder for folder in store.iterdir() if name.fullmatch(folder.name)]
-    return max(found, key=lambda folder: (any(folder.iterdir()), folder.stat().st_mtime_ns), default=None)
+    folders = [folder for folder in store.iterdir() if name.fullmatch(folder.name)]
+    return max(folders, key=lambda folder: (any(folder.iterdir()), folder.stat().st_mtime_ns), default=None)
 
 
 class RemoteTier:
-    """The remote tier of a running cluster: a folder that all its brokers share. `Cluster.remote_tier` gives it."""
+    """The remote tier of a running cluster: a folder that all its brokers share. `Disk.remote_tier` gives it."""
 
-    def __init__(self, backend: Backend) -> None:
-        self._backend = backend
+    def __init__(self, control: Control) -> None:
+        self._control = control
 
     def files(self, topic: str, partition: int = 0) -> list[Path]:
         """Return the tier's files of a partition in order, for reading only.
@@ -35,18 +35,18 @@ class RemoteTier:
         Each segment has a ``.log`` file, its indexes, a producer snapshot and the leader epochs so far. Their names
         begin with the segment's base offset.
         """
-        folder = tier_folder(self._backend.tier_data(self._backend.run.directory / "tier-files"), topic, partition)
+        folder = tier_folder(self._control.tier_data(self._control.run.directory / "tier-files"), topic, partition)
         return sorted(folder.iterdir()) if folder is not None else []
 
     @property
     def is_cut_off(self) -> bool:
         """Whether brokers can't reach it at the moment."""
-        return self._backend.tier_target == TIER_NOWHERE
+        return self._control.tier_target == TIER_NOWHERE
 
     @property
     def is_full(self) -> bool:
         """Whether the tier has no room for another segment at the moment."""
-        return self._backend.tier_target == TIER_FULL
+        return self._control.tier_target == TIER_FULL
 
     def cut_off(self) -> None:
         """Make every read and write of the brokers to the tier fail. Its content stays there."""
@@ -65,5 +65,5 @@ class RemoteTier:
         self._point_at(TIER_STORE)
 
     def _point_at(self, target: str) -> None:
-        self._backend.point_tier_at(target)
-        self._backend.tier_target = target
+        self._control.point_tier_at(target)
+        self._control.tier_target = target

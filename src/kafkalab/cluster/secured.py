@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
-from kafkalab.cluster.backends.base import Backend
+from kafkalab.cluster.backends.control import Control
 from kafkalab.cluster.observer import Observer
 from kafkalab.security.authority import CertificateAuthority
 from kafkalab.security.keyring import KeyRing
@@ -23,10 +22,9 @@ class ClusterSecurity:
         The secrets of the cluster.
     """
 
-    def __init__(self, backend: Backend, observer: Observer, keyring: KeyRing, known: Callable[[int], Backend]) -> None:
-        self._backend = backend
+    def __init__(self, control: Control, observer: Observer, keyring: KeyRing) -> None:
+        self._control = control
         self._observer = observer
-        self._known = known
         self.keyring = keyring
 
     @property
@@ -67,7 +65,8 @@ class ClusterSecurity:
         ------
         UnknownBroker
         """
-        return self._known(broker).renew_certificate(broker)
+        self._control.require_node(broker)
+        return self._control.renew_certificate(broker)
 
     def wait_for_acls(self, number: int, timeout: float = 30.0) -> None:
         """Wait until every running broker knows this many ACL rules.

@@ -35,10 +35,7 @@ class DescribeShareGroupOffsetsResponse(ApiMessage, load_json=messages):  # type
 def read_share_group(id: str, addresses: Iterable[str], connect: Callable[[str], BrokerConnection]) -> ShareGroupView | None:
     """Return the share group with that id, or None if none of the brokers at these addresses coordinates it.
 
-    Raises
-    ------
-    OSError
-        If a broker doesn't answer in time.
+    Raises `OSError` if a broker doesn't answer in time.
     """
     for address in addresses:
         connection = connect(address)
@@ -57,8 +54,8 @@ def _ask(id: str, connection: BrokerConnection) -> ShareGroupView | None:
         return None
     wanted = DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup(group_id=id, topics=None)
     request = DescribeShareGroupOffsetsRequest(groups=[wanted], version=_OFFSETS_VERSION)
-    [told] = connection.ask(request, DescribeShareGroupOffsetsResponse, _OFFSETS_VERSION).groups
-    partitions = {(t.topic_name, p.partition_index): p for t in told.topics for p in t.partitions if not p.error_code}
+    [progress] = connection.ask(request, DescribeShareGroupOffsetsResponse, _OFFSETS_VERSION).groups
+    partitions = {(t.topic_name, p.partition_index): p for t in progress.topics for p in t.partitions if not p.error_code}
     members = (
         MemberView(
             m.member_id,

@@ -115,37 +115,15 @@ class Node:
     controller: bool
     rack: str | None = None
 
+    @property
+    def name(self) -> str:
+        """Its name for use in a sentence."""
+        return f"broker {self.id}" if self.broker else f"controller {self.id}"
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, kw_only=True)
 class ClusterSpec:
-    """The description of a cluster.
-
-    Attributes
-    ----------
-    brokers
-        The number of brokers. Their ids are 0, 1, 2 …
-    controllers
-        The number of dedicated controllers, with ids 100, 101 … With 0, the first three brokers also act as
-        controllers, or only the first of fewer than three.
-    racks
-        Rack of each broker, in order of id. The list repeats if it's shorter than the number of brokers.
-    ports
-        Fixed ports of the first listener in order of broker id. Without them, each `Listener` decides.
-    listeners
-        Listeners for clients. `Cluster.bootstrap_servers` lists the addresses of the first one.
-    settings
-        Settings for every node. They override everything that kafkalab sets.
-    heap
-        Java heap of each node, as in ``-Xmx``.
-    security
-        The cluster's security, or None for a cluster where everybody may do everything.
-    java_options
-        More options for each node's JVM, such as ``-Djava.security.krb5.conf=…``.
-    version
-        The Kafka version that the nodes run.
-    tiered_storage
-        Whether topics may use a remote tier.
-    """
+    """The description of a cluster. Its fields are parameters of `Cluster`, which describes them."""
 
     brokers: int = 3
     controllers: int = 0
@@ -200,12 +178,17 @@ class ClusterSpec:
 
     def _require_super_users(self) -> None:
         """Without `security`, brokers are ``User:ANONYMOUS`` to each other, so that user must be a super user."""
-        named = str(self.settings.get("super.users", ""))
-        let_through = "User:ANONYMOUS" in named.replace(" ", "").split(";")
-        everybody = self.settings.get("allow.everyone.if.no.acl.found") == "true"
-        if self.settings.get("authorizer.class.name") and self.security is None and not everybody and not let_through:
+        super_users = str(self.settings.get("super.users", ""))
+        anonymous_is_super = "User:ANONYMOUS" in super_users.replace(" ", "").split(";")
+        everybody_may = self.settings.get("allow.everyone.if.no.acl.found") == "true"
+        if (
+            self.settings.get("authorizer.class.name")
+            and self.security is None
+            and not everybody_may
+            and not anonymous_is_super
+        ):
             raise NoSuperUser(
-                f"an authorizer is set, and super.users is {named!r}: brokers talk PLAINTEXT among themselves, as "
+                f"an authorizer is set, and super.users is {super_users!r}: brokers talk PLAINTEXT among themselves, as "
                 "User:ANONYMOUS, and would refuse each other until the start is given up. Name User:ANONYMOUS in super.users, "
                 "or have the brokers prove who they are: Cluster(security=Security(…))"
             )
@@ -236,6 +219,19 @@ class ClusterSpec:
             if listener.name == name:
                 return listener
         raise UnknownListener(f"there is no listener {name!r}; there are {', '.join(x.name for x in self.listeners)}")
+
+    def login_listener(self, name: str | None) -> Listener:
+        """Return the listener of that name; without a name, the first that authenticates clients, else the first.
+
+        Raises
+        ------
+        UnknownListener
+        """
+        if name is not None:
+            return self.listener(name)
+        by_password = [x for x in self.listeners if x.protocol.startswith("SASL")]
+        by_certificate = [x for x in self.listeners if x.protocol == "SSL"]
+        return [*by_password, *by_certificate, *self.listeners][0]
 
     def opened(self) -> tuple[str, ...]:
         """Names of the listeners that a broker opens to this machine, client listeners first."""

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from kafkalab.cluster.backends.base import Backend
+from kafkalab.cluster.backends.access import Access
 from kafkalab.cluster.backends.local import LocalBackend
 from kafkalab.cluster.observer import Observer
 from kafkalab.cluster.spec import ClusterSpec
@@ -28,7 +28,7 @@ _START_SECONDS = 90.0
 _KEEP_SECONDS = 15 * 60
 
 
-def take(spec: ClusterSpec, backend_name: str) -> Backend | None:
+def take(spec: ClusterSpec, backend_name: str) -> Access | None:
     """Take over a standby cluster of exactly this spec, if there is one. It then belongs to this process."""
     if backend_name != LocalBackend.name or spec != ClusterSpec():
         return None

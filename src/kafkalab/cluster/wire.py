@@ -84,6 +84,8 @@ NO_QUORUM = Quorum(None, -1, -1, (), {})
 class BrokerConnection:
     """A connection to one broker. It opens on first use, and again after an error.
 
+    Each question raises `OSError` if the broker can't be reached or doesn't answer in time.
+
     Parameters
     ----------
     address
@@ -104,13 +106,7 @@ class BrokerConnection:
         self._correlation = 0
 
     def metadata(self) -> Metadata:
-        """Return the broker's metadata of all topics.
-
-        Raises
-        ------
-        OSError
-            If the broker can't be reached or doesn't answer in time.
-        """
+        """Return the broker's metadata of all topics."""
         request = MetadataRequest(topics=None, allow_auto_topic_creation=False, version=_METADATA_VERSION)
         answer = self.ask(request, MetadataResponse, _METADATA_VERSION)
         topics = {
@@ -135,13 +131,7 @@ class BrokerConnection:
         )
 
     def quorum(self) -> Quorum:
-        """Return the metadata quorum. The broker forwards the request to the active controller.
-
-        Raises
-        ------
-        OSError
-            If the broker can't be reached or doesn't answer in time.
-        """
+        """Return the metadata quorum. The broker forwards the request to the active controller."""
         topic = DescribeQuorumRequest.TopicData(
             topic_name="__cluster_metadata", partitions=[DescribeQuorumRequest.TopicData.PartitionData(partition_index=0)]
         )
@@ -159,29 +149,17 @@ class BrokerConnection:
         )
 
     def eligible_leaders(self, topic: str) -> dict[int, tuple[int, ...]]:
-        """Return each partition's eligible leader replicas, at most 2,000 partitions (one response's limit).
-
-        Raises
-        ------
-        OSError
-            If the broker can't be reached or doesn't answer in time.
-        """
+        """Return each partition's eligible leader replicas, at most 2,000 partitions (one response's limit)."""
         wanted = DescribeTopicPartitionsRequest.TopicRequest(name=topic)
         request = DescribeTopicPartitionsRequest(
             topics=[wanted], response_partition_limit=2000, cursor=None, version=_PARTITIONS_VERSION
         )
         answer = self.ask(request, DescribeTopicPartitionsResponse, _PARTITIONS_VERSION)
-        partitions = [p for told in answer.topics for p in told.partitions]
+        partitions = [p for t in answer.topics for p in t.partitions]
         return {p.partition_index: tuple(sorted(p.eligible_leader_replicas or ())) for p in partitions}
 
     def features(self) -> Features:
-        """Return the feature levels that the broker supports, and those it knows as finalized.
-
-        Raises
-        ------
-        OSError
-            If the broker can't be reached or doesn't answer in time.
-        """
+        """Return the feature levels that the broker supports, and those it knows as finalized."""
         request = ApiVersionsRequest(
             client_software_name="kafkalab", client_software_version="1", version=_API_VERSIONS_VERSION
         )
@@ -192,13 +170,7 @@ class BrokerConnection:
         )
 
     def acl_rules(self) -> int:
-        """Return how many ACL rules the broker knows.
-
-        Raises
-        ------
-        OSError
-            If the broker can't be reached or doesn't answer in time.
-        """
+        """Return how many ACL rules the broker knows."""
         request = DescribeAclsRequest(
             resource_type_filter=_ANY, resource_name_filter=None, pattern_type_filter=_ANY, principal_filter=None,
             host_filter=None, operation=_ANY, permission_type=_ANY, version=_ACLS_VERSION,
@@ -213,13 +185,7 @@ class BrokerConnection:
             self._socket = None
 
     def ask(self, request: Any, response_class: Any, version: int) -> Any:
-        """Send one of kafka-python's generated requests, which must do no harm if it's sent twice, and return the response.
-
-        Raises
-        ------
-        OSError
-            If the broker can't be reached or doesn't answer in time.
-        """
+        """Send one of kafka-python's generated requests, which must do no harm if it's sent twice, and return the response."""
         is_new = self._socket is None
         try:
             return self._ask_once(request, response_class, version)

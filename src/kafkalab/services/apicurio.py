@@ -37,7 +37,7 @@ class ApicurioServer(ServerProcess):
     product = "Apicurio Registry"
 
     def __init__(self, cluster: Cluster, port: int, folder: Path, report: Report) -> None:
-        super().__init__(cluster.run, "registry", "the schema registry", RegistryFailed, ports=(port, 0), folder=folder)
+        super().__init__(cluster.nodes.run, "registry", "the schema registry", RegistryFailed, ports=(port, 0), folder=folder)
         self._cluster, self._report = cluster, report
         self._management_port = self.ports[1]
 

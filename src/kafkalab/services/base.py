@@ -148,7 +148,7 @@ class Service(ABC):
                     raise
             for cluster in set(self._clusters) - self._ends_with:
                 self._ends_with.add(cluster)
-                cluster.on_stop(partial(self._cluster_stops, cluster))
+                cluster.nodes.on_stop(partial(self._cluster_stops, cluster))
             return self._run
 
     def _require_started(self) -> Run:

@@ -26,7 +26,7 @@ class ConfluentServer(ServerContainer):
     product = "Confluent Schema Registry"
 
     def __init__(self, cluster: Cluster, port: int, report: Report) -> None:
-        super().__init__("the schema registry", RegistryFailed, cluster.run.id, port)
+        super().__init__("the schema registry", RegistryFailed, cluster.nodes.run.id, port)
         self._cluster, self._report = cluster, report
 
     @property
@@ -45,7 +45,7 @@ class ConfluentServer(ServerContainer):
                 "SCHEMA_REGISTRY_KAFKASTORE_BOOTSTRAP_SERVERS": self._brokers(),
                 "SCHEMA_REGISTRY_HEAP_OPTS": "-Xmx128m",
             },
-            networks=[f"kafkalab-{self._cluster.run.id}-{kind}" for kind in ("front", "peers")],
+            networks=[f"kafkalab-{self._cluster.nodes.run.id}-{kind}" for kind in ("front", "peers")],
             report=self._report,
         )
 
@@ -58,7 +58,7 @@ class ConfluentServer(ServerContainer):
 
         Clients' addresses are on loopback. Inside a container, they'd lead back to the container itself.
         """
-        run = self._cluster.run.id
+        run = self._cluster.nodes.run.id
         brokers = self._cluster.describe(groups=False).brokers_up
         nodes = [self._client.containers.get(f"kafkalab-{run}-node-{broker}") for broker in brokers]
         addresses = [node.attrs["NetworkSettings"]["Networks"][f"kafkalab-{run}-peers"]["IPAddress"] for node in nodes]

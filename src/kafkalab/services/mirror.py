@@ -221,7 +221,9 @@ class MirrorMaker(SingleServer[JavaProcess]):
             raise MirrorFailed("MirrorMaker doesn't run: it's stopped, or was never started")
         self._server.require_alive()
         # Its connectors would still be RUNNING, and it would try to reconnect forever.
-        if dead := [alias for alias, cluster in self.clusters.items() if set(cluster.states().values()) <= {"dead", "stopped"}]:
+        if dead := [
+            alias for alias, cluster in self.clusters.items() if set(cluster.nodes.states().values()) <= {"dead", "stopped"}
+        ]:
             raise MirrorFailed(f"no broker of the cluster {dead[0]!r} runs: MirrorMaker needs both sides")
         if failures := self.failures():
             raise MirrorFailed(self._server.last_words("; ".join(f"{what} failed: {why}" for what, why in failures.items())))

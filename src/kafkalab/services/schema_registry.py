@@ -75,12 +75,12 @@ class SchemaRegistry(RestartableServer["_Server"]):
     # -- parts --------------------------------------------------------------------------------------------------
 
     def _make_run(self) -> Run:
-        run: Run = self._cluster.run  # so it's removed with the cluster, whoever takes that over
+        run: Run = self._cluster.nodes.run  # so it's removed with the cluster, whoever takes that over
         return run
 
     def _make_server(self, run: Run) -> _Server:
         folder = run.directory / f"registry-{uuid.uuid4().hex[:6]}"
-        if self._cluster.backend == "docker":
+        if self._cluster.nodes.backend == "docker":
             from kafkalab.cluster.backends.docker_engine import can_be_had  # Docker's client takes half a second to load
             from kafkalab.services.confluent import IMAGE, ConfluentServer
 

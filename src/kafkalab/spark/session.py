@@ -112,7 +112,7 @@ def spark_session(
     session = start_session(name, master, delta)
     if cluster is not None and cluster not in _known_clusters:
         _known_clusters.add(cluster)
-        cluster.on_stop(lambda: _stop_streams(cluster))
+        cluster.nodes.on_stop(lambda: _stop_streams(cluster))
     return session
 
 

@@ -226,7 +226,7 @@ class SparkCluster(Service):
         for worker in self._workers:
             self._launch_worker(worker)
         self._wait(lambda: len(self.workers) == self._number, "every worker to register", self._workers)
-        running.spark_clusters.announce(self)
+        running.spark_clusters.announce(self, self.on_stop)
 
     def _worker(self, number: int) -> ServerProcess:
         self._require_started()

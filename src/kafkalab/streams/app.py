@@ -66,7 +66,7 @@ class StreamsApp:
         Of Kafka Streams, with underscores for dots: ``processing_guarantee="exactly_once_v2"``, ``num_standby_replicas=1``. The
         ``application.id`` is the name of the function, or the file's without ``.py``. kafkalab adds the addresses, and
         shortens the commit interval and the session timeout. Your own settings override these. For a secured cluster give
-        ``**cluster.java_config("user")``, too.
+        ``**cluster.clients.java_config("user")``, too.
 
     Raises
     ------
@@ -129,7 +129,7 @@ class StreamsApp:
 
     def launch(self) -> Self:
         """Start it as `start` does, but return once its topology is built. It may not be RUNNING yet."""
-        if not self.cluster.running:
+        if not self.cluster.nodes.running:
             raise ClusterNotRunning("a Streams application needs a running cluster: this one was not started, or is stopped")
         require(runs_executable)
         require_memory(_MEMORY, f"the Streams application {self.name}")
@@ -273,7 +273,7 @@ class StreamsApp:
         return file
 
     def _log_files(self) -> tuple[Path, Path]:
-        folder = self.cluster.run.directory / "streams"
+        folder = self.cluster.nodes.run.directory / "streams"
         return folder / f"{self.name.replace('/', '_')}.log", folder / f"{self.name.replace('/', '_')}-output.log"
 
     def _all_settings(self) -> dict[str, str]:

@@ -36,7 +36,7 @@ def fresh_topics(cluster: Cluster, topics: Sequence[NewTopic]) -> None:
     """
     applications = stop_all(cluster)
     topics_now = cluster.describe(groups=False).topics
-    if cluster.backend == "attached":
+    if cluster.nodes.backend == "attached":
         old = [name for name in topics_now for application in applications if _is_internal(name, application)]
     else:
         old = [name for name in topics_now if not name.startswith(_KAFKAS)]

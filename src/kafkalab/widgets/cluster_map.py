@@ -109,7 +109,9 @@ class ClusterMap(Live):
             self._status.value = _status_line(status(view, topics, THEMED, "" if fresh else "no broker answers: as known last"))
             rows = broker_rows(view)
             if rows != self._rows:
-                self._nodes = {id_: _Node(id_, self._act, self._cluster.backend != "attached") for row in rows for id_ in row}
+                self._nodes = {
+                    id_: _Node(id_, self._act, self._cluster.nodes.backend != "attached") for row in rows for id_ in row
+                }
                 self._body.children = [_side_by_side([self._nodes[id_].widget for id_ in row]) for row in rows]
                 self._rows = rows
             for node in self._nodes.values():

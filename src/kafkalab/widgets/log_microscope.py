@@ -36,11 +36,25 @@ class Reader(Protocol):
     def close(self) -> None: ...
 
 
+class ReadableDisk(Protocol):
+    """The parts of a cluster's disks that the microscope uses."""
+
+    def log_reader(self, topic: str, partition: int = 0, broker: int | None = None) -> Reader: ...
+
+
+class ReadableNodes(Protocol):
+    """The parts of a cluster's nodes that the microscope uses."""
+
+    def on_stop(self, callback: Callable[[], None]) -> None: ...
+
+
 class Readable(Protocol):
     """The parts of a cluster that the microscope uses."""
 
-    def log_reader(self, topic: str, partition: int = 0, broker: int | None = None) -> Reader: ...
-    def on_stop(self, callback: Callable[[], None]) -> None: ...
+    @property
+    def disk(self) -> ReadableDisk: ...
+    @property
+    def nodes(self) -> ReadableNodes: ...
 
 
 class LogMicroscope(Live):
@@ -82,7 +96,7 @@ class LogMicroscope(Live):
     """
 
     def __init__(self, cluster: Readable, topic: str, partition: int = 0, broker: int | None = None) -> None:
-        self._reader = cluster.log_reader(topic, partition, broker)
+        self._reader = cluster.disk.log_reader(topic, partition, broker)
         self._view = self._reader.read()
         self._looking = threading.RLock()
         self._closed = threading.Event()
@@ -101,7 +115,7 @@ class LogMicroscope(Live):
             )
         )
         self._draw()
-        cluster.on_stop(self.close)
+        cluster.nodes.on_stop(self.close)
         threading.Thread(target=self._follow, name="kafkalab-microscope", daemon=True).start()
 
     @property

@@ -15,6 +15,7 @@ import ipywidgets
 from IPython.core.getipython import get_ipython
 
 from kafkalab import running
+from kafkalab.running import OnStop
 from kafkalab.widgets.cluster_map import ClusterMap
 from kafkalab.widgets.folded_errors import fold_errors
 from kafkalab.widgets.live import Live
@@ -30,8 +31,6 @@ class Followed(Protocol):
     """The parts of a cluster that the panel needs itself."""
 
     name: str
-
-    def on_stop(self, callback: Callable[[], None]) -> None: ...
 
 
 F = TypeVar("F", bound=Followed)
@@ -55,11 +54,11 @@ class ClusterPanel:
         self._maps: dict[int, ClusterMap | SparkMap] = {}  # by identity of the cluster
         self._ours: dict[int, ClusterMap | SparkMap] = {}  # the maps that no cell made
 
-    def follow(self, cluster: F, map_of: Callable[[F], ClusterMap | SparkMap]) -> None:
+    def follow(self, cluster: F, on_stop: OnStop, map_of: Callable[[F], ClusterMap | SparkMap]) -> None:
         """Show a cluster, by a map of it, until it stops."""
         self._clusters.append(cluster)
         # Register before the map does: its widgets are closed at the end, and must be removed from here first.
-        cluster.on_stop(lambda: self._forget(cluster))
+        on_stop(lambda: self._forget(cluster))
         own = map_of(cluster)
         self.show(own)
         self._ours[id(cluster)] = own
@@ -97,8 +96,8 @@ class ClusterPanel:
 def _panel() -> ClusterPanel:
     panel = ClusterPanel()
     Live.beside = panel
-    running.clusters.for_each(lambda cluster: panel.follow(cluster, ClusterMap))
-    running.spark_clusters.for_each(lambda cluster: panel.follow(cluster, SparkMap))
+    running.clusters.for_each(lambda cluster, on_stop: panel.follow(cluster, on_stop, ClusterMap))
+    running.spark_clusters.for_each(lambda cluster, on_stop: panel.follow(cluster, on_stop, SparkMap))
     if (shell := get_ipython()) is not None:
         fold_errors(shell)
     return panel

@@ -29,11 +29,11 @@ class SpaceTime(Live):
     verdict
         The result of `kafkalab.judge`.
     faults
-        Faults to mark, such as ``cluster.faults``.
+        Faults to mark, such as ``cluster.nodes.faults``.
 
     Examples
     --------
-    >>> SpaceTime(judge(sent=ledger, log=records), faults=cluster.faults)  # doctest: +SKIP
+    >>> SpaceTime(judge(sent=ledger, log=records), faults=cluster.nodes.faults)  # doctest: +SKIP
     """
 
     def __init__(self, verdict: Verdict, faults: Iterable[Fault] = ()) -> None:

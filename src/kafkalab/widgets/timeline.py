@@ -114,7 +114,7 @@ class Timeline(Live):
             return list(self._reader.read())
 
     def _marks(self) -> list[Mark]:
-        faults = list(self._cluster.faults)
+        faults = list(self._cluster.nodes.faults)
         return [
             *[Mark(fault.at, "fault", f"{fault.verb} {fault.broker}") for fault in faults],
             *[_leader_mark(at, faults) for at in list(self._leader_changes)],

@@ -27,16 +27,23 @@ _LONG_SILENCE = 1.0
 _GROUP_MEMORY = 10.0
 
 
+class WatchableNodes(Protocol):
+    """The parts of a cluster's nodes that the widgets use."""
+
+    @property
+    def faults(self) -> list[Fault]: ...
+    @property
+    def backend(self) -> str: ...
+    def states(self) -> Mapping[int, BrokerState]: ...
+    def on_stop(self, callback: Callable[[], None]) -> None: ...
+
+
 class Watchable(Protocol):
     """The parts of a cluster that the widgets use."""
 
-    faults: list[Fault]
-
     @property
-    def backend(self) -> str: ...
+    def nodes(self) -> WatchableNodes: ...
     def describe(self, groups: bool = True, internal: bool = False) -> ClusterView: ...
-    def states(self) -> Mapping[int, BrokerState]: ...
-    def on_stop(self, callback: Callable[[], None]) -> None: ...
     def kill(self, broker: int) -> None: ...
     def pause(self, broker: int) -> None: ...
     def resume(self, broker: int) -> None: ...
@@ -72,7 +79,7 @@ class Watcher:
         self._answered_at = time.monotonic()
         self._groups: dict[str, tuple[float, GroupView]] = {}
         self._settled: dict[str, GroupView] = {}
-        self._faults_told = frozenset(cluster.faults)
+        self._faults_told = frozenset(cluster.nodes.faults)
         self._observers: list[Observer] = []
         self._watches_groups = False
         self._ended = threading.Event()
@@ -85,7 +92,7 @@ class Watcher:
             watcher = cls._of.get(id(cluster))
             if watcher is None:
                 watcher = cls._of[id(cluster)] = cls(cluster)
-                cluster.on_stop(watcher.end)
+                cluster.nodes.on_stop(watcher.end)
                 watcher._in_background(watcher.look, _INTERVAL)
                 watcher._in_background(watcher._look_at_processes, _PROCESS_INTERVAL)
             return watcher
@@ -149,7 +156,7 @@ class Watcher:
         if self._view is None or self._silent_for() < _SILENCE:
             return
         try:
-            states = self._cluster.states()
+            states = self._cluster.nodes.states()
         except Exception:  # as in look
             return
         at = time.time()
@@ -171,14 +178,14 @@ class Watcher:
         return (
             any(broker.state != "up" for broker in view.brokers.values())
             or self._silent_for() >= _SILENCE
-            or any(time.time() - fault.at < _GROUP_MEMORY for fault in self._cluster.faults)
+            or any(time.time() - fault.at < _GROUP_MEMORY for fault in self._cluster.nodes.faults)
         )
 
     def _take(self, view: ClusterView, at: float, *, fresh: bool) -> None:
         if self._ended.is_set():
             return
         before, after = self._view, replace(view, groups={id_: group for id_, (_, group) in self._groups.items()})
-        faults = tuple(self._cluster.faults)
+        faults = tuple(self._cluster.nodes.faults)
         events = [fault_event(fault) for fault in faults if fault not in self._faults_told]
         self._faults_told = frozenset(faults)  # not their number, because a failed verb removes its fault again
         if before is not None:

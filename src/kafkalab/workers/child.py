@@ -61,7 +61,7 @@ class ChildProcess:
         self._reader = threading.Thread(target=self._read, name=f"{name} events", daemon=True)
         self._reader.start()
         _children[log] = self
-        cluster.on_stop(self._cluster_stops)
+        cluster.nodes.on_stop(self._cluster_stops)
 
     @property
     def alive(self) -> bool:
@@ -158,7 +158,7 @@ class ChildProcess:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
-                env=self.cluster.run.environment(),
+                env=self.cluster.nodes.run.environment(),
                 start_new_session=True,  # interrupting a cell doesn't reach it
             )
 
@@ -199,7 +199,7 @@ class ChildProcess:
         return "ended by itself", words or exit_status(status)
 
     def _cluster_stops(self) -> None:
-        if self.cluster.backend == "attached":
+        if self.cluster.nodes.backend == "attached":
             self.close()  # the cluster keeps running, so leave its groups cleanly
         self._abandon("ended with the cluster")
 

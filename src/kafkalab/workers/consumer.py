@@ -295,6 +295,6 @@ def _on_new_protocol(settings: dict[str, object]) -> bool:
 def _membership(cluster: Cluster, settings: dict[str, object]) -> dict[str, object]:
     if _on_new_protocol(settings):
         return {}  # with the new protocol the broker decides, and librdkafka rejects these settings
-    if cluster.backend == "attached":
+    if cluster.nodes.backend == "attached":
         return {**GROUP_MEMBER, "session.timeout.ms": 6000}  # the minimum that brokers accept by default
     return dict(GROUP_MEMBER)

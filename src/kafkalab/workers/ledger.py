@@ -97,7 +97,7 @@ class LedgerProducer(Worker):
     ) -> None:
         if rate <= 0:
             raise ValueError(f"the rate is in messages a second and more than 0, not {rate}")
-        self.ledger: Path = cluster.run.directory / "workers" / f"ledger-{uuid.uuid4().hex[:8]}.jsonl"
+        self.ledger: Path = cluster.nodes.run.directory / "workers" / f"ledger-{uuid.uuid4().hex[:8]}.jsonl"
         self._entries: list[Acknowledgement] = []
         self._position = 0
         self._tail_lock = threading.Lock()

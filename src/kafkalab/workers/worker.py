@@ -51,7 +51,7 @@ class Worker(ChildProcess):
         settings: Mapping[str, object],
         start: Mapping[str, object],
     ) -> None:
-        if not cluster.running:
+        if not cluster.nodes.running:
             raise ClusterNotRunning(f"a {self._KIND} needs a running cluster: this one was not started, or is stopped")
         self.topic = topic
         self.settings = combine(settings)
@@ -61,7 +61,7 @@ class Worker(ChildProcess):
         self._callbacks: list[Callable[[str], object]] = []
         if name is None:
             end_nameless()
-        super().__init__(cluster, own_name, cluster.run.directory / "workers" / f"{own_name.replace('/', '_')}.log")
+        super().__init__(cluster, own_name, cluster.nodes.run.directory / "workers" / f"{own_name.replace('/', '_')}.log")
         try:
             # Meanwhile the child imports its modules. It must not touch a missing topic, or brokers create it.
             require_topic(cluster, topic, partitions)

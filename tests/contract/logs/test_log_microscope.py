@@ -74,7 +74,7 @@ def listed(cluster: Cluster, topic: str, spec: OffsetSpec, isolation: IsolationL
 
 def size_by_protocol(cluster: Cluster, topic: str, broker: int) -> int:
     request = DescribeLogDirsRequest(topics=None, version=4)
-    connection = BrokerConnection(cluster.bootstrap(broker), timeout=10)
+    connection = BrokerConnection(cluster.clients.bootstrap(broker), timeout=10)
     try:
         answer = connection.ask(request, DescribeLogDirsResponse, 4)
     finally:
@@ -106,7 +106,7 @@ def test_every_replica_has_what_a_consumer_reads(shared: Cluster, readers: list[
         send(shared, topic, *[f"K{i}{codec * 40}" for i in range(3)], compression_type=codec)
     expected = consumed(shared, topic, 15)
     for broker in (0, 1, 2):
-        reader = shared.log_reader(topic, 0, broker)
+        reader = shared.disk.log_reader(topic, 0, broker)
         readers.append(reader)
 
         def all_there(reader: LogReader = reader) -> LogView | None:
@@ -136,7 +136,7 @@ def test_every_replica_has_what_a_consumer_reads(shared: Cluster, readers: list[
 def test_compaction_one_record_at_a_time(shared: Cluster, readers: list[LogReader]) -> None:
     topic = make_topic(shared, 1, min_cleanable_dirty_ratio="0.01", **ONE_RECORD_A_SEGMENT, delete_retention_ms="86400000")
     send(shared, topic, *TABLE)
-    reader = shared.log_reader(topic)
+    reader = shared.disk.log_reader(topic)
     readers.append(reader)
     send(shared, topic, "K0roll")
     assert all(segment.count <= 1 for segment in look(reader).live)
@@ -160,7 +160,7 @@ def test_compaction_one_record_at_a_time(shared: Cluster, readers: list[LogReade
 def test_a_tombstone_and_what_it_removes(shared: Cluster, readers: list[LogReader]) -> None:
     topic = make_topic(shared, 1, cleanup_policy="compact", min_cleanable_dirty_ratio="0.01", **ONE_RECORD_A_SEGMENT)
     send(shared, topic, "K5V2", "K6V1", "K5", "K0roll")
-    reader = shared.log_reader(topic)
+    reader = shared.disk.log_reader(topic)
     readers.append(reader)
 
     def cleaned() -> RecordBatch | None:
@@ -188,7 +188,7 @@ def test_a_transaction_leaves_markers(shared: Cluster, readers: list[LogReader])
         producer.flush(30)
         if end is not None:
             end(30)
-    reader = shared.log_reader(topic)
+    reader = shared.disk.log_reader(topic)
     readers.append(reader)
     view = wait_until(lambda: v if (v := reader.read()).offsets.high_watermark == 8 else None, 30, "all to be replicated")
     assert view.files is not None
@@ -223,7 +223,7 @@ def test_the_files_of_a_dead_broker_are_shown(shared: Cluster) -> None:
         wait_until(lambda: microscope.view.files and len(records_of(microscope.view.files)) == 3, 60, "its files to show it")
     finally:
         microscope.close()
-        if shared.states()[1] == "dead":
+        if shared.nodes.states()[1] == "dead":
             shared.restart(1)
         shared.wait_for(lambda v: v.in_sync(topic), "all replicas in sync", 60)
 

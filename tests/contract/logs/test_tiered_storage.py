@@ -18,7 +18,7 @@ COUNT = 6
 
 
 def look(cluster: Cluster, topic: str, broker: int | None = None) -> LogView:
-    reader = cluster.log_reader(topic, 0, broker)
+    reader = cluster.disk.log_reader(topic, 0, broker)
     try:
         return reader.read()
     finally:
@@ -27,7 +27,7 @@ def look(cluster: Cluster, topic: str, broker: int | None = None) -> LogView:
 
 def wait_until_moved(cluster: Cluster, topic: str, count: int) -> None:
     """Wait until all records are in the remote tier, and none is on the leader's disk any more."""
-    reader = cluster.log_reader(topic)
+    reader = cluster.disk.log_reader(topic)
     seen: list[LogView] = []
 
     def moved() -> bool:
@@ -62,10 +62,10 @@ def test_segments_move_and_are_read_from_the_tier(shared: Cluster, topic: str) -
     assert [s.base_offset for s in view.segments] == [COUNT]  # the active one, which is empty
     assert [s.base_offset for s in view.only_remote] == list(range(COUNT))
     assert all(s.state == "remote" and s.count == 1 and s.size > 0 for s in view.remote)
-    logs = [path.name for path in shared.remote_tier.files(topic) if path.suffix == ".log"]
+    logs = [path.name for path in shared.disk.remote_tier.files(topic) if path.suffix == ".log"]
     assert [int(name[:20]) for name in logs] == list(range(COUNT))
     assert len(CheckContext(shared).records(topic)) == COUNT
-    assert shared.remote_tier.files("no-such") == []
+    assert shared.disk.remote_tier.files("no-such") == []
     picture = LogMicroscope(shared, topic).snapshot()
     assert f"{COUNT} in the remote tier" in picture.summary and picture.svg.count(">in the remote tier only<") == COUNT
 
@@ -73,12 +73,12 @@ def test_segments_move_and_are_read_from_the_tier(shared: Cluster, topic: str) -
 def test_who_lost_its_log_begins_where_the_leader_s_disk_does_and_can_lead(shared: Cluster, topic: str) -> None:
     start = look(shared, topic).offsets.local_start
     preferred = shared.describe(groups=False).topics[topic][0].replicas[0]
-    with pytest.raises(BrokerNotRunning, match=f"cannot lose a log of broker {preferred}: it is up"):
-        shared.lose_log(preferred, topic)
+    with pytest.raises(BrokerNotRunning, match=f"cannot delete a replica of broker {preferred}: it is up"):
+        shared.disk.delete_replica(preferred, topic)
     with pytest.raises(UnknownTopic):
-        shared.lose_log(preferred, "no-such")
+        shared.disk.delete_replica(preferred, "no-such")
     shared.kill(preferred)
-    shared.lose_log(preferred, topic)
+    shared.disk.delete_replica(preferred, topic)
     with pytest.raises(NoReplica, match=f"no folder {topic}-0"):
         raise NoReplica(look(shared, topic, preferred).unseen)
     shared.wait_for(lambda v: v.moved_from(topic, preferred), "another leader")
@@ -93,20 +93,20 @@ def test_who_lost_its_log_begins_where_the_leader_s_disk_does_and_can_lead(share
 
 
 def test_nothing_is_lost_while_the_tier_is_cut_off(shared: Cluster, topic: str) -> None:
-    shared.remote_tier.cut_off()
-    assert shared.remote_tier.is_cut_off
+    shared.disk.remote_tier.cut_off()
+    assert shared.disk.remote_tier.is_cut_off
     try:
         send(shared, topic, ["price"] * COUNT)
         leader = shared.describe(groups=False).leaders(topic)[0]
         assert leader is not None
         failed = "Error occurred while copying log segments of partition"
-        wait_until(lambda: failed in shared.logs(leader), 60, "a copy to fail", interval=0.3)
+        wait_until(lambda: failed in shared.nodes.logs(leader), 60, "a copy to fail", interval=0.3)
         view = look(shared, topic)
         assert view.remote == () and view.offsets.tiered == COUNT - 1  # what brokers know of it
         assert view.segments[0].base_offset <= COUNT  # though local.retention.ms is over for most
         assert view.offsets.ends[leader] == 2 * COUNT
     finally:
-        shared.remote_tier.reconnect()
+        shared.disk.remote_tier.reconnect()
     wait_until_moved(shared, topic, 2 * COUNT)
     assert len(CheckContext(shared).records(topic)) == 2 * COUNT
 
@@ -116,16 +116,16 @@ def test_nothing_is_lost_while_the_tier_is_full(shared: Cluster, topic: str) -> 
     before = look(shared, topic).offsets.high_watermark
     leader = shared.describe(groups=False).leaders(topic)[0]
     assert leader is not None
-    shared.remote_tier.fill_up()
-    assert shared.remote_tier.is_full
+    shared.disk.remote_tier.fill_up()
+    assert shared.disk.remote_tier.is_full
     try:
         send(shared, topic, ["price"] * COUNT)
-        wait_until(lambda: "No space left on device" in shared.logs(leader), 60, "a copy to fail", interval=0.3)
+        wait_until(lambda: "No space left on device" in shared.nodes.logs(leader), 60, "a copy to fail", interval=0.3)
         view = look(shared, topic)
         assert view.offsets.tiered == before - 1 and view.segments[0].base_offset <= before
         assert len(CheckContext(shared).records(topic)) == before + COUNT  # the old ones come from the tier
     finally:
-        shared.remote_tier.make_room()
+        shared.disk.remote_tier.make_room()
     wait_until_moved(shared, topic, before + COUNT)
     assert len(CheckContext(shared).records(topic)) == before + COUNT
 
@@ -133,9 +133,9 @@ def test_nothing_is_lost_while_the_tier_is_full(shared: Cluster, topic: str) -> 
 @DOCKER_AT_LENGTH
 def test_total_retention_empties_the_tier(shared: Cluster, topic: str) -> None:
     end = look(shared, topic).offsets.high_watermark
-    assert shared.remote_tier.files(topic)
+    assert shared.disk.remote_tier.files(topic)
     set_retention(shared, topic, 1000)
-    tier = shared.remote_tier
+    tier = shared.disk.remote_tier
     wait_until(lambda: not tier.files(topic), 90, "the tier to be empty", last_seen=lambda: tier.files(topic))
     offsets = wait_until(lambda: o if (o := look(shared, topic).offsets).start == end else None, 30, "the log's new start")
     assert offsets.high_watermark == end

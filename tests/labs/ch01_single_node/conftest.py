@@ -20,6 +20,6 @@ def _one_broker() -> Iterator[Cluster]:
 @pytest.fixture
 def single(_one_broker: Cluster) -> Iterator[Cluster]:
     """A single broker that is up, without topics and groups of earlier tests, and without a past."""
-    _one_broker.faults.clear()
+    _one_broker.nodes.faults.clear()
     yield _one_broker
     empty(_one_broker)

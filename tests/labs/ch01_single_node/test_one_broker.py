@@ -67,7 +67,7 @@ def remember(cluster: Cluster, sent: dict[str, int], faults: list[tuple[str, int
     for value, ago in sent.items():
         producer.produce(TOPIC, value, timestamp=int((now + ago) * 1000))
     assert producer.flush(20) == 0
-    cluster.faults.extend(Fault(now + ago, verb, 0) for verb, ago in faults)
+    cluster.nodes.faults.extend(Fault(now + ago, verb, 0) for verb, ago in faults)
 
 
 @pytest.mark.parametrize(
@@ -108,5 +108,5 @@ def test_wrong(single: Cluster, verdict: Verdict, sent: dict[str, int], faults: 
 
 def test_two_partitions(single: Cluster, verdict: Verdict) -> None:
     create(single, TOPIC, 2, 1)
-    single.faults.extend(Fault(time.time(), verb, 0) for verb, _ in OUTAGE)
+    single.nodes.faults.extend(Fault(time.time(), verb, 0) for verb, _ in OUTAGE)
     verdict.says("atu has 2 partitions", LAB, single, error=GIVEN_UP)

@@ -19,6 +19,6 @@ def _with_a_controller() -> Iterator[Cluster]:
 @pytest.fixture
 def governed(_with_a_controller: Cluster) -> Iterator[Cluster]:
     """Three brokers and a dedicated controller; a test may end brokers."""
-    _with_a_controller.faults.clear()
+    _with_a_controller.nodes.faults.clear()
     yield _with_a_controller
     renew(_with_a_controller)

@@ -387,16 +387,16 @@ def without(cluster: Cluster, broker: int) -> None:
 def test_proof_sent_before_the_broker_went_down(clean: Cluster, verdict: Verdict) -> None:
     create(clean, TOPIC, 13)
     spread(clean, TOPIC, "m15", "m16")
-    clean.faults.clear()
+    clean.nodes.faults.clear()
     verdict.says("Broker 0 hasn't been down yet", "02_failover_proof", clean)
-    clean.faults.append(Fault(time.time() + 1, "kill", 0))  # no broker has to die for it
+    clean.nodes.faults.append(Fault(time.time() + 1, "kill", 0))  # no broker has to die for it
     verdict.says("You sent 'm15' while broker 0 was up", "02_failover_proof", clean)
     # It was down when they were sent, came back for a while, and is down again.
     now = time.time()
-    clean.faults[:] = [Fault(now - 60, "kill", 0), Fault(now + 1, "restart", 0), Fault(now + 2, "stop", 0)]
+    clean.nodes.faults[:] = [Fault(now - 60, "kill", 0), Fault(now + 1, "restart", 0), Fault(now + 2, "stop", 0)]
     _, said = verdict("02_failover_proof", clean)
     assert "while broker 0 was up" not in said
-    clean.faults.clear()
+    clean.nodes.faults.clear()
 
 
 def test_broker_failover_and_proof(breakable: Cluster, verdict: Verdict) -> None:

@@ -80,7 +80,7 @@ def dump_log(segments: Sequence[str]) -> str:
 
 def read_batches(cluster: Cluster) -> dict[str, list[tuple[int, int, str]]]:
     """Batches of the rungs, as Kafka's own tool reads them."""
-    copy = cluster.copy_log_dir(0, *STEADY, *FLOOD)
+    copy = cluster.disk.copy_log_dir(0, *STEADY, *FLOOD)
     segments = [str(copy / f"{topic}-0" / f"{0:020}.log") for topic in (*STEADY, *FLOOD)]
     found: dict[str, list[tuple[int, int, str]]] = {}
     for line in dump_log(segments).splitlines():

@@ -25,6 +25,6 @@ def _cleaning() -> Iterator[Cluster]:
 @pytest.fixture
 def cleaning(_cleaning: Cluster) -> Iterator[Cluster]:
     """Three brokers that look for old segments, and for something to compact, several times a second; a test may end them."""
-    _cleaning.faults.clear()
+    _cleaning.nodes.faults.clear()
     yield _cleaning
     renew(_cleaning)

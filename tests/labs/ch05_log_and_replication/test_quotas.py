@@ -30,7 +30,7 @@ def quota(cluster: Cluster, entity: dict[str, str], change: str) -> None:
     whose = [entry.EntityData(entity_type=kind, entity_name=name) for kind, name in entity.items()]
     op = entry.OpData(key=setting, value=float(value or 0), remove=not value)
     request = AlterClientQuotasRequest(entries=[entry(entity=whose, ops=[op])], validate_only=False, version=1)
-    with closing(BrokerConnection(cluster.bootstrap(0), timeout=10)) as connection:
+    with closing(BrokerConnection(cluster.clients.bootstrap(0), timeout=10)) as connection:
         [answer] = connection.ask(request, AlterClientQuotasResponse, 1).entries
     assert answer.error_code == 0, answer
     asking = CheckContext(cluster)

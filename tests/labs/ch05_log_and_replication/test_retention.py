@@ -36,7 +36,7 @@ def names(*offsets: int) -> list[str]:
 
 
 def position(cluster: Cluster, offset: int) -> int:
-    reader = cluster.log_reader(TOPIC, 1)
+    reader = cluster.disk.log_reader(TOPIC, 1)
     [at] = [b.position for s in reader.read().segments for b in s.batches if b.base_offset == offset]
     reader.close()
     return at

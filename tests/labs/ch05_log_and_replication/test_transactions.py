@@ -214,7 +214,7 @@ def test_timeout(eager: Cluster, verdict: Verdict) -> None:
         write(instance(eager, "slow", transaction_timeout_ms=int(1000 * timeout), **more), [("late-fees", "3")], "")
 
     def wait_for_abort() -> None:
-        with closing(eager.log_reader("late-fees")) as reader:
+        with closing(eager.disk.log_reader("late-fees")) as reader:
             wait_until(lambda: [b for s in reader.read().segments for b in s.batches if b.control], 60, "a marker")
 
     verdict.says("There is no topic 'late-fees' yet", TIMEOUT, eager)

@@ -30,7 +30,7 @@ def governed_pair() -> Iterator[Cluster]:
 @pytest.fixture
 def pair(governed_pair: Cluster) -> Iterator[Cluster]:
     """Two brokers and a dedicated controller; a test may end brokers."""
-    governed_pair.faults.clear()
+    governed_pair.nodes.faults.clear()
     yield governed_pair
     renew(governed_pair)
 
@@ -51,7 +51,7 @@ def allow(cluster: Cluster, topic: str, change: AlterConfigOpType) -> None:
 
 def elect(cluster: Cluster, topic: str) -> None:
     """Let a replica lead that isn't in sync, by hand."""
-    admin = AdminClient({**cluster.client_config(), "bootstrap.servers": cluster.bootstrap(1)})
+    admin = AdminClient({**cluster.client_config(), "bootstrap.servers": cluster.clients.bootstrap(1)})
     admin.elect_leaders(ElectionType.UNCLEAN, [TopicPartition(topic, 0)]).result()
 
 
@@ -111,7 +111,7 @@ def test_brokers_that_are_stopped_and_a_leader_that_the_tool_elects(pair: Cluste
     make_topics(cluster)
     ledger = send_fifteen(cluster, Cluster.stop_broker)
     swap(cluster, Cluster.stop_broker)
-    tool = ["kafka-leader-election.sh", "--bootstrap-server", cluster.bootstrap(1), "--election-type", "unclean"]
+    tool = ["kafka-leader-election.sh", "--bootstrap-server", cluster.clients.bootstrap(1), "--election-type", "unclean"]
     subprocess.run([*tool, "--topic", "by-hand", "--partition", "0"], check=True)
     verdict.passes(ELECTION, cluster)
 

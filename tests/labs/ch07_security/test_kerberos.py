@@ -53,7 +53,7 @@ def test_kerberos(
     assert printed.count("Not looked at yet") == 2
 
     seen = "".join(f"authenticationID=kafka-{who}-stocks@KAFKALAB.TEST;" for who in ("producer", "consumer"))
-    monkeypatch.setattr(ruled, "logs", lambda _: seen)
+    monkeypatch.setattr(ruled.nodes, "logs", lambda _: seen)
     verdict.says("no rule that lets User:kafka-producer-stocks write a topic", LAB, ruled, kdc=KDC, refused=REFUSED)
     deny = AclPermissionType.DENY
     set_rules({"deny": AclBinding(ResourceType.TOPIC, "stock-prices", LITERAL, "User:kafka-producer-stocks", "*", WRITE, deny)})

@@ -46,7 +46,11 @@ def test_ssl(verdict: Verdict, tmp_path: Path) -> None:
     settings = {**authority.issue("broker", ["localhost", "127.0.0.1"]).java(), "ssl.client.auth": "required"}
     listeners = [Listener(), Listener("SSL", "SSL", settings=settings)]
     with Cluster(1, backend=BACKEND, listeners=listeners) as cluster:
-        client = {"bootstrap.servers": cluster.servers("SSL"), "security.protocol": "SSL", **authority.issue("stocks").client()}
+        client = {
+            "bootstrap.servers": cluster.clients.servers("SSL"),
+            "security.protocol": "SSL",
+            **authority.issue("stocks").client(),
+        }
         verdict.says("Give check() your answer as client=", LAB, cluster)
         passed, printed = verdict(LAB, cluster, client=client)
         assert not passed
@@ -63,7 +67,7 @@ def test_ssl(verdict: Verdict, tmp_path: Path) -> None:
         def rejected(sentence: str, **wrong: object) -> None:
             verdict.says(sentence, LAB, cluster, client={**client, **wrong})
 
-        verdict.says("lack security.protocol", LAB, cluster, client={"bootstrap.servers": cluster.servers("SSL")})
+        verdict.says("lack security.protocol", LAB, cluster, client={"bootstrap.servers": cluster.clients.servers("SSL")})
         rejected("Broker 0's certificate isn't trusted for localhost", **{"ssl.ca.location": str(other.certificate)})
         rejected("isn't there, or holds no certificate", **{"ssl.ca.location": str(tmp_path / "nothing")})
         foreign = {**other.issue("stocks").client(), "ssl.ca.location": str(authority.certificate)}

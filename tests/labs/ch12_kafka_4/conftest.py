@@ -33,7 +33,7 @@ def impatient(_impatient: Cluster) -> Iterator[Cluster]:
     found: list[ShareGroupView] = []
 
     def all_have_left() -> bool:
-        found[:] = [view for group in GROUPS if (view := _impatient.share_group(group))]
+        found[:] = [view for group in GROUPS if (view := _impatient.nodes.share_group(group))]
         return not any(view.members for view in found)
 
     # The coordinator hears a little later that a consumer was closed, and doesn't delete a group that has members.

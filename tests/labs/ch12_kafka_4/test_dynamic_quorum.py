@@ -47,7 +47,7 @@ def properties(path: Path) -> dict[str, str]:
 
 def add(cluster: Cluster, controller: int) -> None:
     """Let a controller vote. The active one asks it what it supports, and gives up when the answer takes more than 2 s."""
-    name, config = "kafka-metadata-quorum", str(cluster.controller_config(controller))
+    name, config = "kafka-metadata-quorum", str(cluster.clients.controller_config(controller))
     said = ""
 
     def votes() -> bool:
@@ -62,7 +62,7 @@ def add(cluster: Cluster, controller: int) -> None:
 
 
 def remove(cluster: Cluster, controller: int) -> None:
-    settings = properties(cluster.controller_config(controller))
+    settings = properties(cluster.clients.controller_config(controller))
     folder = properties(Path(settings["log.dirs"], "meta.properties"))["directory.id"]
     ids = ["--controller-id", str(controller), "--controller-directory-id", folder]
     tool(cluster, "kafka-metadata-quorum", "remove-controller", *ids)
@@ -85,7 +85,7 @@ def test_dynamic_quorum(governed: Cluster, verdict: Verdict) -> None:
     tool(cluster, "kafka-features", "upgrade", "--feature", "kraft.version=1")
     wait_for_level(cluster, "kraft.version", 1)
     verdict.says("The voters are 100, 101, 102. Controllers that only follow the log: none", ADDED, cluster)
-    new = cluster.add_controller()
+    new = cluster.nodes.add_controller()
     verdict.says("Controllers that only follow the log: 103", ADDED, cluster)
     add(cluster, new)
     verdict.passes(ADDED, cluster)
@@ -119,7 +119,7 @@ def test_dynamic_quorum(governed: Cluster, verdict: Verdict) -> None:
 
     verdict.passes(MAJORITY, cluster)
     verdict.passes(LEDGER, cluster, ledgers={"payments": ledger})
-    last = max(fault.at for fault in cluster.faults)
+    last = max(fault.at for fault in cluster.nodes.faults)
     entries = ledger.entries
     verdict.says("Give check() your answer as ledgers=", LEDGER, cluster)
     late = Ledger([e for e in entries if e.at > last])

@@ -68,7 +68,7 @@ def test_brokers(clean: Cluster, verdict: Verdict, ledger: LedgerProducer) -> No
     verdict.passes(LEDGER, done, ledgers=ledgers)
     verdict.passes(LEDGER, Upgraded(clean, {2: 3.5, 0: 4.5, 1: 28.5}, finalized=NEW), ledgers=ledgers)
     second_try = Upgraded(clean, one_by_one)
-    second_try.faults[:0] = [Fault(3.5, "restart", broker) for broker in (0, 1, 2)]
+    second_try.nodes.faults[:0] = [Fault(3.5, "restart", broker) for broker in (0, 1, 2)]
     verdict.passes(BROKERS, second_try)
     verdict.passes(LEDGER, second_try, ledgers=ledgers)
     old = Upgraded(clean, one_by_one, supported=OLD)

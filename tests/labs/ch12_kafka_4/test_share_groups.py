@@ -147,7 +147,7 @@ def test_a_shop_that_judges_well_passes(
                 report(cluster, {"group": "shop", "offset": record.offset(), "verdict": judged.name})
                 consumer.acknowledge(record, judged)
             consumer.commit_sync(10)
-            found = cluster.share_group("shop")
+            found = cluster.nodes.share_group("shop")
             return found is not None and found.lag.get(("orders", 0)) == 0
 
         wait_until(finished, 60, "every order to be settled", ignore=(OSError,))

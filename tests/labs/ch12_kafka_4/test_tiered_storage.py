@@ -81,7 +81,7 @@ def told(cluster: Cluster, broker: int, names: Iterable[str]) -> dict[str, str]:
         resource_type=2, resource_name="readings", configuration_keys=list(names)
     )
     request = DescribeConfigsRequest(resources=[resource], include_synonyms=False, include_documentation=False, version=4)
-    connection = BrokerConnection(cluster.bootstrap(broker), timeout=10)
+    connection = BrokerConnection(cluster.clients.bootstrap(broker), timeout=10)
     try:
         answer = connection.ask(request, DescribeConfigsResponse, 4)
     finally:
@@ -126,31 +126,31 @@ def test_tiered_storage(tiered: Cluster, verdict: Verdict) -> None:
     assert leader is not None
     broker = (leader + 1) % 3
     cluster.stop_broker(broker)
-    cluster.lose_log(broker, "readings")
+    cluster.disk.delete_replica(broker, "readings")
     verdict.says(f"Broker {broker} lost its log, and wasn't started again", FOLLOWER, cluster)
     cluster.restart(broker)
     cluster.wait_for(lambda view: view.in_sync("readings"), "all replicas in sync", 60)
     verdict.passes(FOLLOWER, cluster)
-    again = [("kill", leader), ("lose a log of", leader), ("restart", leader)]
+    again = [("kill", leader), ("delete a replica of", leader), ("restart", leader)]
     verdict.passes(FOLLOWER, Told(cluster, *again))  # its disk looks the same
 
     verdict.says("Brokers reach the remote tier", OUTAGE, cluster)
-    cluster.remote_tier.cut_off()
+    cluster.disk.remote_tier.cut_off()
     verdict.says("readings holds 10 records, not 20", OUTAGE, cluster)
     send(cluster, 10, 10)
     verdict.passes(OUTAGE, cluster)
     verdict.says("The remote tier is still cut off", BACK, cluster)
-    cluster.remote_tier.reconnect()
+    cluster.disk.remote_tier.reconnect()
     wait_until_moved(cluster, 20)
     verdict.passes(BACK, cluster)
-    cluster.remote_tier.cut_off()
+    cluster.disk.remote_tier.cut_off()
     verdict.says("The leader's disk begins at offset 20, so 10 new records moved", OUTAGE, cluster)
-    cluster.remote_tier.reconnect()
+    cluster.disk.remote_tier.reconnect()
 
     put(cluster, "readings", [(None, "reading 3", 0)])
     verdict.says("'reading 3' is in readings 2 times", BACK, cluster)
     set_retention(cluster, local_retention_ms="1000", retention_ms="1000")
-    wait_until(lambda: not cluster.remote_tier.files("readings"), 90, "an empty tier")
+    wait_until(lambda: not cluster.disk.remote_tier.files("readings"), 90, "an empty tier")
     ctx = CheckContext(cluster)
     wait_until(lambda: look(ctx).offsets.start == 21, 90, "an empty log", last_seen=lambda: look(ctx).offsets)
     verdict.passes(RETENTION, cluster)
@@ -164,25 +164,25 @@ def test_what_stays_on_disk_or_is_not_given(tiered: Cluster, verdict: Verdict) -
     create(cluster, "readings", 1, retention_ms="30000", **by_size)
     verdict.says("readings was given 0 records, not 20", RETENTION, cluster)
     set_retention(cluster, retention_ms="604800000")
-    cluster.remote_tier.cut_off()
+    cluster.disk.remote_tier.cut_off()
     send(cluster, 0, 10)
     verdict.says("The remote tier holds 0 records of readings, and offset 0 isn't among them", MOVE, cluster)
     broker = (cluster.describe(groups=False).topics["readings"][0].leader or 0) + 1
-    early = [("kill", broker % 3), ("lose a log of", broker % 3), ("restart", broker % 3)]
+    early = [("kill", broker % 3), ("delete a replica of", broker % 3), ("restart", broker % 3)]
     verdict.says(f"The disk of broker {broker % 3} begins at offset 0", FOLLOWER, Told(cluster, *early))
-    cluster.remote_tier.reconnect()
+    cluster.disk.remote_tier.reconnect()
     wait_until_moved(cluster, 9)
     commit(cluster, "auditor", "readings")
     verdict.passes(MOVE, cluster, by_spark=rows_of(cluster))
 
-    cluster.remote_tier.cut_off()
+    cluster.disk.remote_tier.cut_off()
     send(cluster, 10, 10)
     verdict.passes(OUTAGE, cluster)
-    cluster.remote_tier.reconnect()
+    cluster.disk.remote_tier.reconnect()
     wait_until_moved(cluster, 19)
     verdict.passes(BACK, cluster)
     set_retention(cluster, retention_ms="5000")
-    wait_until(lambda: not cluster.remote_tier.files("readings"), 90, "an empty tier")
+    wait_until(lambda: not cluster.disk.remote_tier.files("readings"), 90, "an empty tier")
     ctx = CheckContext(cluster)
     wait_until(lambda: look(ctx).offsets.start == 20, 90, "an empty log", last_seen=lambda: look(ctx).offsets)
     verdict.passes(RETENTION, cluster)

@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from kafkalab.cluster.backends.base import Backend
+from kafkalab.cluster.backends.access import Access
 from kafkalab.cluster.spec import ClusterSpec
 from kafkalab.errors import BackendUnavailable
 from kafkalab.lifeline import Run
@@ -23,9 +23,9 @@ class BackendChoice:
     """A chosen back end: its name, and how to make one for a spec and a run."""
 
     name: str
-    make: Callable[[ClusterSpec, Run], Backend]
+    make: Callable[[ClusterSpec, Run], Access]
 
-    def __call__(self, spec: ClusterSpec, run: Run) -> Backend:
+    def __call__(self, spec: ClusterSpec, run: Run) -> Access:
         return self.make(spec, run)
 
 
@@ -68,7 +68,7 @@ def choose(
                 raise BackendUnavailable(
                     "no cluster to attach to: use Cluster.attached('host:port'), or name it in KAFKALAB_BOOTSTRAP_SERVERS"
                 )
-            settings = client_settings or _settings_of_clients()
+            settings = client_settings or _client_settings()
             return BackendChoice(name, functools.partial(AttachedBackend, bootstrap_servers=servers, client_settings=settings))
     raise BackendUnavailable(f"there is no back end {name!r}; there are {', '.join(_NAMES)}")
 
@@ -78,7 +78,7 @@ def preferred() -> str:
     return os.environ.get("KAFKALAB_BACKEND") or ("docker" if _docker_reason() is None else "local")
 
 
-def _settings_of_clients() -> dict[str, object]:
+def _client_settings() -> dict[str, object]:
     text = os.environ.get("KAFKALAB_CLIENT_SETTINGS", "{}")
     try:
         settings = json.loads(text)
@@ -94,6 +94,6 @@ def _docker_reason() -> str | None:
     host = os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock")
     if host.startswith("unix://") and not os.path.exists(host.removeprefix("unix://")):
         return "no Docker engine answers on this machine"  # found out without loading Docker's client
-    from kafkalab.cluster.backends.docker import why_unusable
+    from kafkalab.cluster.backends.docker_engine import why_unusable
 
     return why_unusable()

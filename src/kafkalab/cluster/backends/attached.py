@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Collection, Mapping
-from pathlib import Path
-from typing import Any, NoReturn
+from collections.abc import Mapping
+from typing import Any
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from kafkalab.cluster.backends.base import Backend
+from kafkalab.cluster.backends.access import Access
 from kafkalab.cluster.spec import ClusterSpec, Node
 from kafkalab.cluster.view import BrokerState
-from kafkalab.errors import BackendUnavailable, FaultsUnsupported
+from kafkalab.errors import BackendUnavailable
 from kafkalab.lifeline import Run, reap
 
 __all__ = ["AttachedBackend"]
@@ -32,21 +31,10 @@ def _hint(servers: str) -> str:
     )
 
 
-class AttachedBackend(Backend):
-    """Brokers that kafkalab didn't start, found through their bootstrap servers.
-
-    Parameters
-    ----------
-    spec, run
-        As for every back end. This one uses nothing of the spec.
-    bootstrap_servers
-        ``host:port`` of one or more brokers, separated by commas.
-    client_settings
-        librdkafka settings for connecting to them.
-    """
+class AttachedBackend(Access):
+    """Brokers that kafkalab didn't start, found through their bootstrap servers; see `Cluster.attached`."""
 
     name = "attached"
-    breakable = False
 
     def __init__(self, spec: ClusterSpec, run: Run, bootstrap_servers: str, client_settings: Mapping[str, object]) -> None:
         super().__init__(spec, run)
@@ -80,23 +68,3 @@ class AttachedBackend(Backend):
 
     def check_alive(self, node_id: int) -> None:
         pass  # not our process; requests show whether it answers
-
-    def logs(self, node_id: int) -> str:
-        raise BackendUnavailable("the logs of an attached cluster are where its brokers run")
-
-    def settings_file(self, node_id: int) -> Path:
-        raise BackendUnavailable("the settings of an attached cluster are where its brokers run")
-
-    def copy_log_dir(self, node_id: int, target: Path, topics: Collection[str] = ()) -> None:
-        raise BackendUnavailable("the data of an attached cluster is where its brokers run")
-
-    def partition_data(self, node_id: int, name: str, mirrored: Path) -> Path:
-        raise BackendUnavailable("the files of an attached cluster are where its brokers run")
-
-    def tier_data(self, mirrored: Path) -> Path:
-        raise BackendUnavailable("the remote tier of an attached cluster is where its brokers have it")
-
-    def _refuse(self, *_: object) -> NoReturn:
-        raise FaultsUnsupported("this cluster was attached to, not started by kafkalab: it is not ours to break")
-
-    kill = terminate = pause = resume = version = fetch = revive = add = isolate = heal = lose_log = point_tier_at = _refuse  # type: ignore[assignment]

@@ -31,37 +31,31 @@ def image_of(version: str) -> str:
 
 def why_unusable() -> str | None:
     """Return why clusters can't run on Docker here, or None if an engine answers and has the image or can pull it."""
-    image = image_of(KAFKA_VERSION)
-    try:
-        client = from_env(timeout=_ANSWER_SECONDS)
-    except DockerException as error:
-        return f"no Docker engine answers on this machine ({error})"
-    try:
-        if not _has_or_can_pull(client, image):
-            return (
-                f"its engine has no image {image} and no registry to pull it from answers "
-                "(docker/build-standin-image.sh builds one to stand in for it)"
-            )
-    except (DockerException, requests.RequestException) as error:
-        return f"the Docker engine does not answer as it should ({error})"
-    finally:
-        client.close()
-    return None
+    return _why_missing(image_of(KAFKA_VERSION))
 
 
 @functools.cache  # where no registry can be reached, the engine takes seconds to say so
 def can_be_had(image: str) -> bool:
     """Return whether an engine answers that has this image or can pull it."""
+    return _why_missing(image) is None
+
+
+def _why_missing(image: str) -> str | None:
     try:
         client = from_env(timeout=_ANSWER_SECONDS)
-    except DockerException:
-        return False
+    except DockerException as error:
+        return f"no Docker engine answers on this machine ({error})"
     try:
-        return _has_or_can_pull(client, image)
-    except (DockerException, requests.RequestException):
-        return False
+        if _has_or_can_pull(client, image):
+            return None
+    except (DockerException, requests.RequestException) as error:
+        return f"the Docker engine does not answer as it should ({error})"
     finally:
         client.close()
+    return (
+        f"its engine has no image {image} and no registry to pull it from answers "
+        "(docker/build-standin-image.sh builds one to stand in for it)"
+    )
 
 
 def expect_answers(client: DockerClient) -> None:

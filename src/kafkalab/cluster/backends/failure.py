@@ -12,7 +12,7 @@ from kafkalab.environment import JAVA_OPTIONS
 from kafkalab.errors import BrokerFailed
 from kafkalab.exits import CRASHES, exit_status, signal_of
 
-__all__ = ["broker_failed", "ended", "log_tail", "node_name", "reason_in"]
+__all__ = ["broker_failed", "ended", "log_tail", "reason_in"]
 
 _LINES_SHOWN = 15
 _NO_REASON = "it gave no reason"
@@ -47,24 +47,12 @@ class _Trace(NamedTuple):
         return self.said if self.cause in self.said else f"{self.said}; caused by {self.cause}"
 
 
-def node_name(node: Node) -> str:
-    """Return a node's name for use in a sentence."""
-    return f"broker {node.id}" if node.broker else f"controller {node.id}"
-
-
 def broker_failed(node: Node, logs: Mapping[str, str], status: int | None) -> BrokerFailed:
     """Return the error for a node that ended by itself, with Kafka's own reason and the log's last lines.
 
-    Parameters
-    ----------
-    node
-        The node.
-    logs
-        What it logged, by the name of the file.
-    status
-        Its exit status, as `ended` takes it.
+    The logs and the exit status are as for `ended`.
     """
-    return BrokerFailed(f"{ended(node_name(node), status, logs)}\nIts last lines:\n{log_tail(''.join(logs.values()))}")
+    return BrokerFailed(f"{ended(node.name, status, logs)}\nIts last lines:\n{log_tail(''.join(logs.values()))}")
 
 
 def ended(who: str, status: int | None, logs: Mapping[str, str]) -> str:
@@ -97,10 +85,7 @@ def reason_in(logs: Mapping[str, str]) -> str:
 
     Errors count more than warnings. What came after the program had begun to shut down counts only if nothing failed before.
 
-    Parameters
-    ----------
-    logs
-        What it logged, by the name of the file. The name ends the reason.
+    The name of the log's file ends the reason.
     """
     others = [f"{trace} ({name})" for name, log in logs.items() for trace in _traces(log)]
     return _stated(logs) or (others[-1] if others else _NO_REASON)
@@ -111,9 +96,9 @@ def _stated(logs: Mapping[str, str]) -> str:
     until_the_end = {name: _ENDS.split(log, maxsplit=1)[0] for name, log in logs.items()}
     for part in (until_the_end, logs):
         for find in (_severe, _rejected, _error_line):
-            found = [f"{reason} ({name})" for name, log in part.items() if (reason := find(log))]
-            if found:
-                return found[-1]
+            reasons = [f"{reason} ({name})" for name, log in part.items() if (reason := find(log))]
+            if reasons:
+                return reasons[-1]
     return ""
 
 
@@ -124,13 +109,13 @@ def _severe(log: str) -> str:
 
 def _rejected(log: str) -> str:
     """Return the first thing that the JVM complained about: what follows is that it therefore couldn't start."""
-    found: list[str] = _REFUSAL.findall(log) or _NO_VM.findall(log)
-    return found[0].strip() if found else ""
+    refusals: list[str] = _REFUSAL.findall(log) or _NO_VM.findall(log)
+    return refusals[0].strip() if refusals else ""
 
 
 def _error_line(log: str) -> str:
-    found: list[str] = _ERROR_LINE.findall(log)
-    return found[-1].strip() if found else ""
+    errors: list[str] = _ERROR_LINE.findall(log)
+    return errors[-1].strip() if errors else ""
 
 
 def _traces(log: str) -> list[_Trace]:
@@ -139,9 +124,9 @@ def _traces(log: str) -> list[_Trace]:
     for line in log.splitlines():
         if event := _EVENT.match(line):
             level = event["level"]
-        elif found := _EXCEPTION.match(line):
-            said = found["said"].strip()
-            if found["cause"] and traces:
+        elif exception := _EXCEPTION.match(line):
+            said = exception["said"].strip()
+            if exception["cause"] and traces:
                 traces[-1] = traces[-1]._replace(cause=said)
             else:
                 traces.append(_Trace(level not in ("TRACE", "DEBUG", "INFO", "WARN"), said, said))
