@@ -25,6 +25,7 @@ from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 from pyspark.sql import Row, SparkSession
 
+from kafkacourse.ch11_spark_pipeline.reading import Reader
 from kafkalab import Cluster, ConnectCluster, PostgreSQL, SparkCluster, spark_session, wait_until
 from kafkalab.cluster import Listener
 from kafkalab.distribution import java_command
@@ -33,17 +34,29 @@ from kafkalab.spark import kafka_options
 from kafkalab.spark.archive import classpath
 from kafkalab.spark.jvm import jvm_options
 from kafkalab.spark.streaming import new_progress
-from pipeline import DRIVERS, Event, Lake, Pipeline, Report, Settings, Trucks, answers, connect_drivers, send_drivers, transform
-from pipeline import __main__ as pipeline_main
-from pipeline.__main__ import main
-from pipeline.checkpoint import CheckpointRefused
-from pipeline.drivers import Driver
-from pipeline.lake import LakeGone
-from pipeline.reading import Reader
-from pipeline.tables import Tables
 from pipeline_faults import open_office
-from pipeline_support import HUGE, SCHEMAS, SmallRegistry, framed, kept, prepare, send
+from pipeline_support import HUGE, SCHEMAS, framed, kept, prepare, send
+from small_registry import SmallRegistry
 from support import create, delete, empty, put
+from truck_pipeline import (
+    DRIVERS,
+    Event,
+    Lake,
+    Pipeline,
+    Report,
+    Settings,
+    Trucks,
+    answers,
+    connect_drivers,
+    send_drivers,
+    transform,
+)
+from truck_pipeline import __main__ as pipeline_main
+from truck_pipeline.__main__ import main
+from truck_pipeline.checkpoint import CheckpointRefused
+from truck_pipeline.drivers import Driver
+from truck_pipeline.lake import LakeGone
+from truck_pipeline.tables import Tables
 
 pytestmark = pytest.mark.cluster
 
@@ -219,7 +232,7 @@ def test_what_a_stream_remembers_drops_and_counts(
     spark: SparkSession, cluster: Cluster, postgresql_server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What can't be read is never late, and leaves nothing in the state."""
-    monkeypatch.setattr("pipeline.writers.written_schemas", lambda *_: SCHEMAS)
+    monkeypatch.setattr("truck_pipeline.writers.written_schemas", lambda *_: SCHEMAS)
     schema = f"pipeline_{uuid.uuid4().hex[:8]}"
     topics = {name: f"{name}_{schema}" for name in ("positions", "drivers", "dangerous", "dead_letters")}
     settings = Settings(kafka_options(cluster), "none", postgresql_server, str(tmp_path), schema, trigger="0 seconds", **topics)
@@ -306,7 +319,7 @@ def what_a_start_refuses(spark: SparkSession, cluster: Cluster, settings: Settin
 def test_the_lake_survives_the_loss_of_its_folder(
     spark: SparkSession, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pipeline.lake.written_schemas", lambda *_: SCHEMAS)
+    monkeypatch.setattr("truck_pipeline.lake.written_schemas", lambda *_: SCHEMAS)
     settings = Settings(kafka_options(cluster), "none", "", str(tmp_path / "point"), positions="to_the_lake")
     folder, away = tmp_path / "lake", tmp_path / "away"
     create(cluster, settings.positions, 2)
@@ -397,7 +410,7 @@ def test_the_same_on_a_spark_cluster_that_a_variable_names(
     """As on somebody's own: all that is known of it is its address and some settings."""
     spark.stop()
     empty(cluster)
-    monkeypatch.setattr("pipeline.writers.written_schemas", lambda *_: SCHEMAS)
+    monkeypatch.setattr("truck_pipeline.writers.written_schemas", lambda *_: SCHEMAS)
     schema = f"pipeline_{uuid.uuid4().hex[:8]}"
     settings = Settings(kafka_options(cluster), "none", postgresql_server, str(tmp_path / "point"), schema)
     prepare(cluster, settings)

@@ -13,7 +13,16 @@ from kafkalab.cli import main
 from kafkalab.kernel import own_folder_after_pythons
 from kafkalab.shadows import hiding_files, shadows
 
-HIDING = ("kafka.py", "confluent_kafka.py", "pyspark.py", "pandas.py", "docker.py", "stocks.py", "pipeline.py", "kafkalab.py")
+HIDING = (
+    "kafka.py",
+    "confluent_kafka.py",
+    "pyspark.py",
+    "pandas.py",
+    "docker.py",
+    "stocks.py",
+    "truck_pipeline.py",
+    "kafkalab.py",
+)
 HARMLESS = ("spark.py", "mine.py", "kafka.txt", "my-kafka.py", "random.py", "queue.py", "typing.py")
 
 

@@ -78,7 +78,7 @@ def spark_session(
 
     With the address of a Spark Connect server, Spark is what runs there, and this process starts no JVM. The server needs the
     packages of Spark's Kafka and Avro connectors. Python functions run on its Python, which has to be of the same version as
-    this one, and have what they import, such as ``pipeline``. When this process is killed, its streams go on there, until
+    this one, and have what they import, such as ``truck_pipeline``. When this process is killed, its streams go on there, until
     others start from the same checkpoints.
 
     Parameters

@@ -10,7 +10,7 @@ from kafkalab.checks.lab import Notebook
 from kafkalab.checks.records import key_of
 from kafkalab.checks.topics import existing, filled
 from kafkalab.checks.wording import counted, quoted
-from pipeline import Trucks
+from truck_pipeline import Trucks
 
 __all__ = ["notebook"]
 

@@ -1,0 +1,1 @@
+"""The course: checks, quizzes and applications of its chapters."""

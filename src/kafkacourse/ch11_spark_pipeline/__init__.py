@@ -1,0 +1,1 @@
+"""Chapter 11: a pipeline on Spark, and its dashboard."""
