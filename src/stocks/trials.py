@@ -202,10 +202,10 @@ def _trial(
     # the group when it ends.
     one, other = {**config, **member, "group.instance.id": "one"}, {**config, **member}
 
-    there = _processes.Event()
+    arrived = _processes.Event()
 
     def start(settings: Mapping[str, object], moment: str | None = None) -> BaseProcess:
-        return _start(_run, settings, topic, where, _as_text(way), moment, there)
+        return _start(_run, settings, topic, where, _as_text(way), moment, arrived)
 
     def read_to_the_end(settings: Mapping[str, object]) -> None:
         if (status := _exit_status(start(settings))) != 0:
@@ -213,10 +213,10 @@ def _trial(
 
     first = start(one, moment)
     if moment in ("asleep", "rebalance"):
-        while _exit_status(first, 0) is None and not there.wait(0.1):
+        while _exit_status(first, 0) is None and not arrived.wait(0.1):
             pass  # wait until it works or ends
         read_to_the_end(other)
-    if moment == "asleep" and there.is_set():
+    if moment == "asleep" and arrived.is_set():
         _wake(first)
     status = _exit_status(first)
     if status not in (0, -signal.SIGKILL):
@@ -224,67 +224,67 @@ def _trial(
     if moment not in ("asleep", "rebalance"):
         read_to_the_end(one)
     lost, duplicates = compare(where, sent)
-    reached = there.is_set() if moment == "asleep" else status == -signal.SIGKILL
+    reached = arrived.is_set() if moment == "asleep" else status == -signal.SIGKILL
     return Outcome(way.__name__, moment, reached, lost, duplicates)
 
 
 # -- in the process that is tried -----------------------------------------------------------------------------------
 
 
-class _Fate:
+class _Failpoint:
     """Kill this process, or suspend it, when a moment comes for the second time."""
 
-    def __init__(self, moment: str | None, there: Event) -> None:
-        self._moment, self._there, self._left = moment, there, _NTH
+    def __init__(self, moment: str | None, arrived: Event) -> None:
+        self._moment, self._arrived, self._left = moment, arrived, _NTH
 
     def at(self, moment: str) -> None:
         if moment == "before processing" and self._moment == "rebalance":
-            self._there.set()  # this member works, so another one may join
+            self._arrived.set()  # this member works, so another one may join
         if moment == "before processing" and self._moment == "asleep":
             moment = "asleep"
         if moment != self._moment:
             return
         self._left -= 1
         if moment == "asleep" and not self._left:
-            self._there.set()
+            self._arrived.set()
         if moment == "rebalance" or not self._left:
             os.kill(os.getpid(), signal.SIGSTOP if moment == "asleep" else signal.SIGKILL)
 
 
 class _TriedBook(Book):
-    def __init__(self, where: str, fate: _Fate) -> None:
+    def __init__(self, where: str, failpoint: _Failpoint) -> None:
         super().__init__(where)
-        self._fate = fate
+        self._failpoint = failpoint
 
     def add(self, records: Sequence[Message]) -> None:
-        self._fate.at("before processing")
+        self._failpoint.at("before processing")
         super().add(records)
-        self._fate.at("after processing")
+        self._failpoint.at("after processing")
 
     def add_with_positions(self, records: Sequence[Message], *, left_out: Sequence[Message] = ()) -> None:
-        self._fate.at("before processing")
+        self._failpoint.at("before processing")
         super().add_with_positions(records, left_out=left_out)
-        self._fate.at("after processing")
+        self._failpoint.at("after processing")
 
     def _before_commit(self) -> None:
-        self._fate.at("during processing")
+        self._failpoint.at("during processing")
 
 
 class _TriedConsumer(Consumer):
-    fate: _Fate
+    failpoint: _Failpoint
 
     def commit(self, *args: Any, **kwargs: Any) -> Any:
-        self.fate.at("before commit")
+        self.failpoint.at("before commit")
         done = super().commit(*args, **kwargs)
-        self.fate.at("after commit")
+        self.failpoint.at("after commit")
         return done
 
 
-def _run(settings: Mapping[str, object], topic: str, where: str, way: Way | str, moment: str | None, there: Event) -> None:
+def _run(settings: Mapping[str, object], topic: str, where: str, way: Way | str, moment: str | None, arrived: Event) -> None:
     signal.alarm(_LAST_RESORT)
-    fate = _Fate(moment, there)
-    book, consumer = _TriedBook(where, fate), _TriedConsumer(dict(settings))
-    consumer.fate = fate
+    failpoint = _Failpoint(moment, arrived)
+    book, consumer = _TriedBook(where, failpoint), _TriedConsumer(dict(settings))
+    consumer.failpoint = failpoint
     handle = way if callable(way) else _from_text(way)
     # A member that slept too long was removed from the group, so its commit is rejected.
     with contextlib.suppress(*[KafkaException] if moment == "asleep" else []):
@@ -294,7 +294,7 @@ def _run(settings: Mapping[str, object], topic: str, where: str, way: Way | str,
             partial(handle, consumer, book),
             until_end=moment != "rebalance",
             start_at=book.positions if handle.__name__ == "exactly_once" else None,
-            on_revoke=partial(fate.at, "rebalance"),
+            on_revoke=partial(failpoint.at, "rebalance"),
         )
 
 
@@ -358,16 +358,16 @@ def try_conversion(
     settings |= {"enable.partition.eof": True, "fetch.wait.max.ms": 100}
     transactional = {**config, "transactional.id": f"convert-{uuid.uuid4().hex[:6]}", "log_level": 0}
 
-    there = _processes.Event()
+    arrived = _processes.Event()
 
     def start(moment: str | None) -> BaseProcess:
-        return _start(_run_conversion, settings, transactional, topic, target, _as_text(convert), moment, there)
+        return _start(_run_conversion, settings, transactional, topic, target, _as_text(convert), moment, arrived)
 
     first = start(moment)
-    while _exit_status(first, 0) is None and not there.wait(0.1):
+    while _exit_status(first, 0) is None and not arrived.wait(0.1):
         pass  # wait until it works or ends
     after = _exit_status(start(None))
-    if there.is_set():
+    if arrived.is_set():
         _wake(first)
     status = _exit_status(first)
     if after != 0:
@@ -376,7 +376,7 @@ def try_conversion(
 
 
 class _TriedProducer(Producer):
-    fate: _Fate
+    failpoint: _Failpoint
     _written = 0
 
     def begin_transaction(self) -> None:
@@ -393,11 +393,11 @@ class _TriedProducer(Producer):
         self._at("before commit")
         self._at("asleep")
         super().commit_transaction(*args)
-        self.fate.at("after commit")
+        self.failpoint.at("after commit")
 
     def _at(self, moment: str) -> None:
         self.flush()  # everything produced is in the log when the process dies
-        self.fate.at(moment)
+        self.failpoint.at(moment)
 
 
 def _run_conversion(
@@ -407,13 +407,13 @@ def _run_conversion(
     target: str,
     convert: Conversion | str,
     moment: str | None,
-    there: Event,
+    arrived: Event,
 ) -> None:
     signal.alarm(_LAST_RESORT)
     silent = logging.getLogger("trials")  # librdkafka would log that they are fenced, whatever the log level
     silent.disabled = True
     consumer, producer = Consumer(dict(settings), logger=silent), _TriedProducer(dict(transactional), logger=silent)
-    producer.fate = _Fate(moment, there)
+    producer.failpoint = _Failpoint(moment, arrived)
     producer.init_transactions()  # aborts a transaction that a predecessor left open
     handle = convert if callable(convert) else _from_text(convert)
     try:

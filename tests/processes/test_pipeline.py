@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -353,14 +353,6 @@ def test_the_lake_survives_the_loss_of_its_folder(
     assert lake.read("silver").count() == wanted.events
 
 
-def by_python(arguments: list[str], folder: Path) -> None:
-    """As somebody runs it in a terminal, who has nothing but the course's environment."""
-    done = subprocess.run(
-        [sys.executable, "-m", "pipeline", *arguments], cwd=folder, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-
-
 def by_spark_submit(arguments: list[str], folder: Path) -> None:
     """What the script of that name calls, in a process of its own. The script itself wants a module that small Javas lack."""
     java = [str(java_command()), *jvm_options("512m", folder), "-cp", classpath(), "org.apache.spark.deploy.SparkSubmit"]
@@ -372,11 +364,9 @@ def by_spark_submit(arguments: list[str], folder: Path) -> None:
     assert done.returncode == 0, done.stderr[-3000:]
 
 
-@pytest.mark.parametrize("run", [by_python, pytest.param(by_spark_submit, marks=pytest.mark.at_length)])
 def test_a_kafka_that_wants_a_login(
     spark: SparkSession,
     postgresql_server: str,
-    run: Callable[[list[str], Path], None],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -397,8 +387,8 @@ def test_a_kafka_that_wants_a_login(
         settings = [f"--kafka={name}={value}" for name, value in login.items()]
         with pytest.raises(SystemExit):
             main([*places, *(setting.replace("quo", "wrong") for setting in settings)])
-        assert f"pipeline: no broker answers at {servers[1]}: Authentication failed" in capsys.readouterr().err
-        run([*places, *settings], tmp_path)
+        assert f"truck-pipeline: no broker answers at {servers[1]}: Authentication failed" in capsys.readouterr().err
+        by_spark_submit([*places, *settings], tmp_path)
     tables = Tables(postgresql_server, schema)
     assert tables.answers() == answers(report.event for report in reports if report.event)
     tables.drop()
