@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import logging
 
-from pyspark.errors import PySparkException
 from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
+from tenacity import retry, retry_if_exception_message, stop_after_attempt
 
 __all__ = ["begin"]
 
 _LOG = logging.getLogger(__name__)
-_ATTEMPTS = 3
 _TOO_SLOW = "Python worker failed to connect back"  # PythonWorkerFactory.scala of Spark 4.0
 
 
+@retry(
+    retry=retry_if_exception_message(match=f"(?s).*{_TOO_SLOW}"),
+    stop=stop_after_attempt(3),
+    before_sleep=lambda _: _LOG.warning("Spark's server has waited 10 s for a Python process; trying again"),
+    reraise=True,
+)
 def begin(writer: DataStreamWriter) -> StreamingQuery:
     """Start a stream that hands its batches to a Python function.
 
@@ -26,11 +31,4 @@ def begin(writer: DataStreamWriter) -> StreamingQuery:
     PySparkException
         If the stream doesn't start.
     """
-    for _ in range(_ATTEMPTS - 1):
-        try:
-            return writer.start()
-        except PySparkException as error:
-            if _TOO_SLOW not in str(error):
-                raise
-            _LOG.warning("Spark's server has waited 10 s for a Python process; trying again")
     return writer.start()

@@ -1,4 +1,4 @@
-"""Read the figures that the dashboard shows of a pipeline."""
+"""The dashboard's figures of a pipeline."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from truck_pipeline.transform import SENT
 __all__ = ["Place", "Rate", "Reader", "Reading"]
 
 _TIMEOUT = 5.0
-_BATCHES = 100  # as many as Spark itself remembers of a query
-_CURVE = 60  # of them, for the rates
+_BATCHES = 100  # as many as Spark remembers of a query
+_CURVE = 60  # of them, with a rate
 
 _WORST = """
 SELECT driver, (SELECT max(first_name || ' ' || last_name) FROM {schema}.dangerous_driving AS d WHERE d.driver = c.driver),
@@ -44,7 +44,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Rate:
-    """A micro-batch: its start (seconds since the epoch), and the records per second that it took and could have processed."""
+    """A micro-batch: its start in seconds since 1970, and the records per second that it took and could have processed."""
 
     at: float
     taken: float
@@ -60,20 +60,20 @@ class Reading:
     running
         Whether the stream runs.
     events, dangerous
-        How many are in the tables.
+        Numbers of events in the tables.
     worst
-        Drivers with most dangerous events: name, dangerous events, all events.
+        Drivers with the most dangerous events: name, dangerous events, all events.
     places
         The latest dangerous events, newest first.
     rates
-        Of the latest micro-batches.
+        Rates of the latest micro-batches.
     latency
-        Median and 99th percentile of the seconds from when a truck, or its connector, sent an event until the tables counted
-        it; of all events of the latest micro-batches.
+        Median and 99th percentile of the seconds between the timestamp of a record and its count in the tables, over all
+        events of the latest micro-batches.
     state
-        Rows that the stream keeps in its state.
+        Rows in the stream's state.
     lag
-        Records in the topic that the stream has not taken in.
+        Records in the topic that the stream hasn't read.
     """
 
     running: bool = False
@@ -108,8 +108,8 @@ class Reader:
 
     def read(self, pipeline: Pipeline) -> Reading:
         """Read the figures now."""
-        for look in (self._ask_tables, self._ask_stream, self._ask_kafka):
-            self._last = look(pipeline, self._last)
+        for update in (self._ask_tables, self._ask_stream, self._ask_kafka):
+            self._last = update(pipeline, self._last)
         return self._last
 
     def _ask_tables(self, pipeline: Pipeline, last: Reading) -> Reading:
@@ -117,7 +117,7 @@ class Reader:
             worst = pipeline.tables.ask(_WORST)
             [(events, dangerous)] = pipeline.tables.ask("SELECT sum(events), sum(dangerous) FROM {schema}.driving")
             places = pipeline.tables.ask(_LATEST)
-        except psycopg.Error:  # it is down, or has no tables yet
+        except psycopg.Error:  # the server is down, or has no tables yet
             return last
         return replace(
             last,
@@ -152,10 +152,10 @@ class Reader:
         topic = pipeline.settings.positions
         try:
             partitions = self._admin.list_topics(topic, _TIMEOUT).topics[topic].partitions
-            latest: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call] # the client's own lack of types
-            wanted = {TopicPartition(topic, number): latest for number in partitions}
-            asked = self._admin.list_offsets(wanted, request_timeout=_TIMEOUT)
-            end = sum(future.result().offset for future in asked.values())
+            latest: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call] # the client lacks types
+            ends = {TopicPartition(topic, number): latest for number in partitions}
+            offsets = self._admin.list_offsets(ends, request_timeout=_TIMEOUT)
+            end = sum(future.result().offset for future in offsets.values())
         except KafkaException:
             return last
         return replace(last, lag=max(0, end - self._taken))
@@ -181,11 +181,12 @@ class _Delay(NamedTuple):
 
 
 def _delay(progress: Any) -> _Delay | None:
-    if not (told := progress.get("observedMetrics", {}).get(SENT)) or not told["events"]:
+    metrics = progress.get("observedMetrics", {}).get(SENT)
+    if not metrics or not metrics["events"]:
         return None
     end = datetime.fromisoformat(progress["timestamp"]).timestamp() + progress["durationMs"]["triggerExecution"] / 1000
-    half, most = (max(0.0, end - sent / 1000) for sent in told["when"])
-    return _Delay(told["events"], half, most)
+    half, most = (max(0.0, end - sent / 1000) for sent in metrics["when"])
+    return _Delay(metrics["events"], half, most)
 
 
 def _latency(delays: Sequence[_Delay]) -> tuple[float, float]:
