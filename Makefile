@@ -5,7 +5,7 @@ KAFKALAB = .venv/bin/kafkalab
 PY = .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help course setup test test-quick test-all setup-test labs notebooks bench lock clean
+.PHONY: help course setup test test-quick test-all setup-test labs new-lab notebooks bench lock clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -31,6 +31,9 @@ test-all: setup-test ## test at length, on both back ends; takes hours
 
 labs: setup-test ## write labs/ anew from solutions/
 	@$(PY) tools/make_labs.py
+
+new-lab: setup-test ## begin a lab: make new-lab CHAPTER=02_cluster_failover STEM=leaders
+	@$(PY) tools/new_lab.py "$(CHAPTER)" "$(STEM)"
 
 notebooks: setup-test ## run chapters and solutions, store their outputs, and the pictures of README
 	@$(KAFKALAB) fetch

@@ -22,7 +22,7 @@ class BuildWithCourse(build_py):
         from kafkalab.course.content import Content
 
         content = Content(ROOT)
-        target = Path(self.build_lib, "kafkalab/course/content")
+        target = Path(self.build_lib, "kafkacourse/content")
         shutil.rmtree(target, ignore_errors=True)  # an earlier build may have left what is no longer in the course
         for name, path in (content.files() | content.solutions()).items():
             (target / name).parent.mkdir(parents=True, exist_ok=True)

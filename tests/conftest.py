@@ -15,7 +15,7 @@ from jupyter_client.manager import KernelManager
 from kafkalab import Cluster
 from kafkalab.cli.kernels import kernel_address
 from kafkalab.cli.own_jupyter import prefer_course
-from kafkalab.cluster.resources import shortage
+from kafkalab.resources import shortage
 from kafkalab.services import PostgreSQL
 from seconds import ByGroup, costly_first, report
 from support import BACKEND, renew

@@ -34,12 +34,12 @@ from rich.table import Table
 
 import bench_pipeline
 from bench_figures import LONG_RUNNING, Figure, long_running_session, timed
+from kafkacourse.rates import transaction_rate
 from kafkalab import Cluster, ConnectCluster, ConsoleConsumer, LogMicroscope, SchemaRegistry, StreamsApp, wait_until
 from kafkalab.cluster import Listener
 from kafkalab.distribution import TOOLS, classpath, java_command, tools_dir
 from kafkalab.errors import BackendUnavailable, StreamsFailed
 from kafkalab.lifeline import marked_processes
-from kafkalab.rates import transaction_rate
 from kafkalab.security import Security
 from kafkalab.spark import kafka_options
 from kafkalab.workers import wait_until_shared

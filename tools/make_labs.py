@@ -5,11 +5,14 @@ nbgrader's own preprocessor leaves out what stands between ``### BEGIN SOLUTION`
 
 A solution's notebook imports what the learner writes from a module beside it, where the tests find it, too. The first
 line of such a module says so (``# Written in the lab NN_name.``). The lab doesn't get it: there the learner writes it in
-a cell, and the notebook holds the blank version. Given modules belong to the installed package `stocks`.
+a cell, and the notebook holds the blank version. Given modules belong to the installed package `kafkacourse`.
+
+What a lab needs and how long it takes stands in its metadata only: its first cell says it here for the first time.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -32,7 +35,32 @@ def lab_of(solution: Path) -> str:
             cell.outputs, cell.execution_count = [], None
             cell.metadata.pop("execution", None)
     notebook.metadata.pop("widgets", None)
+    notebook.cells[0].source = with_needs(notebook.cells[0].source, notebook.metadata.kafkalab)
     return nbformat.writes(notebook) + "\n"
+
+
+def with_needs(head: str, facts: nbformat.NotebookNode) -> str:
+    """A lab's first cell, which says after "What you'll learn" what the lab needs and how long it takes."""
+    needs = linked(facts.needs).replace("chapter", "Chapter", 1) if facts.needs.startswith("chapter") else linked(facts.needs)
+    says = f"**What you'll need.** {needs[0].upper()}{needs[1:]}. **Time:** about {facts.minutes} minutes"
+    runs = f"; the cells run for {facts.seconds} seconds" if "seconds" in facts else ""
+    opening, learn, rest = head.partition("**What you'll learn.**")
+    paragraph, end, rest = rest.partition("\n\n")
+    return f"{opening}{learn}{paragraph}\n\n{says}{runs}.{end}{rest}"
+
+
+def linked(needs: str) -> str:
+    """What a lab needs, with links to the chapters and labs that it names."""
+
+    def chapter(match: re.Match[str]) -> str:
+        [path] = (ROOT / "notebooks").glob(f"{match[1]}_*.ipynb")
+        return f"[chapter {int(match[1])}](../../notebooks/{path.name})"
+
+    def lab(match: re.Match[str]) -> str:
+        [path] = (ROOT / "solutions").glob(f"*/{match[0]}.ipynb")
+        return f"[{match[0]}](../{path.parent.name}/{path.name})"
+
+    return re.sub(r"chapter (\d\d)", chapter, re.sub(r"\b\d\d_\w+", lab, needs))
 
 
 def files(folder: Path, ending: str) -> list[Path]:

@@ -84,7 +84,7 @@ prepare_browser() {
 # tests/seconds.py says what a worker runs together, and in which order.
 count_workers() {
   "$BIN/python" -c 'import os
-from kafkalab.cluster.resources import available_memory
+from kafkalab.resources import available_memory
 print(max(1, min((os.cpu_count() or 2) + 2, int(available_memory() / 1.5e9))))'
 }
 WORKERS=${KAFKALAB_TEST_WORKERS:-$(count_workers)}

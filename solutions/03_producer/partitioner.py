@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from confluent_kafka import Producer, murmur2
 
-from stocks.topics import partition_count
+from kafkacourse.stocks.topics import partition_count
 
 __all__ = ["ImportantStocks"]
 
@@ -33,7 +33,7 @@ class ImportantStocks:
     ValueError
         If the configuration makes no sense: no important stock, a stock without a name, the same stock twice, or a
         topic with fewer than two partitions (the important stocks need one, and so do the others).
-    stocks.ClusterUnreachable, stocks.UnknownTopic
+    kafkacourse.stocks.ClusterUnreachable, kafkacourse.stocks.UnknownTopic
         If the client can't find out the number of partitions.
     """
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from confluent_kafka import Consumer, KafkaException, Message, Producer
 
-from stocks.book import following
-from stocks.transactions import until_done
+from kafkacourse.stocks.book import following
+from kafkacourse.stocks.transactions import until_done
 
 __all__ = ["convert"]
 

@@ -11,7 +11,7 @@ from itertools import groupby
 
 from confluent_kafka import Consumer, Message
 
-from stocks.book import Book, following
+from kafkacourse.stocks.book import Book, following
 
 __all__ = [
     "at_least_once",

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from stocks.coordinator import NOT_READY
-from stocks.topics import partition_count
+from kafkacourse.stocks.coordinator import NOT_READY
+from kafkacourse.stocks.topics import partition_count
 
 __all__ = ["read_important_first"]
 

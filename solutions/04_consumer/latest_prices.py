@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from confluent_kafka import Message, Producer
 
-from stocks.dead_letters import DeadLetters
-from stocks.prices import MalformedStockPrice, StockPrice, deserialize
+from kafkacourse.stocks.dead_letters import DeadLetters
+from kafkacourse.stocks.prices import MalformedStockPrice, StockPrice, deserialize
 
 __all__ = ["LatestPrices"]
 

@@ -9,9 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 
-from stocks.book import following
-from stocks.coordinator import NOT_READY
-from stocks.topics import partition_count
+from kafkacourse.stocks.book import following
+from kafkacourse.stocks.coordinator import NOT_READY
+from kafkacourse.stocks.topics import partition_count
 
 __all__ = ["PartitionReader", "readers"]
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, TopicPartition
 
-from stocks.loop import begin
+from kafkacourse.stocks.loop import begin
 
 __all__ = ["Callback", "at_offset", "at_the_beginning", "at_the_end", "at_time"]
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from confluent_kafka import Consumer, Message
 
-from stocks.book import following
-from stocks.loop import read_batches
+from kafkacourse.stocks.book import following
+from kafkacourse.stocks.loop import read_batches
 
 __all__ = ["ConsumerThread"]
 

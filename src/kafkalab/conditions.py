@@ -160,7 +160,7 @@ def _left_for_user() -> Iterator[tuple[int, str]]:
 
 
 def _left_in_cgroups() -> Iterator[tuple[int, str]]:
-    from kafkalab.cluster.resources import own_cgroups
+    from kafkalab.resources import own_cgroups
 
     for folder in own_cgroups("pids", _PROC, _CGROUPS):
         try:

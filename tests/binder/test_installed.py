@@ -15,7 +15,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from kafkalab.course import find_content
+from kafkalab.course import find_course
 from kafkalab.paths import cache_dir
 from kafkalab.waiting import wait_until
 
@@ -61,8 +61,8 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def test_the_wheel_has_the_course_and_no_leftovers(wheels: dict[str, Path]) -> None:
-    content = find_content()
-    folder = "kafkalab/course/content/"
+    content = find_course().content
+    folder = "kafkacourse/content/"
     inside = {name.removeprefix(folder) for name in zipfile.ZipFile(wheels["course"]).namelist() if name.startswith(folder)}
     assert inside == {*content.files(), *content.solutions()}
 
@@ -109,7 +109,7 @@ def test_an_installed_course_makes_a_workspace(wheels: dict[str, Path], tmp_path
     assert log.read_text().startswith(f"Your workspace is {workspace}. Change anything in it")
     assert "/lab/tree/labs/02_cluster_failover/02_failsafe.ipynb" in found[0]
     assert {path.name for path in workspace.iterdir()} == {".kafkalab", "labs", "notebooks"}
-    assert all((workspace / name).exists() for name in find_content().files())
+    assert all((workspace / name).exists() for name in find_course().content.files())
     command = kafkalab("solution", "--yes", "02_failsafe")
     shown = subprocess.check_output(command, cwd=tmp_path, env=environment(tmp_path), text=True)
     assert shown == f"The solution is {workspace}/solutions/02_cluster_failover/02_failsafe.ipynb.\n"

@@ -21,7 +21,7 @@ import pytest
 from playwright.sync_api import Error, Locator, Page, Request, expect, sync_playwright
 
 from kafkalab import wait_until
-from kafkalab.checks import notebooks
+from kafkalab.checks import labs
 
 ROOT = Path(__file__).parents[2]
 CHAPTER = "notebooks/02_cluster_failover.ipynb"
@@ -452,7 +452,7 @@ def test_the_card_of_a_lab_checks_and_helps(course: Course, page: Page, troubles
     run_cell(page, 3)
     panel.get_by_role("button", name="Check").click()
     panel.get_by_role("link", name="Next lab →").click()
-    stems = list(notebooks())
+    stems = list(labs())
     following = stems[stems.index("00_first_record") + 1]
     expect(tab(page, f"{following}.ipynb")).to_have_count(1)
     tab(page, "card.ipynb").click()

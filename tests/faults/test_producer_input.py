@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator
 import pytest
 from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
 
+from kafkacourse.stocks import MalformedStockPrice, StockPrice, UnknownTopic, deserialize, partition_count
 from kafkalab import Cluster
 from kafkalab.cluster.offsets import watermarks
 from kafkalab.errors import WaitTimeout
 from kafkalab.waiting import wait_until
-from stocks import MalformedStockPrice, StockPrice, UnknownTopic, deserialize, partition_count
 from support import create
 
 pytestmark = pytest.mark.cluster
@@ -66,7 +66,7 @@ def records(cluster: Cluster, topic: str) -> list[Message]:
 
 def start_app(cluster: Cluster, topic: str, **how: object) -> subprocess.Popen:
     """The application as a process of its own."""
-    command = [sys.executable, "-m", "stocks.producer_app"]
+    command = [sys.executable, "-m", "kafkacourse.stocks.producer_app"]
     command += ["--bootstrap-servers", cluster.bootstrap_servers, "--topic", topic]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, **how)  # type: ignore[call-overload]
 

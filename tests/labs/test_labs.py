@@ -12,8 +12,8 @@ import nbformat
 import pytest
 from IPython.core.inputtransformer2 import TransformerManager
 
-from kafkalab.checks import labs
-from kafkalab.checks.lab import notebooks
+from kafkalab.checks import checks, labs
+from kafkalab.course import find_course
 from support import BACKEND
 
 ROOT = Path(__file__).parents[2]
@@ -24,7 +24,7 @@ LABS = sorted(p for p in (ROOT / "labs").rglob("*.ipynb") if ".ipynb_checkpoints
 def checks_in(path: Path) -> set[str]:
     """Ids of the labs that a notebook checks."""
     code = "\n".join(c.source for c in nbformat.read(path, as_version=4).cells if c.cell_type == "code")
-    return {lab for lab in labs() if f'check("{lab}"' in code}
+    return {id for id in checks() if f'check("{id}"' in code}
 
 
 def test_labs_are_what_the_solutions_generate() -> None:
@@ -54,7 +54,7 @@ def test_no_notebook_needs_the_solutions() -> None:
     for path in [*LABS, *(ROOT / "notebooks").glob("*.ipynb")]:
         sources = "\n".join(cell.source for cell in nbformat.read(path, as_version=4).cells)
         assert "solutions/" not in sources, f"{path.name} refers to a folder that a course may lack"
-        assert "/stocks" not in sources, f"{path.name} looks for the installed package in a folder"
+        assert "/kafkacourse" not in sources, f"{path.name} looks for the installed package in a folder"
 
 
 def test_no_delivery_report_drops_its_error() -> None:
@@ -69,48 +69,41 @@ def test_no_notebook_touches_the_path_of_modules() -> None:
         assert "sys.path" not in path.read_text(), path.name
 
 
-def sections(text: str) -> dict[str, set[int]]:
-    """Chapter → the sections of it that a card or a lab's head names."""
-    named = {}
-    for chapter, first, last in re.findall(r"chapter 0?(\d+)[^,;.]*, sections? (\d+)(?: (?:to|and) (\d+))?", text):
-        pair = re.search(rf"chapter 0?{chapter}[^,;.]*, sections {first} and {last}", text)
-        named[chapter] = {int(first), int(last)} if last and pair else set(range(int(first), int(last or first) + 1))
-    return named
+def test_a_lab_needs_sections_that_exist() -> None:
+    for stem in labs():
+        needs = find_course().content.lab_facts(stem).needs
+        for chapter, text in re.findall(r"chapter (\d\d), sections? ([\d, toand]+)", needs):
+            [notebook] = (ROOT / "notebooks").glob(f"{chapter}_*.ipynb")
+            prose = "\n".join(c.source for c in nbformat.read(notebook, as_version=4).cells if c.cell_type == "markdown")
+            numbers = {int(number) for number in re.findall(r"\d+", text)}
+            assert numbers <= {int(n) for n in re.findall(r"^## (\d+) ·", prose, re.MULTILINE)}, stem
 
 
-def head_of(path: Path) -> str:
-    """What a lab's first cell says you need, without where its links lead."""
-    _, _, needs = nbformat.read(path, as_version=4).cells[0].source.partition("**What you'll need.**")
-    return re.sub(r"\]\([^)]*\)|\[", "", needs.split("\n\n")[0])
-
-
-def test_a_lab_and_its_card_name_the_same_sections_which_exist() -> None:
+def test_a_lab_says_what_it_needs_and_how_long_it_takes() -> None:
     for path in LABS:
-        card = sections(notebooks()[path.stem].needs)
-        head = re.sub(r"Sections (\d+) to (\d+) of chapter (\d+)", r"chapter \3, sections \1 to \2", head_of(path))
-        assert sections(head.replace("Chapter", "chapter")) == card, path.name
-        for chapter, numbers in card.items():
-            [notebook] = (ROOT / "notebooks").glob(f"{chapter:0>2}_*.ipynb")
-            there = "\n".join(
-                cell.source for cell in nbformat.read(notebook, as_version=4).cells if cell.cell_type == "markdown"
-            )
-            assert numbers <= {int(n) for n in re.findall(r"^## (\d+) ·", there, re.MULTILINE)}, path.name
+        facts = find_course().content.lab_facts(path.stem)
+        assert facts.difficulty in ("easy", "medium", "hard"), path.name
+        head = nbformat.read(path, as_version=4).cells[0].source
+        assert f"**Time:** about {facts.minutes} minutes; the cells run for {facts.seconds} seconds." in head, path.name
+        for link in re.findall(r"\]\((\.\./[^)]+)\)", head):
+            assert (path.parent / link).is_file(), f"{path.name}: {link}"
 
 
-def test_a_lab_takes_as_long_as_its_card_says() -> None:
+def test_each_chapter_lists_its_labs() -> None:
     for path in LABS:
-        assert re.findall(r"(\d+) minutes", head_of(path)) == [str(notebooks()[path.stem].minutes)], path.name
+        chapter = ROOT / "notebooks" / f"{path.parent.name}.ipynb"
+        assert f"labs/{path.parent.name}/{path.name}" in chapter.read_text(), f"{chapter.name} doesn't name {path.stem}"
 
 
 def test_every_lab_is_checked_by_one_notebook() -> None:
     by_notebook = [checks_in(path) for path in LABS]
-    assert sorted(lab for checked in by_notebook for lab in checked) == sorted(labs())
+    assert sorted(id for checked in by_notebook for id in checked) == sorted(checks())
     assert all(by_notebook), "a notebook checks nothing"
 
 
 def test_every_lab_has_hints_and_requirements() -> None:
-    for lab in labs().values():
-        assert lab.requirements and 2 <= len(lab.hints) <= 4, lab.id
+    for check in checks().values():
+        assert check.requirements and 2 <= len(check.hints) <= 4, check.id
 
 
 def in_one_kernel(labs: list[Path]) -> nbformat.NotebookNode:

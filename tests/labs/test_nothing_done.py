@@ -12,8 +12,7 @@ import nbformat
 import pytest
 
 from kafkalab import Cluster
-from kafkalab.checks import labs
-from kafkalab.checks.lab import notebooks
+from kafkalab.checks import checks, labs
 from support import Verdict
 
 pytestmark = pytest.mark.cluster
@@ -31,25 +30,25 @@ HOLD_FROM_THE_BEGINNING = {
 }
 
 
-def answers(lab: str) -> list[str]:
+def answers(id: str) -> list[str]:
     """Names of what the lab's notebook gives to its check."""
-    stem = next(stem for stem, notebook in notebooks().items() if lab in {one.id for one in notebook.labs})
+    stem = next(lab.stem for lab in labs().values() if id in {check.id for check in lab.checks})
     [path] = (ROOT / "labs").glob(f"*/{stem}.ipynb")
-    sources = [cell.source for cell in nbformat.read(path, as_version=4).cells if f'check("{lab}"' in cell.source]
+    sources = [cell.source for cell in nbformat.read(path, as_version=4).cells if f'check("{id}"' in cell.source]
     calls = [node for source in sources for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
     return [
         keyword.arg for call in calls if getattr(call.func, "id", "") == "check" for keyword in call.keywords if keyword.arg
     ]
 
 
-@pytest.mark.parametrize("lab", sorted(labs()))
+@pytest.mark.parametrize("id", sorted(checks()))
 def test_who_did_nothing_does_not_pass_and_gets_no_tick(
-    lab: str, clean: Cluster, verdict: Verdict, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    id: str, clean: Cluster, verdict: Verdict, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    names = answers(lab)
+    names = answers(id)
     for given in ({}, *(dict.fromkeys(names, blank) for blank in BLANK if names)):
-        passed, printed = verdict(lab, clean, **given)
+        passed, printed = verdict(id, clean, **given)
         assert not passed and "✗" in printed, f"{given}: {printed}"
         ticked = {line.removeprefix("  ✓ ") for line in printed.splitlines() if line.startswith("  ✓ ")}
-        assert ticked == HOLD_FROM_THE_BEGINNING.get(lab, set()), f"{given}: {printed}"
+        assert ticked == HOLD_FROM_THE_BEGINNING.get(id, set()), f"{given}: {printed}"

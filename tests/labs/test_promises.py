@@ -12,7 +12,7 @@ import pytest
 from IPython.core.inputtransformer2 import TransformerManager
 
 from kafkalab import hint
-from kafkalab.checks.lab import find_lab, notebooks
+from kafkalab.checks import find_check, labs
 
 LABS = sorted((Path(__file__).parents[2] / "solutions").glob("*/*.ipynb"))
 
@@ -22,9 +22,9 @@ def test_each_hint_that_a_lab_promises_is_one_of_its_own_and_is_imported(path: P
     cells = nbformat.read(path, as_version=4).cells
     promised = re.findall(r"`hint\((.+?)\)`", "\n".join(cell.source for cell in cells if cell.cell_type == "markdown"))
     assert promised, "the lab doesn't say how you get a hint"
-    for lab in map(ast.literal_eval, promised):
-        assert find_lab(lab) in notebooks()[path.stem].labs
-        hint(lab)
+    for id in map(ast.literal_eval, promised):
+        assert find_check(id) in labs()[path.stem].checks
+        hint(id)
     given = takewhile(lambda cell: "### BEGIN SOLUTION" not in cell.source, cells)
     code = "\n".join(cell.source for cell in given if cell.cell_type == "code")
     parts = ast.walk(ast.parse(TransformerManager().transform_cell(code)))

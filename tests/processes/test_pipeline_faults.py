@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kafkalab import Cluster, wait_until
-from kafkalab.cluster.resources import require_memory
 from kafkalab.errors import NotEnoughResources
+from kafkalab.resources import require_memory
 from pipeline_faults import FAULTS, RATE, REPORTS, Outcome, Restart, opened, page, strike
 from truck_pipeline import Trucks
 

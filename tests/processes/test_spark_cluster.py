@@ -121,7 +121,7 @@ def test_what_cannot_be(monkeypatch: pytest.MonkeyPatch) -> None:
     for kill in (SparkCluster().kill_worker, SparkCluster().kill_executor):
         with pytest.raises(SparkFailed, match="call start"):
             kill(0)
-    monkeypatch.setattr("kafkalab.cluster.resources.available_memory", lambda: 500 << 20)
+    monkeypatch.setattr("kafkalab.resources.available_memory", lambda: 500 << 20)
     before = own_runs()
     with pytest.raises(NotEnoughResources, match="a Spark cluster of 2 workers needs about"):
         SparkCluster(2).start()

@@ -20,11 +20,11 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from positions import at_offset, at_the_end, at_time
 
+from kafkacourse.stocks import trials
+from kafkacourse.stocks.book import Book, following
+from kafkacourse.stocks.loop import read_batches
 from kafkalab import Cluster
 from kafkalab.waiting import wait_until
-from stocks import trials
-from stocks.book import Book, following
-from stocks.loop import read_batches
 from support import MALFORMED_PRICES, create
 
 pytestmark = pytest.mark.cluster
@@ -337,7 +337,7 @@ def app(cluster: Cluster, prices: str, dead_letters: str, tmp_path: Path) -> Ite
     started: list[subprocess.Popen] = []
 
     def start(topic: str = prices, servers: str = cluster.bootstrap_servers) -> subprocess.Popen:
-        command = [sys.executable, "-m", "stocks.consumer_app", "--bootstrap-servers", servers, "--topic", topic]
+        command = [sys.executable, "-m", "kafkacourse.stocks.consumer_app", "--bootstrap-servers", servers, "--topic", topic]
         command += ["--book", str(tmp_path / "book.db"), "--group", f"app-{tmp_path.name}", "--instance", "one"]
         started.append(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
         return started[-1]

@@ -22,13 +22,13 @@ from important_first import read_important_first
 from partition_readers import PartitionReader, readers
 from threads import ConsumerThread
 
+from kafkacourse.stocks import STOCKS
+from kafkacourse.stocks.journal import Journal
+from kafkacourse.stocks.pool_trials import Highest, try_pool
+from kafkacourse.stocks.workers import WorkerPool
 from kafkalab import Cluster
 from kafkalab.cluster import ClusterView
 from kafkalab.waiting import wait_until
-from stocks import STOCKS
-from stocks.journal import Journal
-from stocks.pool_trials import Highest, try_pool
-from stocks.workers import WorkerPool
 from support import create
 
 pytestmark = pytest.mark.cluster
@@ -106,7 +106,7 @@ def app(cluster: Cluster, tmp_path: Path) -> Iterator[Callable[..., App]]:
     started: list[subprocess.Popen] = []
 
     def start(group: str, topic: str = TOPIC, *more: str, servers: str = cluster.bootstrap_servers) -> App:
-        command = [sys.executable, "-m", "stocks.workers_app", "--bootstrap-servers", servers]
+        command = [sys.executable, "-m", "kafkacourse.stocks.workers_app", "--bootstrap-servers", servers]
         command += ["--topic", topic, "--group", group, "--journal", str(tmp_path / "journal.txt")]
         command += ["--session-timeout", "3000", *more]
         started.append(subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=BESIDE_CONTIGUOUS))

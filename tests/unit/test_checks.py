@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from kafkalab.checks import CheckContext, Lab, Unmet, check, evaluate, find_lab, notebooks
+from kafkalab.checks import Check, CheckContext, Unmet, check, evaluate, find_check, labs
 from kafkalab.checks.answers import WrongType, convert
 from kafkalab.errors import KafkaLabError, WaitTimeout
 
 
 @pytest.fixture
-def lab() -> Lab:
-    lab = Lab("99_lab", "A lab")
+def lab() -> Check:
+    lab = Check("99_lab", "A lab")
 
     @lab.requires("The topic exists")
     def exists(ctx: CheckContext) -> None:
@@ -35,11 +35,11 @@ def lab() -> Lab:
     return lab
 
 
-def states(lab: Lab, **answers: object) -> list[str]:
+def states(lab: Check, **answers: object) -> list[str]:
     return [result.state for result in evaluate(lab, CheckContext(None, answers)).results]  # type: ignore[arg-type]
 
 
-def test_a_requirement_waits_for_the_one_it_rests_on(lab: Lab) -> None:
+def test_a_requirement_waits_for_the_one_it_rests_on(lab: Check) -> None:
     assert states(lab) == ["unmet", "waiting"]
     assert states(lab, topic=[1]) == ["met", "unmet"]
     assert states(lab, topic=[]) == ["met", "met"]
@@ -52,7 +52,7 @@ def test_a_requirement_waits_for_the_one_it_rests_on(lab: Lab) -> None:
 @pytest.mark.parametrize(
     "error", [TimeoutError("timed out"), ConnectionResetError("reset"), KafkaException(KafkaError._TRANSPORT)]
 )
-def test_what_nobody_answers_is_no_verdict_on_the_learner(lab: Lab, error: Exception) -> None:
+def test_what_nobody_answers_is_no_verdict_on_the_learner(lab: Check, error: Exception) -> None:
     @lab.requires("A broker says so")
     def said(ctx: CheckContext) -> None:
         raise error
@@ -61,14 +61,14 @@ def test_what_nobody_answers_is_no_verdict_on_the_learner(lab: Lab, error: Excep
     assert result.state == "unmet" and "This could not be looked up" in str(result)
 
 
-def test_a_report_counts_in_plain_english(lab: Lab) -> None:
+def test_a_report_counts_in_plain_english(lab: Check) -> None:
     assert evaluate(lab, CheckContext(None, {"topic": []})).summary == "All 2 requirements are met. Lab passed."  # type: ignore[arg-type]
-    one = Lab("99_one", "One")
+    one = Check("99_one", "One")
     one.requires("It's so")(lambda ctx: None)
     assert evaluate(one, CheckContext(None, {})).summary == "The requirement is met. Lab passed."  # type: ignore[arg-type]
 
 
-def test_a_requirement_comes_after_registered_ones_only(lab: Lab) -> None:
+def test_a_requirement_comes_after_registered_ones_only(lab: Check) -> None:
     with pytest.raises(ValueError, match="not registered before"):
         lab.requires("It's so", after=lambda ctx: None)
 
@@ -211,7 +211,7 @@ def test_a_topic_that_cannot_be_read_says_why(monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_name_that_is_nearly_right() -> None:
     with pytest.raises(KafkaLabError, match="did you mean 00_first_record"):
-        find_lab("00_first_recrod")
+        find_check("00_first_recrod")
 
 
 @pytest.mark.parametrize("given", [["a cluster"], None, "localhost:9092"])
@@ -221,12 +221,12 @@ def test_a_check_without_a_cluster(given: object) -> None:
 
 
 def test_the_notebook_of_one_check_may_be_named_instead() -> None:
-    for stem, notebook in notebooks().items():
-        if len(notebook.labs) == 1:
-            assert find_lab(stem) is notebook.labs[0]
-        elif stem not in [lab.id for lab in notebook.labs]:
-            with pytest.raises(KafkaLabError, match=f"{stem} is a notebook with {len(notebook.labs)} checks"):
-                find_lab(stem)
+    for stem, lab in labs().items():
+        if len(lab.checks) == 1:
+            assert find_check(stem) is lab.checks[0]
+        elif stem not in [check.id for check in lab.checks]:
+            with pytest.raises(KafkaLabError, match=f"{stem} is a notebook with {len(lab.checks)} checks"):
+                find_check(stem)
 
 
 class Brokers:

@@ -28,7 +28,7 @@ from kafkalab.cli.kernels import kernel_address
 from kafkalab.cli.lab import describe, server_options
 from kafkalab.cli.storing import LIVE_WIDGET, leaks, machine_marks, note_seconds, strip
 from kafkalab.cluster.backends import choose
-from kafkalab.course import Content, Update, open_workspace
+from kafkalab.course import Content, Course, Update, find_course, open_workspace
 from kafkalab.distribution import ClassDataArchive, kafka_archive
 from kafkalab.distribution.jars import file_digest
 from kafkalab.distribution.registry import registry_archive
@@ -177,7 +177,7 @@ def test_doctor_finds_a_wrong_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 
 
 def test_doctor_finds_too_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kafkalab.cluster.resources.available_memory", lambda: 500_000_000)
+    monkeypatch.setattr("kafkalab.resources.available_memory", lambda: 500_000_000)
     finding = findings.memory()
     assert finding.state == "missing"
     assert "0.5 GB free" in finding.found
@@ -271,7 +271,7 @@ def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         notebook_file(content.root / f"{name}.ipynb", "cluster.start()")
     (content.root / "solutions/02_cluster_failover").mkdir(parents=True)
     notebook_file(content.root / "solutions/02_cluster_failover/02_failsafe.ipynb", "cluster.kill_broker(0)")
-    monkeypatch.setattr("kafkalab.course.workspace.find_content", lambda: content)
+    monkeypatch.setattr("kafkalab.course.workspace.find_course", lambda: Course("kafkacourse", content))
     monkeypatch.setenv("KAFKALAB_WORKSPACE", str(tmp_path / "mine"))
     return tmp_path / "mine"
 
@@ -369,11 +369,11 @@ def test_lab_of_an_unknown_name(course: Path, served: list[list[str]], capsys: p
     assert not served
 
 
-def test_lab_without_a_course(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr("kafkalab.course.content.clone_dir", lambda: None)
-    monkeypatch.setattr("kafkalab.course.content.PACKAGED", tmp_path)
+def test_lab_without_a_course(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("kafkalab.course.workspace.find_course", find_course.__wrapped__)
+    monkeypatch.setattr("kafkalab.course.installed.entry_points", lambda group: [])
     assert main(["lab"]) == 1
-    assert "the course's notebooks are missing" in capsys.readouterr().err
+    assert capsys.readouterr().err == "kafkalab: no course is installed; install this one again\n"
 
 
 @pytest.mark.parametrize("port", ["abc", "0", "-1", "99999", "8888.5", ""])
@@ -456,7 +456,7 @@ def test_run_gives_a_verdict_for_each(tmp_path: Path, no_tools: None, capsys: py
 def test_run_skips_what_needs_more_memory_than_there_is(
     tmp_path: Path, no_tools: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("kafkalab.cluster.resources.available_memory", lambda: 1500 << 20)
+    monkeypatch.setattr("kafkalab.resources.available_memory", lambda: 1500 << 20)
     needy = notebook_file(tmp_path / "needy.ipynb", "1 / 0")
     content = nbformat.read(needy, as_version=4)
     content.metadata["kafkalab"] = {"memory_mb": 1900}

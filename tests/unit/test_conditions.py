@@ -15,11 +15,11 @@ import pytest
 
 from kafkalab import conditions
 from kafkalab.cli import findings, main
-from kafkalab.cluster.resources import available_memory, own_cgroups
 from kafkalab.conditions import CONDITIONS, require
 from kafkalab.distribution.shared import cache_folder
 from kafkalab.errors import UnsuitableMachine
 from kafkalab.lifeline import Run
+from kafkalab.resources import available_memory, own_cgroups
 
 MB = 1 << 20
 

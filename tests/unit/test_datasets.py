@@ -10,7 +10,7 @@ from collections import Counter
 
 import pytest
 
-from kafkalab.datasets import CUSTOMERS, Customer, customers, customers_partition, first_positions, truck_events
+from kafkacourse.datasets import CUSTOMERS, Customer, customers, customers_partition, first_positions, truck_events
 
 # As made by the first version: a change of the generator would change every stored output that rests on it.
 SHA256 = "22929a69b8fa8c06a187487242481bc3224b493c58bd451535068f7ee18a75ba"
@@ -24,7 +24,7 @@ def test_customers_number_as_in_class() -> None:
 
 
 def test_customers_are_the_same_in_every_process() -> None:
-    code = "from kafkalab.datasets import customers; print(*(','.join(c) for c in customers()), sep='\\n')"
+    code = "from kafkacourse.datasets import customers; print(*(','.join(c) for c in customers()), sep='\\n')"
     for seed in ("0", "1"):
         environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONUTF8": "1"}
         done = subprocess.run([sys.executable, "-c", code], env=environment, check=True, capture_output=True)

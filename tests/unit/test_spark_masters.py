@@ -125,7 +125,7 @@ def test_settings_that_are_no_json(text: str, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_too_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kafkalab.cluster.resources.available_memory", lambda: 200 << 20)
+    monkeypatch.setattr("kafkalab.resources.available_memory", lambda: 200 << 20)
     before = set(runs_dir().glob("spark-*"))
     with pytest.raises(NotEnoughResources, match="Spark needs about 400 MB of memory, but only 200 MB are free"):
         start_session("test")

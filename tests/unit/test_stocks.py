@@ -15,7 +15,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
 from partitioner import ImportantStocks
 
-from stocks import (
+from kafkacourse.stocks import (
     STOCKS,
     ClusterUnreachable,
     MalformedStockPrice,
@@ -27,8 +27,8 @@ from stocks import (
     producer_app,
     serialize,
 )
-from stocks.interceptors import CountingInterceptor, InterceptedProducer
-from stocks.producer_app import _DeliveryLog
+from kafkacourse.stocks.interceptors import CountingInterceptor, InterceptedProducer
+from kafkacourse.stocks.producer_app import _DeliveryLog
 
 # -- prices ---------------------------------------------------------------------------------------------------------
 
@@ -333,7 +333,7 @@ def test_failures_count_apart_from_acknowledgements() -> None:
 
 
 def test_every_so_many_records_are_logged(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level("INFO", "stocks.interceptors")
+    caplog.set_level("INFO", "kafkacourse.stocks.interceptors")
     producer = InterceptedProducer(Delivering(), [CountingInterceptor(every=2)])
     for number in range(5):
         producer.produce("t", str(number).encode(), "IBM")
@@ -341,7 +341,7 @@ def test_every_so_many_records_are_logged(caplog: pytest.LogCaptureFixture) -> N
 
 
 def test_nothing_is_logged_unless_asked_for(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level("INFO", "stocks.interceptors")
+    caplog.set_level("INFO", "kafkacourse.stocks.interceptors")
     producer = InterceptedProducer(Delivering(), [CountingInterceptor()])
     for _ in range(200):
         producer.produce("t", b"v", None)

@@ -14,9 +14,9 @@ from types import SimpleNamespace
 import pytest
 from confluent_kafka import OFFSET_BEGINNING, TopicPartition
 
-from stocks.book import Book
-from stocks.database import Database, DatabaseUnavailable
-from stocks.prices import MalformedStockPrice
+from kafkacourse.stocks.book import Book
+from kafkacourse.stocks.database import Database, DatabaseUnavailable
+from kafkacourse.stocks.prices import MalformedStockPrice
 from support import MALFORMED_PRICES
 
 

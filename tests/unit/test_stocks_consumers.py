@@ -15,10 +15,10 @@ from converter import convert
 from latest_prices import LatestPrices
 from positions import at_offset, at_time
 
-from stocks import consumer_app
-from stocks.book import following
-from stocks.dead_letters import NotSetAside
-from stocks.loop import leave, read_batches
+from kafkacourse.stocks import consumer_app
+from kafkacourse.stocks.book import following
+from kafkacourse.stocks.dead_letters import NotSetAside
+from kafkacourse.stocks.loop import leave, read_batches
 from support import MALFORMED_PRICES
 
 

@@ -12,10 +12,9 @@ from typing import ClassVar
 import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-import stocks.sweep
+from kafkacourse.stocks.metrics import Metrics, MetricsReporter, read_metrics
+from kafkacourse.stocks.sweep import Run, measure
 from kafkalab.waiting import wait_until
-from stocks.metrics import Metrics, MetricsReporter, read_metrics
-from stocks.sweep import Run, measure
 
 
 def window(total: int, count: int) -> dict[str, int]:
@@ -146,7 +145,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
     def use(**how: object) -> None:
         FakeProducer.made.clear()
-        monkeypatch.setattr(stocks.sweep, "Producer", lambda settings: FakeProducer(settings, **how))
+        monkeypatch.setattr("kafkacourse.stocks.sweep.Producer", lambda settings: FakeProducer(settings, **how))
 
     use()
     return use

@@ -17,9 +17,9 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from contiguous import Contiguous
 
+from kafkacourse.stocks import workers_app
+from kafkacourse.stocks.workers import WorkerPool
 from kafkalab.waiting import wait_until
-from stocks import workers_app
-from stocks.workers import WorkerPool
 
 Place = tuple[int, int]
 

@@ -14,12 +14,10 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 import kafkalab
-from kafkalab.checks import Unmet
-from kafkalab.checks import lab as checks_lab
-from kafkalab.checks.lab import Notebook
+from kafkalab.checks import Lab, Unmet, check, hint, learner
 from kafkalab.cluster import running
 from kafkalab.cluster.view import BrokerView, ClusterView, Fault, GroupView, MemberView, PartitionView
-from kafkalab.course import Content
+from kafkalab.course import Content, Course
 from kafkalab.errors import KafkaLabError, UnknownBroker
 from kafkalab.progress import LabProgress, ProgressRecord, QuizProgress, load, record_prediction
 from kafkalab.waiting import wait_until
@@ -885,13 +883,18 @@ def test_the_stored_question_does_not_tell_what_was_said(shown, folder_of_progre
 
 # -- the lab card
 
+FACTS = {"difficulty": "easy", "minutes": 20, "needs": "chapter 08"}
+
 
 @pytest.fixture
-def lab_notebook(monkeypatch, folder_of_progress):
+def lab_notebook(monkeypatch, folder_of_progress, tmp_path):
     """A notebook with two checks; what their probes find can be changed."""
-    notebook = Notebook("09_games", difficulty="easy", minutes=20, needs="chapter 08")
+    lab = Lab("09_games")
+    path = tmp_path / "labs/09_chapter/09_games.ipynb"
+    path.parent.mkdir(parents=True)
+    nbformat.write(nbformat.v4.new_notebook(metadata={"kafkalab": FACTS}), path)
     state = {"topic": False, "records": False, "expected": None}
-    first = notebook.check("09_topic", "Make a topic", hints=("Think.", "Use `create`."))
+    first = lab.add_check("09_topic", "Make a topic", hints=("Think.", "Use `create`."))
 
     @first.requires("There is a topic")
     def topic(ctx):
@@ -905,24 +908,20 @@ def lab_notebook(monkeypatch, folder_of_progress):
         if not state["records"]:
             raise Unmet("It holds no record.")
 
-    second = notebook.check("09_group", "Read it", hints=("Read.",))
+    second = lab.add_check("09_group", "Read it", hints=("Read.",))
     second.requires("The group has read")(lambda ctx: None)
-    monkeypatch.setattr(checks_lab, "_modules", lambda: {"09_games": "games_of_this_test"})
-    monkeypatch.setitem(sys.modules, "games_of_this_test", SimpleNamespace(notebook=notebook))
-    monkeypatch.setattr(checks_lab, "on_report", [])
+    monkeypatch.setattr("kafkalab.course.find_course", lambda: Course("gamescourse", Content(tmp_path)))
+    monkeypatch.setattr("kafkalab.checks.lab.find_course", lambda: Course("gamescourse", Content(tmp_path)))
+    monkeypatch.setitem(sys.modules, "gamescourse.ch09_chapter.games", SimpleNamespace(lab=lab))
+    learner.on_report.clear()
     monkeypatch.setattr(LabCard, "_newest", {})
     return state
 
 
 def test_the_card_says_how_long_the_cells_ran(lab_notebook, tmp_path, monkeypatch):
-    monkeypatch.setattr("kafkalab.course.find_content", lambda: Content(tmp_path))
-    folder = tmp_path / "labs/09_chapter"
-    folder.mkdir(parents=True)
-    for metadata, says in (
-        ({}, "20 minutes ·"),
-        ({"kafkalab": {"seconds": 35}}, "20 minutes (all cells of its solution run in 35 s) ·"),
-    ):
-        nbformat.write(nbformat.v4.new_notebook(metadata=metadata), folder / "09_games.ipynb")
+    for more, says in (({}, "20 minutes ·"), ({"seconds": 35}, "20 minutes (all cells of its solution run in 35 s) ·")):
+        notebook = nbformat.v4.new_notebook(metadata={"kafkalab": FACTS | more})
+        nbformat.write(notebook, tmp_path / "labs/09_chapter/09_games.ipynb")
         assert says in LabCard("09_games").widget.children[0].value
 
 
@@ -930,11 +929,11 @@ def test_a_check_in_a_cell_updates_the_card(lab_notebook, cluster, capsys):
     card = LabCard("09_games")
     assert "easy · about 20 minutes · needs chapter 08" in card.widget.children[0].value
     assert "0 of 2 passed" in card._list.value and "✗" not in card._list.value
-    checks_lab.check("09_topic", cluster, count=3)
+    check("09_topic", cluster, count=3)
     assert "There&#x27;s no topic <code>games</code>." in card._list.value
     assert 'aria-label="not met">✗' in card._list.value and "0 of 2 met" in card._list.value
     lab_notebook.update(topic=True, records=True)
-    checks_lab.check("09_topic", cluster, count=3)
+    check("09_topic", cluster, count=3)
     assert "1 of 2 passed" in card._list.value
     assert card.current.id == "09_group"
 
@@ -966,11 +965,11 @@ def test_earlier_hints_stay_and_after_the_last_there_is_no_next(lab_notebook):
 
 
 def test_hints_are_counted_once_for_the_card_and_the_cell(lab_notebook, capsys):
-    checks_lab.hint("09_topic")
+    hint("09_topic")
     card = LabCard("09_games")
     assert "Hint 1 of 2" in card._opened.value
-    checks_lab.hint("09_topic")
-    checks_lab.hint("09_topic")
+    hint("09_topic")
+    hint("09_topic")
     assert capsys.readouterr().out.splitlines()[1:] == [
         "Hint 2 of 2: Use `create`.",
         "That was the last hint. `kafkalab solution 09_topic` in a terminal opens the solution.",
@@ -983,7 +982,7 @@ def test_the_button_checks_the_cluster_that_the_variable_holds_now(lab_notebook,
     variables = {"cluster": FakeCluster("another"), "berlin": cluster, "count": 3}
     monkeypatch.setattr(lab_card, "get_ipython", lambda: SimpleNamespace(user_ns=variables))
     card = LabCard("09_games")
-    checks_lab.check("09_topic", cluster, count=3)
+    check("09_topic", cluster, count=3)
     variables["berlin"] = lab_notebook["expected"] = FakeCluster("new")
     lab_notebook.update(topic=True, records=True)
     card._check.click()
@@ -994,7 +993,7 @@ def test_a_card_that_is_made_again_takes_the_place_of_the_one_before(lab_noteboo
     older, newer = LabCard("09_games"), LabCard("09_games")
     for card in (older, newer):
         card._ipython_display_()
-    assert checks_lab.on_report == [newer._reported]
+    assert learner.on_report == [newer._reported]
     assert older._finished and not newer._finished
 
 
@@ -1014,7 +1013,7 @@ def test_reset_and_solution_ask_first(lab_notebook, monkeypatch, tmp_path):
 
 def test_a_stored_card_is_text_that_does_not_depend_on_progress(lab_notebook, cluster, shown, capsys):
     card = LabCard("09_games")
-    checks_lab.check("09_group", cluster)
+    check("09_group", cluster)
     card._ipython_display_()
     ((bundle,),) = shown.values()
     assert bundle["text/plain"].splitlines() == [

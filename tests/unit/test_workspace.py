@@ -20,7 +20,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from kafkalab import course
-from kafkalab.course import Content, Update, Workspace, find_content, workspace_dir
+from kafkalab.course import Content, Course, Update, Workspace, find_course, workspace_dir
 from kafkalab.course.names import find_notebook
 from kafkalab.course.versions import Version
 from kafkalab.errors import KafkaLabError
@@ -491,7 +491,7 @@ def test_a_course_without_solutions(filled: Workspace, content: Content) -> None
 def test_reset_and_solution_for_a_notebooks_cell(
     content: Content, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("kafkalab.course.workspace.find_content", lambda: content)
+    monkeypatch.setattr("kafkalab.course.workspace.find_course", lambda: Course("kafkacourse", content))
     monkeypatch.setenv("KAFKALAB_WORKSPACE", str(tmp_path / "mine"))
     assert course.reset("02_failsafe") == tmp_path / "mine" / LAB
     assert course.solution("02_failsafe") == tmp_path / "mine" / SOLUTION
@@ -559,7 +559,7 @@ def test_git_ignores_the_workspace() -> None:
 
 
 def test_links_work_in_the_workspace(tmp_path: Path) -> None:
-    workspace = Workspace(tmp_path / "mine", find_content())
+    workspace = Workspace(tmp_path / "mine", find_course().content)
     workspace.update()
     dead = []
     for path in workspace.folder.rglob("*.ipynb"):
@@ -571,7 +571,7 @@ def test_links_work_in_the_workspace(tmp_path: Path) -> None:
 
 def test_nothing_needs_the_solutions() -> None:
     """A workspace has none, and a teacher may take them out of a clone."""
-    content = find_content()
+    content = find_course().content
     needing = []
     for name, path in content.files().items():
         if name.endswith(".ipynb"):
@@ -588,11 +588,11 @@ def links(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in find_content().files() | find_content().solutions() if name.endswith(".ipynb")]
+    "name", [name for name in find_course().content.files() | find_course().content.solutions() if name.endswith(".ipynb")]
 )
 def test_each_notebook_is_as_jupyterlab_writes_it(name: str) -> None:
     """Saving it changes nothing but what a kernel adds: it has ids, a kernel's name and nbformat's own layout."""
-    text = (find_content().root / name).read_text(encoding="utf-8")
+    text = (find_course().content.root / name).read_text(encoding="utf-8")
     notebook = nbformat.reads(text, 4)
     assert nbformat.writes(notebook) + "\n" == text
     raw = json.loads(text)

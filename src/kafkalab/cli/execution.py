@@ -19,9 +19,9 @@ from nbformat import NotebookNode
 from traitlets.config import Config
 
 from kafkalab.cli.kernels import kernel_address
-from kafkalab.cluster.resources import shortage
 from kafkalab.distribution.shared import PREPARING_VARIABLE
 from kafkalab.exits import exit_status
+from kafkalab.resources import shortage
 
 __all__ = ["Outcome", "Watcher", "run_notebooks"]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from rich.console import Console
 
 from kafkalab.cli.arguments import Subparsers, subcommand
 from kafkalab.cli.steps import Steps, Unit
+from kafkalab.course import find_course
 from kafkalab.distribution import Report, sweep
 
 __all__ = ["Step", "add_parser", "describe", "fetch", "more_steps", "steps"]
@@ -20,7 +20,7 @@ Fetch what the course needs besides Python packages:
 
 {usual}
 
-These are enough for chapters 0 to 5. Later chapters need more, and fetch it when they first use it. --all
+These are enough for {chapters}. Later chapters need more, and fetch it when they first use it. --all
 fetches that now, {size} MB:
 
 {more}
@@ -30,33 +30,24 @@ third of the time. A second call only verifies what is there. You can interrupt 
 continues. All clones of the course on this machine share the downloads, and what none of them has used for 30 days
 is removed.
 
-Afterwards chapters 0 to 5 work offline. With --all, every chapter does.
+Afterwards {chapters} work offline. With --all, every chapter does.
 """
 
 
-class _Extra(NamedTuple):
-    """A group of jars that only some chapters need."""
-
-    title: str
-    where: str
-    group: str
-
-
-_REGISTRY = _Extra("schema registry", "chapter 6", "registry")
-_EXTRAS = (
-    _Extra("Kerberos: a key distribution centre", "a lab of chapter 7", "kdc"),
-    _Extra("Kerberos: Java's part", "a lab of chapter 7", "gssapi"),
-    _Extra("Connect and MirrorMaker", "chapters 8, 9 and 11", "mirror"),
-    _Extra("connectors", "chapters 9 and 11", "connect"),
-    _Extra("Debezium's connector for PostgreSQL", "chapters 9 and 11", "debezium-postgres"),
-    _Extra("Eclipse's Java compiler", "chapters 9, 11 and 12", "ecj"),
-    _Extra("an MQTT broker", "chapters 9 and 11", "mqtt-broker"),
-    _Extra("an MQTT client in Java", "chapters 9 and 11", "mqtt-client"),
-    _Extra("PostgreSQL's JDBC driver", "chapter 9", "jdbc"),
-    _Extra("Avro for Connect", "chapters 9 and 11", "avro"),
-    _Extra("Kafka Streams", "chapter 10", "streams"),
-)
-_TIER = _Extra("a remote tier in a folder", "chapter 12", "tiered")
+# Groups of jars that only some chapters need.
+_EXTRAS = {
+    "kdc": "Kerberos: a key distribution centre",
+    "gssapi": "Kerberos: Java's part",
+    "mirror": "Connect and MirrorMaker",
+    "connect": "connectors",
+    "debezium-postgres": "Debezium's connector for PostgreSQL",
+    "ecj": "Eclipse's Java compiler",
+    "mqtt-broker": "an MQTT broker",
+    "mqtt-client": "an MQTT client in Java",
+    "jdbc": "PostgreSQL's JDBC driver",
+    "avro": "Avro for Connect",
+    "streams": "Kafka Streams",
+}
 
 
 @dataclass(frozen=True)
@@ -73,8 +64,8 @@ class Step:
         Whether it's already there and complete.
     make
         Downloads or builds it.
-    where
-        Which chapters need it, or empty for most of them.
+    key
+        What the course calls it when it says which chapters need it (`Course.needs`); empty for what most of them do.
     size
         Bytes to download.
     """
@@ -83,15 +74,15 @@ class Step:
     unit: Unit
     is_done: Callable[[], bool]
     make: Callable[[Report], object]
-    where: str = ""
+    key: str = ""
     size: int = 0
 
 
-def _jars(title: str, group: str, where: str = "") -> Step:
+def _jars(title: str, group: str) -> Step:
     from kafkalab.distribution import ensure_jars, faulty_jars
 
     return Step(
-        title, "MB", lambda: not faulty_jars(group), lambda report: ensure_jars(group, report), where, _bytes(group)
+        title, "MB", lambda: not faulty_jars(group), lambda report: ensure_jars(group, report), group, _bytes(group)
     )  # fmt: skip
 
 
@@ -111,7 +102,7 @@ def _older_kafka(version: str) -> Step:
         ensure_jars("kafka", report, version)
         kafka_archive(version).make(classpath(version))
 
-    return Step(f"Kafka {version}", "MB", is_done, make, "chapter 12", _bytes("kafka", version))
+    return Step(f"Kafka {version}", "MB", is_done, make, "older-kafka", _bytes("kafka", version))
 
 
 def steps() -> list[Step]:
@@ -154,12 +145,12 @@ def more_steps() -> list[Step]:
         tier_jars()
 
     return [
-        Step(_REGISTRY.title, "MB", is_prepared, prepare, _REGISTRY.where, _bytes(_REGISTRY.group)),
-        *(_jars(extra.title, extra.group, extra.where) for extra in _EXTRAS),
+        Step("schema registry", "MB", is_prepared, prepare, "registry", _bytes("registry")),
+        *(_jars(title, group) for group, title in _EXTRAS.items()),
         *(_older_kafka(version) for version in KAFKA_VERSIONS if version != KAFKA_VERSION),
-        _jars(_TIER.title, _TIER.group, _TIER.where),
+        _jars("a remote tier in a folder", "tiered"),
         # A few small classes. Those that are compiled already are left alone.
-        Step("the course's own classes in Java", "steps", lambda: False, compile_own, "chapters 9, 11 and 12"),
+        Step("the course's own classes in Java", "steps", lambda: False, compile_own, "own-classes"),
     ]
 
 
@@ -180,17 +171,18 @@ def fetch(console: Console, todo: list[Step]) -> None:
 
 def describe() -> str:
     """Return the text of ``kafkalab fetch --help``: every step, with the chapters that need it and the size of its download."""
-    more = more_steps()
+    more, course = more_steps(), find_course()
     return _DESCRIPTION.format(
-        usual="\n".join(map(_line, steps())),
-        more="\n".join(map(_line, more)),
+        chapters=course.usual(),
+        usual="\n".join(_line(step) for step in steps()),
+        more="\n".join(_line(step, course.needs()[step.key]) for step in more),
         size=round(sum(step.size for step in more) / 1e6),
     )
 
 
-def _line(step: Step) -> str:
+def _line(step: Step, chapters: str = "") -> str:
     size = f"{max(1, round(step.size / 1e6)):4} MB" if step.size else "made here"
-    return f"  {step.title:38}{size:12}{step.where}".rstrip()
+    return f"  {step.title:38}{size:12}{chapters}".rstrip()
 
 
 def add_parser(commands: Subparsers) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Literal
 
 from kafkalab.conditions import CONDITIONS
+from kafkalab.course import find_course
 from kafkalab.errors import KafkaLabError
 from kafkalab.paths import cache_dir, runs_dir
 
@@ -32,7 +33,7 @@ MEMORY_NEEDED = 1_700_000_000
 DISK_NEEDED = 1_000_000_000
 FETCH = "kafkalab fetch"
 INSTALL = "make setup"
-COMMANDS = {"curl": "chapter 6", "openssl": "a lab of chapter 7"}  # commands of the system, and where the course calls them
+COMMANDS = ("curl", "openssl")  # of the system, which single notebooks call
 
 
 @dataclass(frozen=True)
@@ -129,7 +130,7 @@ def memory() -> Finding:
     """Check free memory, of the machine or of the container that this runs in."""
     import psutil
 
-    from kafkalab.cluster.resources import available_memory
+    from kafkalab.resources import available_memory
 
     free, total = available_memory(), psutil.virtual_memory().total
     found = f"{free / 1e9:.1f} GB free of {total / 1e9:.1f} GB"
@@ -251,9 +252,9 @@ def tools() -> Finding:
 
 def commands() -> Finding:
     """Check the system's commands that single notebooks call."""
-    lacking = {name: where for name, where in COMMANDS.items() if not shutil.which(name)}
+    lacking = [name for name in COMMANDS if not shutil.which(name)]
     if lacking:
-        found = ", ".join(f"no {name} ({where} calls it)" for name, where in lacking.items())
+        found = ", ".join(f"no {name} ({find_course().needs()[name]} calls it)" for name in lacking)
         return Finding("Other commands (optional)", "optional", found, f"install {' and '.join(lacking)} as your system does")
     return Finding("Other commands (optional)", "ok", ", ".join(COMMANDS))
 

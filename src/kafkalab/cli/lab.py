@@ -118,7 +118,7 @@ def standby_cluster() -> Iterator[None]:
 
 def _wants_standby() -> bool:
     from kafkalab.cluster.backends import choose
-    from kafkalab.cluster.resources import available_memory
+    from kafkalab.resources import available_memory
 
     if available_memory() < STANDBY_MEMORY:
         return False

@@ -1,4 +1,4 @@
-"""Find the course's files, in a clone of the repository or in the installed package.
+"""The files of a course: chapters, labs, solutions.
 
 The build of a wheel imports this module before anything is installed, so it may only use the standard library.
 """
@@ -7,29 +7,48 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from kafkalab.errors import KafkaLabError
 
-__all__ = ["FIRST", "SOLUTIONS", "Content", "clone_dir", "find_content"]
-
-FIRST = "notebooks/00_start_here.ipynb"
-"""The chapter that opens by default."""
+__all__ = ["SOLUTIONS", "Content", "LabFacts"]
 
 FOLDERS = ("notebooks", "labs")
 SOLUTIONS = "solutions"
-
-PACKAGED = Path(__file__).with_name("content")
-"""Where a wheel holds the course."""
 
 # What running notebooks leaves in a clone. Hidden files and folders are left out, too.
 LEFTOVERS = {"__pycache__", "spark-warehouse"}
 
 
 @dataclass(frozen=True)
+class LabFacts:
+    """What the reader of a lab wants to know beforehand. It stands in the notebook's metadata, under ``kafkalab``.
+
+    Attributes
+    ----------
+    difficulty
+        How much of it the chapter hasn't shown before: ``easy``, ``medium`` or ``hard``.
+    minutes
+        About how long a learner needs, as its author estimates.
+    needs
+        What to read or do before.
+    seconds
+        How long the cells of its solution ran when their outputs were stored, or None if that isn't known.
+    """
+
+    difficulty: str
+    minutes: int
+    needs: str
+    seconds: int | None = None
+
+
+@dataclass(frozen=True)
 class Content:
-    """The files of the course.
+    """The files of a course.
 
     Attributes
     ----------
@@ -39,6 +58,16 @@ class Content:
 
     root: Path
 
+    @staticmethod
+    def is_in(folder: Path) -> bool:
+        """Return whether a folder holds a course's files."""
+        return all((folder / name).is_dir() for name in FOLDERS)
+
+    @property
+    def first(self) -> str:
+        """The chapter that opens by default."""
+        return next(name for name in self.files() if name.startswith("notebooks/") and name.endswith(".ipynb"))
+
     def files(self) -> dict[str, Path]:
         """Return chapters, labs, and everything beside them: name (``labs/NN_chapter/NN_lab.ipynb``) → file, in order."""
         return {name: path for folder in FOLDERS for name, path in self._below(folder)}
@@ -47,13 +76,39 @@ class Content:
         """Return solutions and the modules beside them, by name. Empty in a course without solutions."""
         return dict(self._below(SOLUTIONS))
 
-    def lab_seconds(self, stem: str) -> int | None:
-        """Return how long the cells of a lab's solution ran when their outputs were stored, or None if that isn't known."""
-        notebook = next((self.root / "labs").glob(f"*/{stem}.ipynb"), None)
-        if notebook is None:
-            return None
-        seconds: int | None = json.loads(notebook.read_bytes())["metadata"].get("kafkalab", {}).get("seconds")
-        return seconds
+    @cached_property
+    def _chapters(self) -> dict[str, str]:
+        """Each lab's chapter, in the order of the list at the chapter's end; labs that it doesn't name come last."""
+        labs = {path.stem: path.parent.name for path in sorted((self.root / "labs").glob("*/*.ipynb"))}
+        named: list[str] = []
+        for chapter in sorted((self.root / "notebooks").glob("*.ipynb")):
+            links = re.findall(rf"labs/{chapter.stem}/(\w+)\.ipynb", chapter.read_text(encoding="utf-8"))
+            named += reversed(dict.fromkeys(stem for stem in reversed(links) if stem in labs))  # the text names them, too
+        place = {stem: number for number, stem in enumerate(named)}
+        return {stem: labs[stem] for stem in sorted(labs, key=lambda stem: (labs[stem], place.get(stem, len(place))))}
+
+    def lab_stems(self) -> list[str]:
+        """Return the stems of all labs by chapter, and within one in the order of the list at its end."""
+        return list(self._chapters)
+
+    def chapter_of(self, stem: str) -> str:
+        """Return the chapter (``02_cluster_failover``) of a lab, by the lab's stem."""
+        return self._chapters[stem]
+
+    def lab_facts(self, stem: str) -> LabFacts:
+        """Return what a lab's notebook says of itself.
+
+        Raises
+        ------
+        KafkaLabError
+            If it lacks something.
+        """
+        path = self.root / "labs" / self.chapter_of(stem) / f"{stem}.ipynb"
+        facts: dict[str, Any] = json.loads(path.read_bytes())["metadata"].get("kafkalab", {})
+        try:
+            return LabFacts(**facts)
+        except TypeError as error:
+            raise KafkaLabError(f"the metadata of {path.name} has no complete `kafkalab`: {error}") from error
 
     def _below(self, folder: str) -> list[tuple[str, Path]]:
         found = []
@@ -66,23 +121,3 @@ class Content:
                 if not name.startswith(".") and not is_for_authors:
                     found.append((path.relative_to(self.root).as_posix(), path))
         return found
-
-
-def clone_dir() -> Path | None:
-    """Return the clone that this package runs from, or None for an installed package."""
-    folder = Path(__file__).parents[3]  # src/kafkalab/course
-    return folder if (folder / FIRST).exists() else None
-
-
-def find_content() -> Content:
-    """Find the course that belongs to this package: the one in its clone, else the one in the package itself.
-
-    Raises
-    ------
-    KafkaLabError
-        If neither has notebooks.
-    """
-    for root in (clone_dir(), PACKAGED):
-        if root and (root / FIRST).exists():
-            return Content(root)
-    raise KafkaLabError(f"the course's notebooks are missing: there is no {FIRST} beside this package; install it again")

@@ -14,7 +14,8 @@ from itertools import count
 from pathlib import Path
 
 from kafkalab.course import manifest
-from kafkalab.course.content import FIRST, SOLUTIONS, Content, clone_dir, find_content
+from kafkalab.course.content import SOLUTIONS, Content
+from kafkalab.course.installed import find_course
 from kafkalab.course.manifest import Entry
 from kafkalab.course.names import find_notebook, labs_of
 from kafkalab.course.versions import Version
@@ -105,7 +106,7 @@ class Workspace:
         KafkaLabError
             If the name fits no notebook, or more than one, or the folder can't be written.
         """
-        found = FIRST if name is None else find_notebook(name, self._content)
+        found = self._content.first if name is None else find_notebook(name, self._content)
         path = self.folder / found
         if not path.exists():
             with self._changing() as entries:
@@ -321,7 +322,7 @@ def workspace_dir(given: Path | None = None) -> Path:
     for folder in (here, *here.parents):
         if (folder / HIDDEN / "manifest.json").exists():
             return folder
-    clone = clone_dir()
+    clone = find_course().clone
     return clone / "workspace" if clone else Path.home() / "kafkalab"
 
 
@@ -338,7 +339,7 @@ def open_workspace(given: Path | None = None) -> Workspace:
     KafkaLabError
         If the course's notebooks are missing.
     """
-    return Workspace(workspace_dir(given), find_content())
+    return Workspace(workspace_dir(given), find_course().content)
 
 
 def reset(name: str) -> Path:

@@ -12,10 +12,10 @@ import psutil
 from kafkalab.cluster import Cluster
 from kafkalab.cluster.backends.failure import ended, log_tail
 from kafkalab.cluster.ports import HOST, reserve_port
-from kafkalab.cluster.resources import require_memory
 from kafkalab.distribution import JVM_OPTIONS, Report, java_command
 from kafkalab.distribution.registry import REGISTRY_MAIN, ensure_registry, has_registry, registry_archive, registry_classpath
 from kafkalab.errors import RegistryFailed
+from kafkalab.resources import require_memory
 from kafkalab.services.answers import answers_well
 from kafkalab.waiting import wait_until
 

@@ -16,12 +16,12 @@ from typing import Any, Literal, Self, TypeVar, get_args
 
 from kafkalab.cluster import Cluster
 from kafkalab.cluster.ports import HOST, reserve_port
-from kafkalab.cluster.resources import require_memory
 from kafkalab.distribution import announce, connect_classpath, connect_plugins, ensure_jars
 from kafkalab.distribution.javac import compile_service
 from kafkalab.errors import ConnectFailed, PortInUse
 from kafkalab.lifeline import Owner, Run, reap
 from kafkalab.rebinding import end_nameless, note_started
+from kafkalab.resources import require_memory
 from kafkalab.security.files import write_private
 from kafkalab.services.answers import direct
 from kafkalab.services.connect_failures import Failures

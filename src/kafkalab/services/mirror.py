@@ -10,11 +10,11 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from kafkalab.cluster import Cluster
-from kafkalab.cluster.resources import require_memory
 from kafkalab.distribution import announce, connect_classpath
 from kafkalab.errors import MirrorFailed
 from kafkalab.lifeline import Owner, Run, reap
 from kafkalab.rebinding import end_nameless, note_started
+from kafkalab.resources import require_memory
 from kafkalab.security.files import write_private
 from kafkalab.services.java_process import JavaProcess
 from kafkalab.services.mirror_status import Flow, StatusReader

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Self
 
 from kafkalab.cluster.ports import HOST, Reservation, reserve_port
-from kafkalab.cluster.resources import require_memory
 from kafkalab.cluster.spec import require_port
 from kafkalab.distribution import announce, ensure_jars
 from kafkalab.errors import MqttFailed, UnknownUser
 from kafkalab.lifeline import Owner, Run, reap
 from kafkalab.rebinding import end_nameless, note_started
+from kafkalab.resources import require_memory
 from kafkalab.security.authority import CertificateAuthority, Identity
 from kafkalab.security.config import Security
 from kafkalab.security.files import write_private

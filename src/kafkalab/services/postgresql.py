@@ -11,12 +11,12 @@ import psycopg
 from kafkalab.cluster.backends import preferred
 from kafkalab.cluster.backends.failure import ended, log_tail
 from kafkalab.cluster.ports import HOST
-from kafkalab.cluster.resources import require_memory
 from kafkalab.cluster.spec import require_port
 from kafkalab.environment import POSTGRESQL, forget
 from kafkalab.errors import BackendUnavailable, DatabaseFailed
 from kafkalab.lifeline import Owner, Run, reap
 from kafkalab.rebinding import end_nameless, note_started
+from kafkalab.resources import require_memory
 from kafkalab.settings import as_text
 from kafkalab.waiting import wait_until
 

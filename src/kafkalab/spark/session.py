@@ -16,13 +16,13 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from kafkalab.cluster.ports import HOST
-from kafkalab.cluster.resources import require_memory
 from kafkalab.conditions import localhost, require, runs_executable, user_name
 from kafkalab.distribution import announce
 from kafkalab.environment import SPARK, forget
 from kafkalab.errors import SparkFailed
 from kafkalab.exits import exit_status
 from kafkalab.lifeline import Run
+from kafkalab.resources import require_memory
 from kafkalab.spark.jvm import start_jvm
 from kafkalab.spark.masters import Master, choose_master, without_secrets
 from kafkalab.spark.remote import address_of, remote_session, start_remote

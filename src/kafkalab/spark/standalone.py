@@ -18,13 +18,13 @@ import pyspark
 from kafkalab.cluster import running
 from kafkalab.cluster.backends.failure import ended, log_tail
 from kafkalab.cluster.ports import HOST, reserve_port
-from kafkalab.cluster.resources import require_memory
 from kafkalab.conditions import localhost, require, runs_executable, user_name
 from kafkalab.distribution import spark_java_command
 from kafkalab.distribution.java import write_script
 from kafkalab.errors import SparkFailed
 from kafkalab.lifeline import Owner, Run, reap
 from kafkalab.rebinding import end_nameless, note_started
+from kafkalab.resources import require_memory
 from kafkalab.security.files import write_private
 from kafkalab.services.answers import direct
 from kafkalab.spark.archive import archive_options, classpath

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from kafkalab.cluster.backends.failure import log_tail
-from kafkalab.cluster.resources import require_memory
 from kafkalab.conditions import require, runs_executable
 from kafkalab.errors import ClusterNotRunning, StreamsFailed
 from kafkalab.exits import exit_status, signal_of
 from kafkalab.lifeline import Owner
+from kafkalab.resources import require_memory
 from kafkalab.settings import as_text, dotted
 from kafkalab.waiting import wait_until
 

@@ -13,9 +13,10 @@ import ipywidgets
 from IPython.core.getipython import get_ipython
 
 from kafkalab import course, progress
-from kafkalab.checks import lab as checks
 from kafkalab.checks.context import CheckContext
-from kafkalab.checks.lab import Lab, Notebook, Report, Result
+from kafkalab.checks.lab import Lab, find_lab
+from kafkalab.checks.learner import on_report
+from kafkalab.checks.requirements import Check, Report, Result, evaluate
 from kafkalab.errors import KafkaLabError
 from kafkalab.widgets.live import Live, wide_html
 from kafkalab.widgets.prose import prose
@@ -43,7 +44,8 @@ class LabCard(Live):
     _newest: ClassVar[dict[str, LabCard]] = {}  # by notebook, because running a cell again makes another card
 
     def __init__(self, name: str) -> None:
-        self._notebook = checks.find_notebook(name)
+        self._lab = find_lab(name)
+        self._facts = course.find_course().content.lab_facts(name)
         self._reports: dict[str, Report] = {}
         self._contexts: dict[str, CheckContext] = {}
         self._variables: dict[str, str] = {}  # the names of the variables that hold the clusters
@@ -63,28 +65,27 @@ class LabCard(Live):
         super().__init__(root)
         self._older = LabCard._newest.get(name)
         LabCard._newest[name] = self
-        checks.on_report.append(self._reported)
+        on_report.append(self._reported)
         self._show()
 
     @property
-    def current(self) -> Lab:
+    def current(self) -> Check:
         """The first check that hasn't passed, or the last one if all have."""
-        labs = self._notebook.labs
-        return next((lab for lab in labs if not self._reports.get(lab.id)), labs[-1])
+        checks = self._lab.checks
+        return next((check for check in checks if not self._reports.get(check.id)), checks[-1])
 
     def _head(self) -> str:
-        notebook = self._notebook
-        seconds = course.find_content().lab_seconds(notebook.stem)
-        runs = f" (all cells of its solution run in {seconds} s)" if seconds else ""
-        takes = f"{notebook.difficulty} · about {notebook.minutes} minutes{runs} · needs {escape(notebook.needs)}"
-        return f'<div style="line-height:1.4"><b>{escape(notebook.stem)}</b><br>{takes}</div>'
+        facts = self._facts
+        runs = f" (all cells of its solution run in {facts.seconds} s)" if facts.seconds else ""
+        takes = f"{facts.difficulty} · about {facts.minutes} minutes{runs} · needs {escape(facts.needs)}"
+        return f'<div style="line-height:1.4"><b>{escape(self._lab.stem)}</b><br>{takes}</div>'
 
     def _reported(self, report: Report, ctx: CheckContext) -> None:
-        if report.lab in [lab.id for lab in self._notebook.labs]:
+        if report.check in [check.id for check in self._lab.checks]:
             with self._lock:
-                self._reports[report.lab], self._contexts[report.lab] = report, ctx
+                self._reports[report.check], self._contexts[report.check] = report, ctx
                 holding = (name for name, value in _notebook_variables().items() if value is ctx.cluster)
-                self._variables[report.lab] = next((name for name in holding if not name.startswith("_")), "")
+                self._variables[report.check] = next((name for name in holding if not name.startswith("_")), "")
                 self._show()
 
     def _check_now(self, _: object) -> None:
@@ -92,23 +93,23 @@ class LabCard(Live):
         with self._lock:
             if self._busy:
                 return
-            lab, known = self.current, self._contexts.get(self.current.id)
+            check, known = self.current, self._contexts.get(self.current.id)
             variables = _notebook_variables()
-            cluster = variables.get(self._variables.get(lab.id, "cluster"), known.cluster if known else None)
+            cluster = variables.get(self._variables.get(check.id, "cluster"), known.cluster if known else None)
             if cluster is None:
                 self._said.value = "There's no cluster yet. Run the cell that starts it."
                 return
             self._busy = self._check.disabled = True
-            self._said.value = f"Checking {lab.id} …"
+            self._said.value = f"Checking {check.id} …"
         ctx = CheckContext(cluster, {**(known.answers if known else {}), **variables})
-        threading.Thread(target=self._evaluate, args=(lab, ctx), name="kafkalab-check", daemon=True).start()
+        threading.Thread(target=self._evaluate, args=(check, ctx), name="kafkalab-check", daemon=True).start()
 
-    def _evaluate(self, lab: Lab, ctx: CheckContext) -> None:
+    def _evaluate(self, check: Check, ctx: CheckContext) -> None:
         said = ""
         try:
-            report = checks.evaluate(lab, ctx)
-            progress.record_lab(lab.id, bool(report))
-            self._reports[lab.id] = report
+            report = evaluate(check, ctx)
+            progress.record_lab(check.id, bool(report))
+            self._reports[check.id] = report
         except Exception as error:  # shown in the card, because no cell can raise it
             said = f"The check itself failed: {escape(str(error) or type(error).__name__)}"
         with self._lock:
@@ -132,10 +133,10 @@ class LabCard(Live):
         self._asking.children = []
         try:
             if action == "reset":
-                course.reset(self._notebook.stem)
+                course.reset(self._lab.stem)
                 said = "The notebook is fresh again. Choose File → Reload Notebook from Disk."
             elif action == "solution":
-                said = f"The solution: {_link(course.solution(self._notebook.stem))}"
+                said = f"The solution: {_link(course.solution(self._lab.stem))}"
             else:
                 return
         except KafkaLabError as error:
@@ -143,34 +144,34 @@ class LabCard(Live):
         self._said.value = said
 
     def _show(self) -> None:
-        passed = sum(bool(self._reports.get(lab.id)) for lab in self._notebook.labs)
-        parts = [f"<b>{passed} of {len(self._notebook.labs)} passed</b>" if len(self._notebook.labs) > 1 else ""]
-        for lab in self._notebook.labs:
-            parts.append(_lab_html(lab, self._reports.get(lab.id), is_current=lab is self.current))
-        if passed == len(self._notebook.labs) and (following := _next_of(self._notebook)):
+        checks = self._lab.checks
+        passed = sum(bool(self._reports.get(check.id)) for check in checks)
+        parts = [f"<b>{passed} of {len(checks)} passed</b>" if len(checks) > 1 else ""]
+        parts += [_check_html(check, self._reports.get(check.id), is_current=check is self.current) for check in checks]
+        if passed == len(checks) and (following := _next_of(self._lab)):
             parts.append(f"<div>{_link(following, 'Next lab →')}</div>")
         self._list.value = f'<div style="line-height:1.4">{"".join(parts)}</div>'
-        lab = self.current
+        check = self.current
         self._opened.value = "".join(
-            f'<div style="line-height:1.4;margin-top:4px"><b>Hint {number} of {len(lab.hints)}.</b> {prose(text)}</div>'
-            for number, text in enumerate(lab.hints[: lab.opened], 1)
+            f'<div style="line-height:1.4;margin-top:4px"><b>Hint {number} of {len(check.hints)}.</b> {prose(text)}</div>'
+            for number, text in enumerate(check.hints[: check.opened], 1)
         )
-        self._hint.disabled = lab.opened == len(lab.hints)
+        self._hint.disabled = check.opened == len(check.hints)
 
     def _in_cell(self) -> ipywidgets.Widget:
         shown = self._show_beside("The lab card")
         if self._older is not None:  # not earlier: the panel showed it until now
-            checks.on_report.remove(self._older._reported)
+            on_report.remove(self._older._reported)
             self._older._finish()
             self._older = None
         return shown
 
     def _still(self) -> dict[str, str]:
-        notebook = self._notebook
-        lines = [f"{notebook.stem}: {notebook.difficulty}, {notebook.minutes} minutes, needs {notebook.needs}"]
-        for lab in notebook.labs:
-            lines.append(f"{lab.id}: {lab.title}")
-            lines += [f"  · {requirement.says}" for requirement in lab.requirements]
+        facts = self._facts
+        lines = [f"{self._lab.stem}: {facts.difficulty}, {facts.minutes} minutes, needs {facts.needs}"]
+        for check in self._lab.checks:
+            lines.append(f"{check.id}: {check.title}")
+            lines += [f"  · {requirement.says}" for requirement in check.requirements]
         return {"text/plain": "\n".join(lines)}
 
 
@@ -178,13 +179,11 @@ def _notebook_variables() -> Mapping[str, object]:
     return getattr(get_ipython(), "user_ns", {})
 
 
-def _next_of(notebook: Notebook) -> Path | None:
+def _next_of(lab: Lab) -> Path | None:
     """Return the next lab's notebook relative to this one, or None after the last one."""
-    stems = checks.stems()
-    place = stems.index(notebook.stem) + 1
-    if place == len(stems):
-        return None
-    return next(iter(sorted(Path("..").glob(f"*/{stems[place]}.ipynb"))), None)
+    stems = course.find_course().content.lab_stems()
+    following = stems[stems.index(lab.stem) + 1 :]
+    return next(iter(sorted(Path("..").glob(f"*/{following[0]}.ipynb"))), None) if following else None
 
 
 def _link(path: Path, words: str = "") -> str:
@@ -193,8 +192,8 @@ def _link(path: Path, words: str = "") -> str:
     return f'<a href="{target}" data-kafkalab-open="{target}" style="color:#2678d9">{words or escape(path.name)}</a>'
 
 
-def _lab_html(lab: Lab, report: Report | None, *, is_current: bool) -> str:
-    results = report.results if report is not None else tuple(Result(r.says, "waiting") for r in lab.requirements)
+def _check_html(check: Check, report: Report | None, *, is_current: bool) -> str:
+    results = report.results if report is not None else tuple(Result(r.says, "waiting") for r in check.requirements)
     first = next((result for result in results if result.state == "unmet"), None)
     met = sum(result.state == "met" for result in results)
     state = "met" if report else "unmet" if first else "waiting"
@@ -205,7 +204,7 @@ def _lab_html(lab: Lab, report: Report | None, *, is_current: bool) -> str:
         if result.message and result is not first
     )
     more = f"<details><summary>More about the others</summary><ul>{others}</ul></details>" if others else ""
-    title = f"{_mark(state)} {escape(lab.title)} <small>{escape(lab.id)}, {met} of {len(results)} met</small>"
+    title = f"{_mark(state)} {escape(check.title)} <small>{escape(check.id)}, {met} of {len(results)} met</small>"
     return f"<details{' open' if is_current else ''}><summary>{title}</summary>{rows}{more}</details>"
 
 

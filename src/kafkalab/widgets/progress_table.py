@@ -35,7 +35,7 @@ class Progress:
 def _labs_of_course() -> dict[str, str]:
     from kafkalab import checks  # imported here, because it loads Kafka's client, which no other widget needs
 
-    return {lab.id: lab.title for lab in checks.labs().values()}
+    return {check.id: check.title for check in checks.checks().values()}
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Collection
 from dataclasses import dataclass
-from importlib.resources import files
-from importlib.resources.abc import Traversable
 from typing import Any, Literal
+
+from kafkalab.course import find_course
 
 __all__ = ["Option", "Question", "QuizData", "load_quiz", "quiz_names"]
 
@@ -69,7 +69,7 @@ class QuizData:
 
 def quiz_names() -> list[str]:
     """Return the names of all quizzes, in order of chapter."""
-    return sorted(entry.name.removesuffix(".toml") for entry in _folder().iterdir() if entry.name.endswith(".toml"))
+    return list(find_course().quizzes())
 
 
 def load_quiz(name: str) -> QuizData:
@@ -82,15 +82,12 @@ def load_quiz(name: str) -> QuizData:
     ValueError
         If a question has no right option or no wrong one.
     """
-    if name not in quiz_names():
-        raise LookupError(f"there is no quiz {name!r}; there are {', '.join(quiz_names())}")
-    data = tomllib.loads((_folder() / f"{name}.toml").read_text(encoding="utf-8"))
+    quizzes = find_course().quizzes()
+    if name not in quizzes:
+        raise LookupError(f"there is no quiz {name!r}; there are {', '.join(quizzes)}")
+    data = tomllib.loads(quizzes[name].read_text(encoding="utf-8"))
     questions = tuple(_question(entry) for entry in data["question"])
     return QuizData(name, data["title"], questions)
-
-
-def _folder() -> Traversable:
-    return files("kafkalab.widgets") / "quizzes"
 
 
 def _question(entry: dict[str, Any]) -> Question:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import pytest
 from pyspark.sql import Row
 
+from kafkacourse.datasets import customers, customers_partition
 from kafkalab import Cluster, ConsoleConsumer, wait_until
-from kafkalab.datasets import customers, customers_partition
 from kafkalab.workers import wait_until_shared
 from support import Verdict, create, put, wait_for
 

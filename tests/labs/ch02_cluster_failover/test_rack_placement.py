@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from kafkacourse.ch02_cluster_failover.rack_placement import placement_by_the_rule
 from kafkalab import Cluster
-from kafkalab.checks.ch02_cluster_failover.rack_placement import placement_by_the_rule
 from support import BACKEND, Verdict, create, delete
 
 pytestmark = pytest.mark.cluster

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from confluent_kafka import Producer
 
+from kafkacourse.datasets import customers
 from kafkalab import Cluster
-from kafkalab.datasets import customers
 from support import Doctored, Verdict, create, put, spread
 
 pytestmark = pytest.mark.cluster

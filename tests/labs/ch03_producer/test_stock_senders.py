@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import murmur2
 
+from kafkacourse.stocks import STOCKS
 from kafkalab import Cluster
-from stocks import STOCKS
 from support import Record, Verdict, create, put
 
 pytestmark = pytest.mark.cluster

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer
 
+from kafkacourse.stocks.transactions import until_done
 from kafkalab import Cluster
-from stocks.transactions import until_done
 from support import Place, Verdict, create, put
 
 pytestmark = pytest.mark.cluster

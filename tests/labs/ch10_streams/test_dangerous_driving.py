@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 
+from kafkacourse.datasets import TruckEvent, truck_events
 from kafkalab import Cluster, StreamsApp, wait_until
 from kafkalab.checks import CheckContext
-from kafkalab.datasets import TruckEvent, truck_events
 from support import Verdict, create, put
 
 pytestmark = pytest.mark.cluster

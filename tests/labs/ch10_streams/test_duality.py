@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from kafkacourse.datasets import first_positions
 from kafkalab import Cluster, StreamsApp
-from kafkalab.datasets import first_positions
 from kafkalab.errors import StreamsFailed
 from support import Verdict, create, delete, put
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import pytest
 from confluent_kafka import Producer
 
+from kafkacourse.ch10_streams.exactly_once import EXACT, REPEATED, SOURCE
 from kafkalab import Cluster, LedgerProducer
-from kafkalab.checks.ch10_streams.exactly_once import EXACT, REPEATED, SOURCE
 from support import Verdict, create
 
 pytestmark = pytest.mark.cluster

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
-from kafkalab import Cluster
-from kafkalab.checks.ch10_streams.sql import (
+from kafkacourse.ch10_streams.sql import (
     DANGEROUS_IN_SQL,
     DANGEROUS_IN_STREAMS,
     DRIVERS,
@@ -21,7 +20,8 @@ from kafkalab.checks.ch10_streams.sql import (
     name_then,
     row_of,
 )
-from kafkalab.datasets import TruckEvent, truck_events
+from kafkacourse.datasets import TruckEvent, truck_events
+from kafkalab import Cluster
 from support import Verdict, create, put
 
 pytestmark = pytest.mark.cluster

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from kafkalab import Cluster
-from kafkalab.checks.ch10_streams.sql_windows import (
+from kafkacourse.ch10_streams.sql_windows import (
     ANSWERED_IN_SQL,
     ANSWERED_IN_STREAMS,
     AT_ONCE,
@@ -17,7 +16,8 @@ from kafkalab.checks.ch10_streams.sql_windows import (
     COUNTS_IN_STREAMS,
     SOURCE,
 )
-from kafkalab.checks.ch10_streams.windows import ALARMS
+from kafkacourse.ch10_streams.windows import ALARMS
+from kafkalab import Cluster
 from support import Verdict, create, put
 
 pytestmark = pytest.mark.cluster

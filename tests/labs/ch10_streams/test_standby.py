@@ -6,9 +6,9 @@ import threading
 
 import pytest
 
+from kafkacourse.ch10_streams.standby import TRUCKS
 from kafkalab import Cluster
 from kafkalab.checks import CheckContext
-from kafkalab.checks.ch10_streams.standby import TRUCKS
 from support import Verdict, create, put
 
 pytestmark = pytest.mark.cluster

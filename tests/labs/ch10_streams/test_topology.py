@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from kafkacourse.datasets import truck_events
 from kafkalab import Cluster, StreamsApp, wait_until
 from kafkalab.checks import CheckContext
-from kafkalab.datasets import truck_events
 from support import Verdict, create, put
 
 pytestmark = pytest.mark.cluster

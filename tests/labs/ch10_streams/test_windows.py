@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 
+from kafkacourse.ch10_streams.windows import ALARMS
 from kafkalab import Cluster, StreamsApp, wait_until
 from kafkalab.checks import CheckContext
-from kafkalab.checks.ch10_streams.windows import ALARMS
 from support import Verdict, create, put
 
 pytestmark = pytest.mark.cluster

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from kafkacourse.ch11_spark_pipeline.data_loss import ANEW, EVENTS, LAST, LEDGER, REMOVED
 from kafkalab import Cluster
-from kafkalab.checks.ch11_spark_pipeline.data_loss import ANEW, EVENTS, LAST, LEDGER, REMOVED
 from support import Verdict, create, put
 
 pytestmark = pytest.mark.cluster

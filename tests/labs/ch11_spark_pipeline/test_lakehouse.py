@@ -13,9 +13,9 @@ import pyarrow
 import pytest
 from pyarrow import parquet
 
+from kafkacourse.ch11_spark_pipeline.lakehouse import BEFORE, CHANGED, COUNTS, EARLY, HIDDEN, WITH_THE_MISTAKE
+from kafkacourse.datasets import TruckEvent, truck_events
 from kafkalab import Cluster
-from kafkalab.checks.ch11_spark_pipeline.lakehouse import BEFORE, CHANGED, COUNTS, EARLY, HIDDEN, WITH_THE_MISTAKE
-from kafkalab.datasets import TruckEvent, truck_events
 from support import Verdict, create, put
 
 pytestmark = pytest.mark.cluster

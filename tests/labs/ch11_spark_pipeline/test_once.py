@@ -7,8 +7,8 @@ from collections import Counter
 
 import pytest
 
+from kafkacourse.ch11_spark_pipeline.once import ALL
 from kafkalab import Cluster
-from kafkalab.checks.ch11_spark_pipeline.once import ALL
 from support import Verdict, create, put
 
 pytestmark = pytest.mark.cluster

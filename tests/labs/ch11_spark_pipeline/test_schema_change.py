@@ -6,8 +6,8 @@ import json
 
 import pytest
 
+from kafkacourse.ch11_spark_pipeline.schema_change import DEFAULT, FIRST, NEW, OLD, speed_of
 from kafkalab import Cluster
-from kafkalab.checks.ch11_spark_pipeline.schema_change import DEFAULT, FIRST, NEW, OLD, speed_of
 from support import Verdict, create, put
 
 pytestmark = pytest.mark.cluster

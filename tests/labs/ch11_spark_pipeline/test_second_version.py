@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from kafkacourse.ch11_spark_pipeline.second_version import LATER_ONLY, ON_TOP_OF_V1, RIGHT, V1
+from kafkacourse.datasets import truck_events
 from kafkalab import Cluster
-from kafkalab.checks.ch11_spark_pipeline.second_version import LATER_ONLY, ON_TOP_OF_V1, RIGHT, V1
-from kafkalab.datasets import truck_events
 from support import Verdict, create, put
 
 pytestmark = pytest.mark.cluster

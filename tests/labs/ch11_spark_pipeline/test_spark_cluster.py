@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from kafkacourse.ch11_spark_pipeline.spark_cluster import REPORTS
 from kafkalab import Cluster, wait_until
-from kafkalab.checks.ch11_spark_pipeline.spark_cluster import REPORTS
 from kafkalab.spark.standalone import WorkerFault
 from support import Verdict, create, put
 from truck_pipeline import DRIVERS, Event, Trucks

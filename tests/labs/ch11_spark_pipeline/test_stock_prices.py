@@ -10,10 +10,10 @@ from decimal import Decimal
 import pytest
 from confluent_kafka import Producer
 
+from kafkacourse.ch11_spark_pipeline.stock_prices import PRICES, ROUNDS
+from kafkacourse.prices import NAMES
+from kafkacourse.stocks.prices import StockPrice, serialize
 from kafkalab import Cluster
-from kafkalab.checks.ch11_spark_pipeline.stock_prices import PRICES, ROUNDS
-from kafkalab.checks.prices import NAMES
-from stocks.prices import StockPrice, serialize
 from support import Verdict, create, put
 
 pytestmark = pytest.mark.cluster

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from kafkacourse.quorum import all_voters_heard
 from kafkalab import Cluster, LedgerProducer, wait_until
-from kafkalab.quorum import all_voters_heard
 from kafkalab.workers import Acknowledgement
 from support import BACKEND, Told, Verdict, create, led, wait_for, wait_for_level
 

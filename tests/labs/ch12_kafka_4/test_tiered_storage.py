@@ -10,8 +10,8 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 from kafka.protocol.admin import DescribeConfigsRequest, DescribeConfigsResponse
 from pyspark.sql import Row
 
+from kafkacourse.ch12_kafka_4.tiered_storage import look
 from kafkalab import Cluster, wait_until
-from kafkalab.checks.ch12_kafka_4.tiered_storage import look
 from kafkalab.checks.context import CheckContext
 from kafkalab.cluster.wire import BrokerConnection
 from support import BACKEND, Told, Verdict, commit, create, delete, empty, put

@@ -13,9 +13,9 @@ import requests
 from docker.client import DockerClient, from_env
 from docker.errors import APIError, DockerException, ImageNotFound
 
-from kafkalab.cluster.resources import require_disk, require_memory
 from kafkalab.distribution import KAFKA_VERSION, Report, announce
 from kafkalab.errors import BackendUnavailable
+from kafkalab.resources import require_disk, require_memory
 
 __all__ = ["can_be_had", "ensure_image", "expect_answers", "image_of", "require_resources", "why_unusable"]
 

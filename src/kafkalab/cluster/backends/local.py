@@ -23,7 +23,6 @@ from kafkalab.cluster.backends.base import TIER_FULL, TIER_NOWHERE, TIER_STORE, 
 from kafkalab.cluster.backends.failure import broker_failed, ended, log_tail, node_name
 from kafkalab.cluster.ports import HOST
 from kafkalab.cluster.properties import TIER_FOLDER, Endpoint, Tier, node_properties
-from kafkalab.cluster.resources import require_disk, require_memory
 from kafkalab.cluster.spec import CONTROLLER, INTERNAL, ClusterSpec, Node
 from kafkalab.cluster.tier_jars import tier_jars
 from kafkalab.cluster.view import BrokerState
@@ -41,6 +40,7 @@ from kafkalab.distribution import (
 )
 from kafkalab.errors import BrokerFailed, ClusterNotRunning, PortInUse, WaitTimeout
 from kafkalab.lifeline import Run, reap, started
+from kafkalab.resources import require_disk, require_memory
 from kafkalab.security.authority import Identity
 from kafkalab.security.files import open_private, write_private
 from kafkalab.settings import format_properties

@@ -1,0 +1,1 @@
+"""Chapter 04: groups and batches, delivery semantics, positions, threads, priorities."""

@@ -1,0 +1,67 @@
+"""What a learner calls in a lab: `check` and `hint`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kafkalab import progress
+from kafkalab.checks.context import CheckContext
+from kafkalab.checks.lab import find_check
+from kafkalab.checks.requirements import Report, evaluate
+from kafkalab.cluster import Cluster
+
+__all__ = ["check", "hint", "on_report"]
+
+on_report: list[Callable[[Report, CheckContext], object]] = []
+"""Functions to call with what `check` found. Lab cards register here."""
+
+
+def check(id: str, cluster: Cluster, /, **answers: object) -> Report:
+    """Check whether the cluster shows what a lab asks for, print a verdict, and record it in the learner's progress.
+
+    Parameters
+    ----------
+    id
+        For example ``"02_failsafe"``.
+    cluster
+        The learner's cluster.
+    **answers
+        Answers that no cluster can give, such as something you worked out on paper.
+
+    Returns
+    -------
+    Report
+        True if every requirement is met.
+
+    Raises
+    ------
+    KafkaLabError
+        If the check doesn't exist.
+    TypeError
+        If `cluster` isn't one.
+    """
+    asked = find_check(id)
+    if not hasattr(cluster, "describe"):
+        raise TypeError(f"check({id!r}, …) takes your cluster next, such as cluster, not a {type(cluster).__name__}")
+    ctx = CheckContext(cluster, answers)
+    report = evaluate(asked, ctx)
+    print(report)
+    progress.record_lab(asked.id, bool(report))
+    for callback in on_report:
+        callback(report, ctx)
+    return report
+
+
+def hint(id: str) -> None:
+    """Print the next hint of a check. After the last one, say so.
+
+    Raises
+    ------
+    KafkaLabError
+        If the check doesn't exist.
+    """
+    asked = find_check(id)
+    if asked.open_hint():
+        print(f"Hint {asked.opened} of {len(asked.hints)}: {asked.hints[asked.opened - 1]}")
+    else:
+        print(f"That was the last hint. `kafkalab solution {asked.id}` in a terminal opens the solution.")
