@@ -1,24 +1,20 @@
-"""For tests of the pipeline: topics, values as trucks send them, and a registry that answers who looks for a topic's schemas."""
+"""For tests of the pipeline on a cluster: its topics, and values as trucks send them."""
 
 from __future__ import annotations
 
 import io
 import json
-import re
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
-from typing import Self
 
 import fastavro
 
 from kafkalab import Cluster
 from kafkalab.paths import files_below
-from pipeline import Event, Report, Settings, send_drivers
-from pipeline.events import SCHEMA
 from support import create, put
+from truck_pipeline import Event, Report, Settings, send_drivers
+from truck_pipeline.events import SCHEMA
 
-__all__ = ["HUGE", "SCHEMAS", "SmallRegistry", "framed", "kept", "prepare", "send"]
+__all__ = ["HUGE", "SCHEMAS", "framed", "kept", "prepare", "send"]
 
 FIELDS = [field["name"] for field in json.loads(SCHEMA)["fields"]]
 OLDER = json.loads(SCHEMA) | {"fields": [{"name": "driverAge", "type": "int"}, *json.loads(SCHEMA)["fields"]]}
@@ -55,48 +51,3 @@ def kept(checkpoint: Path) -> dict[Path, bytes]:
     """
     files = (path for path in files_below(checkpoint) if "state" not in path.relative_to(checkpoint).parts)
     return {path: path.read_bytes() for path in files}
-
-
-class SmallRegistry:
-    """Knows some schemas by their ids, for whichever subject it's asked; more may come. None at all: no such subject."""
-
-    def __init__(self, schemas: dict[int, str] | None = None) -> None:
-        self.schemas = dict(schemas or {})
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._answerer())
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
-
-    def __enter__(self) -> Self:
-        Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-
-    def answer(self, path: str) -> tuple[int, object]:
-        """What a path gives: a status, and what goes into the body."""
-        [(subject, version)] = re.findall(r"/subjects/([^/?]+)/versions/?(\d*)", path)
-        if not self.schemas:
-            return 404, {"error_code": 40401, "message": f"Subject '{subject}' not found."}
-        if not version:
-            return 200, list(range(1, len(self.schemas) + 1))
-        number, schema = list(self.schemas.items())[int(version) - 1]
-        return 200, {"subject": subject, "version": int(version), "id": number, "schema": schema}
-
-    def _answerer(self) -> type[BaseHTTPRequestHandler]:
-        registry = self
-
-        class Answerer(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                status, content = registry.answer(self.path)
-                body = json.dumps(content).encode()
-                self.send_response(status)
-                self.send_header("Content-Type", "application/vnd.schemaregistry.v1+json")
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        return Answerer

@@ -29,6 +29,7 @@ UNKNOWN = 30.0  # what a new file is taken to cost
 
 KINDS = {
     "notebooks": "chapters",
+    "pipeline/tests": "unit",
     "solutions": "solutions",
     "tests/binder": "Binder rehearsal",
     "tests/browser": "browser",

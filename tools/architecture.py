@@ -14,7 +14,7 @@ from pathlib import Path
 import grimp
 
 PAGE = Path(__file__).parent.parent / "docs/architecture.md"
-PACKAGES = ("kafkalab", "kafkacourse", "pipeline")
+PACKAGES = ("kafkalab", "kafkacourse", "truck_pipeline")
 FOUNDATION = "foundation"
 PICTURE = re.compile(r"```mermaid\n.*?```\n", re.DOTALL)
 

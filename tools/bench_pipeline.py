@@ -21,14 +21,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import DataStreamWriter
 
 from bench_figures import Figure, long_running_session, timed
+from kafkacourse.ch11_spark_pipeline.dashboard import Dashboard
 from kafkalab import Cluster, PostgreSQL, SchemaRegistry, SparkCluster, wait_until
 from kafkalab.distribution import tools_dir
 from kafkalab.spark import kafka_options
 from kafkalab.spark.session import jvm_process, start_session
 from kafkalab.spark.streaming import new_progress
-from pipeline import Pipeline, Settings, Trucks, TruckSender, send_drivers, transform
-from pipeline.dashboard import Dashboard
-from pipeline.events import encoder, written_schemas
+from truck_pipeline import Pipeline, Settings, Trucks, TruckSender, send_drivers, transform
+from truck_pipeline.events import encoder, written_schemas
 
 ROUNDS = 3
 PARTITIONS = 8
@@ -82,7 +82,7 @@ class Site:
     def decode(self, spark: SparkSession, settings: Settings) -> None:
         """Only read the same topic, decode its events, and drop those that are late or come again."""
         decoded = transform.decoded(_records(spark, settings), written_schemas(settings.registry, settings.positions))
-        self._follow(settings, transform.once(decoded, settings.patience).writeStream.format("noop"))
+        self._follow(settings, transform.deduplicate(decoded, settings.patience).writeStream.format("noop"))
 
     def _follow(self, settings: Settings, writer: DataStreamWriter) -> None:
         query = writer.option("checkpointLocation", f"{settings.checkpoint}/{next(self._numbers)}").start()

@@ -30,7 +30,7 @@ from kafkalab import Cluster, ConnectCluster, MqttBroker, PostgreSQL, SchemaRegi
 from kafkalab.checks import CheckContext
 from kafkalab.cluster.offsets import end_offsets
 from kafkalab.spark import kafka_options, kill_spark
-from pipeline import (
+from truck_pipeline import (
     DRIVERS,
     Event,
     MqttTruckSender,

@@ -116,7 +116,7 @@ install_packages() {
   $VENV/bin/uv pip install $from --python $VENV/bin/python --require-hashes --build-constraints requirements/build.lock \
     -r "$lock"
   $VENV/bin/uv pip install $from --quiet --python $VENV/bin/python --no-deps --build-constraints requirements/build.lock \
-    -e .
+    -e . -e ./pipeline
   rm -rf "$downloads"
 }
 
@@ -129,7 +129,7 @@ failed() {
 }
 
 # What the environment was made from: this machine's folder counts, for scripts in it name it.
-wanted() { { pwd -P; cat "requirements/$WHAT.lock" requirements/build.lock pyproject.toml; } | cksum; }
+wanted() { { pwd -P; cat "requirements/$WHAT.lock" requirements/build.lock pyproject.toml pipeline/pyproject.toml; } | cksum; }
 
 keep_own_settings
 stamp=$VENV/.$WHAT-ready

@@ -20,7 +20,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from pipeline import Settings
+from truck_pipeline import Settings
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGE, FIGURES = DOCS / "ten-million.md", DOCS / "ten-million.json"

@@ -98,7 +98,7 @@ if [ "$WHAT" = quick ]; then
   check_code & # beside the tests, which wait as often as they compute
   code=$!
   status=0
-  run_pytest tests/unit "$@" || status=$?
+  run_pytest tests/unit pipeline/tests "$@" || status=$?
   wait $code || status=1
   exit $status
 fi
@@ -151,5 +151,5 @@ if [ "$WHAT" = full ]; then
   done
   say "everything else"
 fi
-KAFKALAB_TEST_REPORT=1 KAFKALAB_BACKEND=local run_pytest --nbval ${marks:+-m "$marks"} tests notebooks solutions "$@" || status=$?
+KAFKALAB_TEST_REPORT=1 KAFKALAB_BACKEND=local run_pytest --nbval ${marks:+-m "$marks"} tests pipeline/tests notebooks solutions "$@" || status=$?
 exit $status

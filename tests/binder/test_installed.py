@@ -42,8 +42,8 @@ def environment(home: Path) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built as an installer does that has the source distribution only."""
+def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The course and its pipeline, built as an installer does that has the source distributions only."""
     folder = tmp_path_factory.mktemp("build")
     source = copy_of_the_course(folder / "source")
     build = "import sys; from setuptools import build_meta; print(getattr(build_meta, sys.argv[1])(sys.argv[2]))"
@@ -53,20 +53,28 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert done.returncode == 0, done.stderr
         return folder / done.stdout.splitlines()[-1]
 
-    sdist = built("build_sdist", source)
-    shutil.unpack_archive(sdist, folder / "unpacked")
-    return built("build_wheel", next((folder / "unpacked").iterdir()))
+    def wheel(name: str, project: Path) -> Path:
+        shutil.unpack_archive(built("build_sdist", project), folder / name)
+        return built("build_wheel", next((folder / name).iterdir()))
+
+    return {name: wheel(name, project) for name, project in (("course", source), ("pipeline", source / "pipeline"))}
 
 
-def test_the_wheel_has_the_course_and_no_leftovers(wheel: Path) -> None:
+def test_the_wheel_has_the_course_and_no_leftovers(wheels: dict[str, Path]) -> None:
     content = find_course().content
     folder = "kafkacourse/content/"
-    inside = {name.removeprefix(folder) for name in zipfile.ZipFile(wheel).namelist() if name.startswith(folder)}
+    inside = {name.removeprefix(folder) for name in zipfile.ZipFile(wheels["course"]).namelist() if name.startswith(folder)}
     assert inside == {*content.files(), *content.solutions()}
 
 
+def test_the_wheels_have_no_package_in_common(wheels: dict[str, Path]) -> None:
+    packages = [{name.partition("/")[0] for name in zipfile.ZipFile(wheel).namelist()} for wheel in wheels.values()]
+    assert "kafkacourse" in packages[0] and "truck_pipeline" in packages[1]
+    assert not packages[0] & packages[1]
+
+
 @pytest.mark.network
-def test_an_installed_course_makes_a_workspace(wheel: Path, tmp_path: Path) -> None:
+def test_an_installed_course_makes_a_workspace(wheels: dict[str, Path], tmp_path: Path) -> None:
     python = tmp_path / "env/bin/python"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "env"], check=True)
     packages = Path(subprocess.run(
@@ -75,7 +83,9 @@ def test_an_installed_course_makes_a_workspace(wheel: Path, tmp_path: Path) -> N
     # Editable packages of a folder that is named there aren't seen.
     (packages / "others.pth").write_text(sysconfig.get_path("purelib"))
     uv = Path(sysconfig.get_path("scripts"), "uv")
-    subprocess.run([uv, "pip", "install", "--quiet", "--offline", "--no-deps", "--python", python, wheel], check=True)
+    install = [uv, "pip", "install", "--quiet", "--offline", "--no-deps", "--python", python]
+    subprocess.run([*install, *wheels.values()], check=True)
+    subprocess.run([python, "-c", "import kafkalab, truck_pipeline"], cwd=tmp_path, env=environment(tmp_path), check=True)
 
     def kafkalab(*arguments: str) -> list[str]:
         return [str(python.with_name("kafkalab")), *arguments]
@@ -112,12 +122,12 @@ def test_a_clone_without_solutions_is_set_up_and_runs_a_lab(tmp_path: Path) -> N
     clone = copy_of_the_course(tmp_path / "clone", "solutions")
     programs = clone / ".venv/bin"
     programs.mkdir(parents=True)
-    python = f'PYTHONPATH="{clone}/src" exec "{sys.executable}"'
+    python = f'PYTHONPATH="{clone}/src:{clone}/pipeline/src" exec "{sys.executable}"'
     kafkalab = f'[ "$1" = fetch ] || {python} -m kafkalab.cli'
     for name, does in {"python": f'{python} "$@"', "kafkalab": f'{kafkalab} "$@"'}.items():
         (programs / name).write_text(f"#!/bin/sh\n{does}\n")
         (programs / name).chmod(0o755)
-    wanted = "{ pwd -P; cat requirements/course.lock requirements/build.lock pyproject.toml; } | cksum > .venv/.course-ready"
+    wanted = "{ pwd -P; cat requirements/course.lock requirements/build.lock pyproject.toml pipeline/pyproject.toml; } | cksum > .venv/.course-ready"
     subprocess.run(wanted, shell=True, cwd=clone, check=True)
 
     def run(*command: str | Path) -> str:

@@ -143,7 +143,11 @@ def _share_downloads(session: Session) -> None:
     site_here = sysconfig.get_path("purelib")
     if Path(site_here).parent.name != Path(site_there).parent.name:
         return  # another version of Python: its packages are others
-    _share(Path(site_here), Path(site_there), ignore=shutil.ignore_patterns("__editable__*", "kafkalab-*", "pip", "pip-*"))
+    _share(
+        Path(site_here),
+        Path(site_there),
+        ignore=shutil.ignore_patterns("__editable__*", "kafkalab-*", "truck_pipeline-*", "pip", "pip-*"),
+    )
     for script in bin_here.iterdir():
         if script.name.startswith(("python", "pip", "activate", "kafkalab")) or (bin_there / script.name).exists():
             continue

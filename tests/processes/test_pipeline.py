@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,6 +25,7 @@ from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 from pyspark.sql import Row, SparkSession
 
+from kafkacourse.ch11_spark_pipeline.reading import Reader
 from kafkalab import Cluster, ConnectCluster, PostgreSQL, SparkCluster, spark_session, wait_until
 from kafkalab.cluster import Listener
 from kafkalab.distribution import java_command
@@ -33,17 +34,29 @@ from kafkalab.spark import kafka_options
 from kafkalab.spark.archive import classpath
 from kafkalab.spark.jvm import jvm_options
 from kafkalab.spark.streaming import new_progress
-from pipeline import DRIVERS, Event, Lake, Pipeline, Report, Settings, Trucks, answers, connect_drivers, send_drivers, transform
-from pipeline import __main__ as pipeline_main
-from pipeline.__main__ import main
-from pipeline.checkpoint import CheckpointRefused
-from pipeline.drivers import Driver
-from pipeline.lake import LakeGone
-from pipeline.reading import Reader
-from pipeline.tables import Tables
 from pipeline_faults import open_office
-from pipeline_support import HUGE, SCHEMAS, SmallRegistry, framed, kept, prepare, send
+from pipeline_support import HUGE, SCHEMAS, framed, kept, prepare, send
+from small_registry import SmallRegistry
 from support import create, delete, empty, put
+from truck_pipeline import (
+    DRIVERS,
+    Event,
+    Lake,
+    Pipeline,
+    Report,
+    Settings,
+    Trucks,
+    answers,
+    connect_drivers,
+    send_drivers,
+    transform,
+)
+from truck_pipeline import __main__ as pipeline_main
+from truck_pipeline.__main__ import main
+from truck_pipeline.checkpoint import CheckpointRefused
+from truck_pipeline.drivers import Driver
+from truck_pipeline.lake import LakeGone
+from truck_pipeline.tables import Tables
 
 pytestmark = pytest.mark.cluster
 
@@ -219,7 +232,7 @@ def test_what_a_stream_remembers_drops_and_counts(
     spark: SparkSession, cluster: Cluster, postgresql_server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What can't be read is never late, and leaves nothing in the state."""
-    monkeypatch.setattr("pipeline.writers.written_schemas", lambda *_: SCHEMAS)
+    monkeypatch.setattr("truck_pipeline.writers.written_schemas", lambda *_: SCHEMAS)
     schema = f"pipeline_{uuid.uuid4().hex[:8]}"
     topics = {name: f"{name}_{schema}" for name in ("positions", "drivers", "dangerous", "dead_letters")}
     settings = Settings(kafka_options(cluster), "none", postgresql_server, str(tmp_path), schema, trigger="0 seconds", **topics)
@@ -306,7 +319,7 @@ def what_a_start_refuses(spark: SparkSession, cluster: Cluster, settings: Settin
 def test_the_lake_survives_the_loss_of_its_folder(
     spark: SparkSession, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pipeline.lake.written_schemas", lambda *_: SCHEMAS)
+    monkeypatch.setattr("truck_pipeline.lake.written_schemas", lambda *_: SCHEMAS)
     settings = Settings(kafka_options(cluster), "none", "", str(tmp_path / "point"), positions="to_the_lake")
     folder, away = tmp_path / "lake", tmp_path / "away"
     create(cluster, settings.positions, 2)
@@ -340,14 +353,6 @@ def test_the_lake_survives_the_loss_of_its_folder(
     assert lake.read("silver").count() == wanted.events
 
 
-def by_python(arguments: list[str], folder: Path) -> None:
-    """As somebody runs it in a terminal, who has nothing but the course's environment."""
-    done = subprocess.run(
-        [sys.executable, "-m", "pipeline", *arguments], cwd=folder, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-
-
 def by_spark_submit(arguments: list[str], folder: Path) -> None:
     """What the script of that name calls, in a process of its own. The script itself wants a module that small Javas lack."""
     java = [str(java_command()), *jvm_options("512m", folder), "-cp", classpath(), "org.apache.spark.deploy.SparkSubmit"]
@@ -359,11 +364,9 @@ def by_spark_submit(arguments: list[str], folder: Path) -> None:
     assert done.returncode == 0, done.stderr[-3000:]
 
 
-@pytest.mark.parametrize("run", [by_python, pytest.param(by_spark_submit, marks=pytest.mark.at_length)])
 def test_a_kafka_that_wants_a_login(
     spark: SparkSession,
     postgresql_server: str,
-    run: Callable[[list[str], Path], None],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -384,8 +387,8 @@ def test_a_kafka_that_wants_a_login(
         settings = [f"--kafka={name}={value}" for name, value in login.items()]
         with pytest.raises(SystemExit):
             main([*places, *(setting.replace("quo", "wrong") for setting in settings)])
-        assert f"pipeline: no broker answers at {servers[1]}: Authentication failed" in capsys.readouterr().err
-        run([*places, *settings], tmp_path)
+        assert f"truck-pipeline: no broker answers at {servers[1]}: Authentication failed" in capsys.readouterr().err
+        by_spark_submit([*places, *settings], tmp_path)
     tables = Tables(postgresql_server, schema)
     assert tables.answers() == answers(report.event for report in reports if report.event)
     tables.drop()
@@ -397,7 +400,7 @@ def test_the_same_on_a_spark_cluster_that_a_variable_names(
     """As on somebody's own: all that is known of it is its address and some settings."""
     spark.stop()
     empty(cluster)
-    monkeypatch.setattr("pipeline.writers.written_schemas", lambda *_: SCHEMAS)
+    monkeypatch.setattr("truck_pipeline.writers.written_schemas", lambda *_: SCHEMAS)
     schema = f"pipeline_{uuid.uuid4().hex[:8]}"
     settings = Settings(kafka_options(cluster), "none", postgresql_server, str(tmp_path / "point"), schema)
     prepare(cluster, settings)

@@ -7,8 +7,8 @@ import pytest
 from kafkalab import Cluster, wait_until
 from kafkalab.errors import NotEnoughResources
 from kafkalab.resources import require_memory
-from pipeline import Trucks
 from pipeline_faults import FAULTS, RATE, REPORTS, Outcome, Restart, opened, page, strike
+from truck_pipeline import Trucks
 
 pytestmark = pytest.mark.cluster
 

@@ -19,6 +19,7 @@ from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from kafkacourse.ch11_spark_pipeline.reading import Reader
 from kafkalab import Cluster, spark_session, wait_until
 from kafkalab.cluster import Listener
 from kafkalab.cluster.ports import HOST, reserve_port
@@ -31,15 +32,15 @@ from kafkalab.spark.archive import archive_options, classpath
 from kafkalab.spark.jvm import jvm_options
 from kafkalab.spark.masters import reach
 from kafkalab.spark.session import _DELTA
-from pipeline import Lake, Pipeline, Settings, Trucks, answers
-from pipeline.__main__ import main
-from pipeline.brokers import require_topic
-from pipeline.checkpoint import CheckpointRefused
-from pipeline.lake import LakeGone
-from pipeline.reading import Reader
-from pipeline.tables import Tables
-from pipeline_support import SCHEMAS, SmallRegistry, kept, prepare, send
+from pipeline_support import SCHEMAS, kept, prepare, send
+from small_registry import SmallRegistry
 from support import create, delete, put
+from truck_pipeline import Lake, Pipeline, Settings, Trucks, answers
+from truck_pipeline.__main__ import main
+from truck_pipeline.brokers import require_topic
+from truck_pipeline.checkpoint import CheckpointRefused
+from truck_pipeline.lake import LakeGone
+from truck_pipeline.tables import Tables
 
 pytestmark = pytest.mark.cluster
 
@@ -205,7 +206,7 @@ def test_the_pipeline_agrees_with_the_ledger(
 
 def test_the_lake(spark: SparkSession, cluster: Cluster, python: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first Python process that the server starts for it doesn't connect."""
-    monkeypatch.setattr("pipeline.lake.written_schemas", lambda *_: SCHEMAS)
+    monkeypatch.setattr("truck_pipeline.lake.written_schemas", lambda *_: SCHEMAS)
     settings = Settings(kafka_options(cluster), "none", "", str(tmp_path / "point"), positions="to_the_lake")
     create(cluster, settings.positions, 2)
     reports = Trucks(malformed=0.05).reports(200)

@@ -17,7 +17,8 @@ from kafkalab.cli.findings import PYTHONS
 
 ROOT = Path(__file__).parents[2]
 LOCKS = sorted((ROOT / "requirements").glob("*.lock"))
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+PROJECT, PIPELINE = (tomllib.loads((ROOT / folder / "pyproject.toml").read_text())["project"] for folder in (".", "pipeline"))
+COURSE = [one for one in PROJECT["dependencies"] if one != PIPELINE["name"]] + PIPELINE["dependencies"]
 
 # Put together here, or this file would name them.
 REGISTRIES = [
@@ -48,11 +49,11 @@ def locked(name: str) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("lock", "requirements"),
     [
-        ("course.lock", PROJECT["dependencies"]),
-        ("test.lock", PROJECT["dependencies"] + PROJECT["optional-dependencies"]["test"]),
+        ("course.lock", COURSE),
+        ("test.lock", COURSE + PROJECT["optional-dependencies"]["test"]),
     ],
 )
-def test_lock_holds_what_the_project_asks_for(lock: str, requirements: list[str]) -> None:
+def test_lock_holds_what_the_course_and_the_pipeline_ask_for(lock: str, requirements: list[str]) -> None:
     versions = locked(lock)
     for requirement in map(Requirement, requirements):
         found = {v for name, v in versions.items() if name.split(" ; ")[0] == canonicalize_name(requirement.name)}
@@ -85,7 +86,7 @@ def test_conda_gets_the_locked_versions() -> None:
 
 def test_conda_and_binder_use_them() -> None:
     conda, binder = (yaml.safe_load((ROOT / name).read_text()) for name in ("environment.yml", "binder/environment.yml"))
-    assert conda["dependencies"][-1] == {"pip": ["-r requirements/pins.txt", "-e ."]}
+    assert conda["dependencies"][-1] == {"pip": ["-r requirements/pins.txt", "-e .", "-e ./pipeline"]}
     assert [one for one in conda["dependencies"] if isinstance(one, str)] == binder["dependencies"]
     assert conda["channels"] == binder["channels"]
     post_build = (ROOT / "binder/postBuild").read_text()

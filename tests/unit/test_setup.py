@@ -26,8 +26,9 @@ esac
 def clone(tmp_path: Path) -> Path:
     """What setup.sh reads, in a folder of its own."""
     shutil.copytree(ROOT / "requirements", tmp_path / "requirements")
-    (tmp_path / "tools").mkdir()
-    for name in ("tools/setup.sh", "pyproject.toml"):
+    for folder in ("tools", "pipeline"):
+        (tmp_path / folder).mkdir()
+    for name in ("tools/setup.sh", "pyproject.toml", "pipeline/pyproject.toml"):
         shutil.copy(ROOT / name, tmp_path / name)
     return tmp_path
 
@@ -72,7 +73,7 @@ def test_nothing_to_do(clone: Path) -> None:
     shutil.copy(fake_python(clone, "3.12", refused=False), clone / ".venv/bin/python")
     shutil.copy(clone / "python", clone / ".venv/bin/kafkalab")
     wanted = subprocess.run(
-        "{ pwd -P; cat requirements/course.lock requirements/build.lock pyproject.toml; } | cksum",
+        "{ pwd -P; cat requirements/course.lock requirements/build.lock pyproject.toml pipeline/pyproject.toml; } | cksum",
         shell=True, cwd=clone, capture_output=True, text=True, check=True,
     ).stdout  # fmt: skip
     (clone / ".venv/.course-ready").write_text(wanted)

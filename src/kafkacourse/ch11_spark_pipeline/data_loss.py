@@ -9,7 +9,7 @@ from kafkalab.checks.probes import parametrized
 from kafkalab.checks.records import key_of
 from kafkalab.checks.topics import existing, filled
 from kafkalab.checks.wording import counted, quoted
-from pipeline import Trucks
+from truck_pipeline import Trucks
 
 __all__ = ["lab"]
 

@@ -78,8 +78,8 @@ def spark_session(
 
     With the address of a Spark Connect server, Spark runs on that server, and this process starts no JVM. The server needs
     the packages of Spark's Kafka and Avro connectors. Python functions run on its Python, which must have this one's version
-    and the modules that they import, such as ``pipeline``. If this process is killed, its streams go on there until others
-    start from the same checkpoints.
+    and the modules that they import, such as ``truck_pipeline``. If this process is killed, its streams go on there until
+    others start from the same checkpoints.
 
     Parameters
     ----------

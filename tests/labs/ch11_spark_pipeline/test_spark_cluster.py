@@ -12,8 +12,8 @@ import pytest
 from kafkacourse.ch11_spark_pipeline.spark_cluster import REPORTS
 from kafkalab import Cluster, wait_until
 from kafkalab.spark.standalone import WorkerFault
-from pipeline import DRIVERS, Event, Trucks
 from support import Verdict, create, put
+from truck_pipeline import DRIVERS, Event, Trucks
 
 pytestmark = pytest.mark.cluster
 

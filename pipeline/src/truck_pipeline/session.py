@@ -1,0 +1,43 @@
+"""The Spark session of the command line, and what it needs besides Spark."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+import pyspark
+from pyspark.sql import SparkSession
+
+__all__ = ["DELTA_SETTINGS", "has_jvm", "packages", "start_session"]
+
+_CONNECTORS = ("spark-sql-kafka-0-10", "spark-avro")
+_DELTA = "io.delta:delta-spark_2.13:4.0.0"  # the version for Spark 4.0
+
+DELTA_SETTINGS: Mapping[str, str] = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+}
+"""Settings that make a session read and write Delta tables."""
+
+# Such a session runs in a JVM that somebody else started, with its packages: spark-submit, or a Spark Connect server.
+_STARTED_ELSEWHERE = {"PYSPARK_GATEWAY_PORT", "SPARK_REMOTE"}
+
+
+def packages(delta: bool = False) -> list[str]:
+    """Return the Maven coordinates of what a session needs: Spark's Kafka and Avro connectors, and Delta Lake if wanted."""
+    connectors = [f"org.apache.spark:{name}_2.13:{pyspark.__version__}" for name in _CONNECTORS]
+    return [*connectors, _DELTA] if delta else connectors
+
+
+def start_session(delta: bool = False) -> SparkSession:
+    """Return the session of ``spark-submit`` or of a Spark Connect server, or start one here. Spark downloads its packages."""
+    builder = SparkSession.builder.appName("truck-pipeline")
+    if not _STARTED_ELSEWHERE & os.environ.keys():
+        settings = {"spark.jars.packages": ",".join(packages(delta)), "spark.sql.shuffle.partitions": "8"}
+        builder = builder.config(map={**settings, **(DELTA_SETTINGS if delta else {})})
+    return builder.getOrCreate()
+
+
+def has_jvm(spark: SparkSession) -> bool:
+    """Return whether a session has a JVM in this process. A Spark Connect session only looks like a `SparkSession`."""
+    return isinstance(spark, SparkSession)
