@@ -46,7 +46,6 @@ bench: setup-test ## measure, and print the table of figures
 
 lock: setup-test ## write the locks anew from pyproject.toml
 	@PATH="$(CURDIR)/.venv/bin:$$PATH" requirements/lock.sh
-	@$(PY) tools/pins.py
 
 clean: ## end what crashed runs left and remove .venv (the cache stays: kafkalab clean --cache)
 	@if [ -x $(KAFKALAB) ]; then $(KAFKALAB) clean; fi

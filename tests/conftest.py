@@ -17,7 +17,7 @@ from kafkalab.cli.kernels import kernel_address
 from kafkalab.cli.own_jupyter import prefer_course
 from kafkalab.resources import shortage
 from kafkalab.services import PostgreSQL
-from seconds import ByGroup, costly_first, report
+from scheduling import ByGroup, in_order
 from support import BACKEND, renew
 
 MEASURED = "measured"
@@ -66,13 +66,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByGroup:
-    """Let a worker run a whole file."""
+    """Let a worker run a whole file or package."""
     return ByGroup(config, log)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let the costly files begin first, and skip notebooks for which there is too little memory."""
-    costly_first(items)
+    """Put what keeps brokers running last, and skip notebooks for which there is too little memory."""
+    items[:] = in_order(items)
     for item in items:
         notebook = getattr(item.parent, "nb", None)  # of a cell that nbval runs
         if notebook and (reason := shortage(notebook.metadata)):
@@ -80,8 +80,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say what the tests cost, what was measured, and which tests this machine can't run, just above the summary line."""
-    report(terminalreporter)
+    """Say what was measured, and which tests this machine can't run, just above the summary line."""
     sentences = [
         sentence
         for reports in terminalreporter.stats.values()

@@ -1,56 +1,85 @@
-"""What the rows of ``make bench`` share."""
+"""What the rows of ``make bench`` share.
+
+A row is a generator. Each time it has measured something, it yields what that is, the figure's unit, and the value. The unit
+may have a bound before it that the median of all values must keep: ``"≤ 4 s"``, ``"≥ 0.8 ×"``.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
+import psutil
+from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import SparkSession
 
+from kafkalab import Cluster
 from kafkalab.environment import JAVA_OPTIONS
 from kafkalab.spark import SparkCluster
 from kafkalab.spark.session import start_session
 
 LONG_RUNNING = ("-XX:TieredStopAtLevel=4", "-Xmx1g")  # lessons do without the second compiler
 
+Measured = Iterator[tuple[str, str, float]]
+local = partial(Cluster, backend="local")
+
 
 @dataclass
 class Figure:
-    """One row of the table: what was measured, the bound that must be kept, and the measured values.
-
-    With `at_least`, the bound is the least that the median may be; else it is the most. A bound of None is kept by anything.
-    """
+    """A line of the table: what was measured, its unit with its bound, and the values."""
 
     what: str
-    bound: float | None
-    unit: str
+    must_be: str
     values: list[float] = field(default_factory=list)
-    at_least: bool = False
+
+    def __post_init__(self) -> None:
+        self.sign, self.bound, self.unit = re.fullmatch(r"(?:([≤≥]) ([\d.]+) )?(.+)", self.must_be).groups()
 
     @property
     def kept(self) -> bool:
-        """Whether the median keeps the bound."""
-        middle = statistics.median(self.values)
-        return self.bound is None or (middle >= self.bound if self.at_least else middle <= self.bound)
+        """Whether the median keeps the bound. Without a bound, it does."""
+        median = statistics.median(self.values)
+        return self.sign is None or (median <= float(self.bound) if self.sign == "≤" else median >= float(self.bound))
 
     def cells(self) -> tuple[str, ...]:
-        """The row's text."""
+        """The line's text."""
         digits = 0 if min(self.values) >= 1000 else 2
         values = (statistics.median(self.values), min(self.values), max(self.values))
-        middle, *ends = (f"{value:,.{digits}f}" for value in values)
-        bound = "" if self.bound is None else f"{'≥' if self.at_least else '≤'} {self.bound:g} {self.unit}"
-        verdict = "" if self.bound is None else "[green]yes" if self.kept else "[red]NO"
-        return (self.what, f"{middle} {self.unit}", " – ".join(ends), str(len(self.values)), bound, verdict)
+        median, *ends = (f"{value:,.{digits}f}" for value in values)
+        verdict = (self.must_be, "[green]yes" if self.kept else "[red]NO") if self.sign else ("", "")
+        return (self.what, f"{median} {self.unit}", " – ".join(ends), str(len(self.values)), *verdict)
 
 
-def timed(action: Callable[[], object]) -> float:
+def figures(measured: Iterable[tuple[str, str, float]]) -> list[Figure]:
+    """Gather what a row has measured, in the order in which each figure came first."""
+    gathered: dict[str, Figure] = {}
+    for what, must_be, value in measured:
+        gathered.setdefault(what, Figure(what, must_be)).values.append(value)
+    return list(gathered.values())
+
+
+def timed(action: Callable[..., object], *arguments: object) -> float:
     """Seconds that something takes."""
     began = time.perf_counter()
-    action()
+    action(*arguments)
     return time.perf_counter() - began
+
+
+def memory(pid: int) -> float:
+    """The memory of a process (PSS), in MB."""
+    return psutil.Process(pid).memory_full_info().pss / 1e6
+
+
+def create(cluster: Cluster, topic: str, partitions: int, replicas: int) -> None:
+    """Create a topic, and wait until its replicas are in sync."""
+    admin = AdminClient(cluster.client_config())  # with no name, it would end before it has an answer
+    admin.create_topics([NewTopic(topic, partitions, replicas)])[topic].result()
+    cluster.wait_for(lambda view: view.in_sync(topic), "all replicas in sync", 120)
 
 
 def long_running_session(master: SparkCluster | None = None) -> SparkSession:

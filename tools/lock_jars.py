@@ -97,6 +97,9 @@ FILES = {
     "tiered": [f"org.apache.kafka:kafka-{part}:{KAFKA}:test:jar" for part in ("clients", "storage")],
 }
 
+# Group → those that stand before it on a class path, whose jars it needn't list again.
+AHEAD = {"mirror": ("kafka",), "connect": ("kafka", "mirror"), "streams": ("kafka",)}
+
 # Part of PySpark itself.
 IN_PYSPARK = (
     *("hadoop-client", "spark-tags", "scala-library", "scala-parallel"),
@@ -122,70 +125,56 @@ def pom(roots: dict[str, list[str]]) -> str:
     )
 
 
-def resolve(roots: dict[str, list[str]], folder: Path) -> list[dict[str, object]]:
-    """Let Maven copy everything that the roots need into a folder, and describe it."""
-    (folder / "pom.xml").write_text(pom(roots))
-    subprocess.run(
-        ["mvn", "-q", "-B", "dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={folder / 'jars'}",
-         "-Dmdep.useRepositoryLayout=true"],
-        cwd=folder, check=True,
-    )  # fmt: skip
-    found = []
-    for jar in sorted((folder / "jars").rglob("*.jar")):
-        *group, artifact, version, _ = jar.relative_to(folder / "jars").parts
-        content = jar.read_bytes()
-        found.append({
-            "coordinate": f"{'.'.join(group)}:{artifact}:{version}",
-            "bytes": len(content),
-            "sha256": hashlib.sha256(content).hexdigest(),
-        })  # fmt: skip
-    return found
-
-
-def described(coordinate: str) -> dict[str, object]:
-    """Let Maven copy one file into a folder that is removed afterwards, and describe it."""
-    group, artifact, version, classifier, kind = coordinate.split(":")
-    with tempfile.TemporaryDirectory() as folder:
-        subprocess.run(
-            ["mvn", "-q", "-B", "dependency:copy", f"-Dartifact={group}:{artifact}:{version}:{kind}:{classifier}",
-             f"-DoutputDirectory={folder}"],
-            cwd=folder, check=True,
-        )  # fmt: skip
-        content = next(Path(folder).glob(f"*.{kind}")).read_bytes()
+def entry(coordinate: str, file: Path) -> dict[str, object]:
+    """A file as the lock has it."""
+    content = file.read_bytes()
     return {"coordinate": coordinate, "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
 
 
-def main() -> None:
-    """Resolve every group and write the lock."""
-    groups: dict[str, list[dict[str, object]]] = {}
-    for name, roots in GROUPS.items():
-        groups[name] = resolved(roots)
-    groups["spark"] = [jar for jar in groups["spark"] if not artifact(jar).split(":")[1].startswith(IN_PYSPARK)]
-    there: set[str] = set()
-    for name in ("kafka", "mirror", "connect"):  # each stands behind the ones before it
-        groups[name] = [jar for jar in groups[name] if artifact(jar) not in there]
-        there |= {artifact(jar) for jar in groups[name]}
-    brokers = {artifact(jar) for jar in groups["kafka"]}
-    groups["streams"] = [
-        jar for jar in groups["streams"] if artifact(jar) not in brokers
-    ]  # these stand behind those of brokers
-    for name, coordinates in FILES.items():
-        groups[name] = [described(coordinate) for coordinate in coordinates]
-    others = {version: {"kafka": resolved(brokers_and_tools(version))} for version in OTHER_KAFKAS}
-    lock = {"kafka_version": KAFKA, "groups": groups, "other_versions": others}
-    target = Path(__file__).parent.parent / "src/kafkalab/distribution/jars.json"
-    target.write_text(json.dumps(lock, indent=1) + "\n")
+def maven(goal: str, folder: str, *arguments: str) -> None:
+    """Let Maven copy something into a folder."""
+    subprocess.run(
+        ["mvn", "-q", "-B", f"dependency:{goal}", f"-DoutputDirectory={folder}/jars", *arguments], cwd=folder, check=True
+    )
 
 
 def resolved(roots: dict[str, list[str]]) -> list[dict[str, object]]:
-    """What the roots need, resolved in a folder that is removed afterwards."""
+    """All that the roots need, themselves included."""
     with tempfile.TemporaryDirectory() as folder:
-        return resolve(roots, Path(folder))
+        Path(folder, "pom.xml").write_text(pom(roots))
+        maven("copy-dependencies", folder, "-DincludeScope=runtime", "-Dmdep.useRepositoryLayout=true")
+        found = []
+        for jar in sorted(Path(folder, "jars").rglob("*.jar")):
+            *group, artifact, version, _ = jar.relative_to(folder).parts[1:]
+            found.append(entry(f"{'.'.join(group)}:{artifact}:{version}", jar))
+        return found
+
+
+def single(coordinate: str) -> dict[str, object]:
+    """One file, without what it needs."""
+    group, artifact, version, classifier, kind = coordinate.split(":")
+    with tempfile.TemporaryDirectory() as folder:
+        maven("copy", folder, f"-Dartifact={group}:{artifact}:{version}:{kind}:{classifier}")
+        return entry(coordinate, next(Path(folder, "jars").glob(f"*.{kind}")))
 
 
 def artifact(jar: dict[str, object]) -> str:
     """A jar's coordinate without the version."""
     return str(jar["coordinate"]).rpartition(":")[0]
+
+
+def main() -> None:
+    """Resolve every group and write the lock."""
+    groups = {name: resolved(roots) for name, roots in GROUPS.items()}
+    groups["spark"] = [jar for jar in groups["spark"] if not artifact(jar).split(":")[1].startswith(IN_PYSPARK)]
+    for name, ahead in AHEAD.items():
+        listed = {artifact(jar) for other in ahead for jar in groups[other]}
+        groups[name] = [jar for jar in groups[name] if artifact(jar) not in listed]
+    groups |= {name: [single(coordinate) for coordinate in coordinates] for name, coordinates in FILES.items()}
+    others = {version: {"kafka": resolved(brokers_and_tools(version))} for version in OTHER_KAFKAS}
+    lock = {"kafka_version": KAFKA, "groups": groups, "other_versions": others}
+    target = Path(__file__).parent.parent / "src/kafkalab/distribution/jars.json"
+    target.write_text(json.dumps(lock, indent=1) + "\n")
 
 
 if __name__ == "__main__":

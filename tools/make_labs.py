@@ -72,8 +72,8 @@ def main(check: bool) -> int:
     """Write every lab, or name those that differ from what their solution gives; return how many differ."""
     solutions, labs = ROOT / "solutions", ROOT / "labs"
     wanted = {labs / path.relative_to(solutions): lab_of(path) for path in files(solutions, "ipynb")}
-    there = set(files(labs, "ipynb"))
-    differ = [p for p, text in wanted.items() if not p.exists() or p.read_text() != text] + sorted(there - wanted.keys())
+    leftovers = sorted(set(files(labs, "ipynb")) - wanted.keys())
+    differ = [p for p, text in wanted.items() if not p.exists() or p.read_text() != text] + leftovers
     for path in differ:
         print(("differs: " if check else "written: ") + str(path.relative_to(ROOT)))
         if not check and path in wanted:

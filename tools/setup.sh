@@ -113,10 +113,8 @@ install_packages() {
   # `install`, not `sync`: what the tests need stays when the course is set up again.
   local from=""
   [[ ! "${PIP_NO_INDEX-}" =~ ^(1|[Tt]rue|[Yy]es|[Oo]n)$ ]] || from=--no-index
-  $VENV/bin/uv pip install $from --python $VENV/bin/python --require-hashes --build-constraints requirements/build.lock \
-    -r "$lock"
-  $VENV/bin/uv pip install $from --quiet --python $VENV/bin/python --no-deps --build-constraints requirements/build.lock \
-    -e . -e ./pipeline
+  $VENV/bin/uv pip install $from --python $VENV/bin/python --require-hashes --build-constraints "$lock" -r "$lock"
+  $VENV/bin/uv pip install $from --quiet --python $VENV/bin/python --no-deps --build-constraints "$lock" -e . -e ./pipeline
   rm -rf "$downloads"
 }
 
@@ -129,7 +127,7 @@ failed() {
 }
 
 # What the environment was made from: this machine's folder counts, for scripts in it name it.
-wanted() { { pwd -P; cat "requirements/$WHAT.lock" requirements/build.lock pyproject.toml pipeline/pyproject.toml; } | cksum; }
+wanted() { { pwd -P; cat "requirements/$WHAT.lock" pyproject.toml pipeline/pyproject.toml; } | cksum; }
 
 keep_own_settings
 stamp=$VENV/.$WHAT-ready

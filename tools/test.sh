@@ -81,7 +81,7 @@ prepare_browser() {
 }
 
 # Notebooks and brokers wait as often as they compute: two workers more than there are processors, with 1.5 GB for each.
-# tests/seconds.py says what a worker runs together, and in which order.
+# tests/scheduling.py says what a worker runs together, and what comes last.
 count_workers() {
   "$BIN/python" -c 'import os
 from kafkalab.resources import available_memory
@@ -91,7 +91,8 @@ WORKERS=${KAFKALAB_TEST_WORKERS:-$(count_workers)}
 run_pytest() { "$BIN/python" -m pytest -n "$WORKERS" --dist loadscope --no-loadscope-reorder "$@"; }
 
 check_code() {
-  "$BIN/ruff" check . && "$BIN/ruff" format --check . && "$BIN/mypy"
+  "$BIN/ruff" check . && "$BIN/ruff" format --check . && "$BIN/mypy" && "$BIN/deptry" src &&
+    "$BIN/deptry" src tests tools solutions/03_producer solutions/04_consumer --exclude nothing --ignore DEP002,DEP004
 }
 
 if [ "$WHAT" = quick ]; then
@@ -151,5 +152,5 @@ if [ "$WHAT" = full ]; then
   done
   say "everything else"
 fi
-KAFKALAB_TEST_REPORT=1 KAFKALAB_BACKEND=local run_pytest --nbval ${marks:+-m "$marks"} tests pipeline/tests notebooks solutions "$@" || status=$?
+KAFKALAB_BACKEND=local run_pytest --durations 30 --nbval ${marks:+-m "$marks"} tests pipeline/tests notebooks solutions "$@" || status=$?
 exit $status

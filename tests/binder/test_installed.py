@@ -127,7 +127,7 @@ def test_a_clone_without_solutions_is_set_up_and_runs_a_lab(tmp_path: Path) -> N
     for name, does in {"python": f'{python} "$@"', "kafkalab": f'{kafkalab} "$@"'}.items():
         (programs / name).write_text(f"#!/bin/sh\n{does}\n")
         (programs / name).chmod(0o755)
-    wanted = "{ pwd -P; cat requirements/course.lock requirements/build.lock pyproject.toml pipeline/pyproject.toml; } | cksum > .venv/.course-ready"
+    wanted = "{ pwd -P; cat requirements/course.lock pyproject.toml pipeline/pyproject.toml; } | cksum > .venv/.course-ready"
     subprocess.run(wanted, shell=True, cwd=clone, check=True)
 
     def run(*command: str | Path) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from bench_figures import figures
 
 BENCH = Path(__file__).parents[2] / "tools" / "bench.py"
 
@@ -24,23 +25,22 @@ def bench() -> ModuleType:
 
 
 @pytest.mark.parametrize(
-    ("bound", "at_least", "values", "kept"),
+    ("must_be", "values", "kept"),
     [
-        (4, False, [3.0, 4.0, 9.0], True),
-        (4, False, [3.0, 4.1, 4.2], False),
-        (0.8, True, [0.1, 0.8, 0.9], True),
-        (0.8, True, [0.7, 0.79, 2.0], False),
-        (None, False, [1e6], True),
+        ("≤ 4 s", [3.0, 4.0, 9.0], True),
+        ("≤ 4 s", [3.0, 4.1, 4.2], False),
+        ("≥ 0.8 ×", [0.1, 0.8, 0.9], True),
+        ("≥ 0.8 ×", [0.7, 0.79, 2.0], False),
+        ("of it", [1e6], True),
     ],
 )
-def test_the_median_keeps_the_bound_or_not(
-    bench: ModuleType, bound: float | None, at_least: bool, values: list[float], kept: bool
-) -> None:
-    figure = bench.Figure("what", bound, "s", values, at_least)
+def test_the_median_keeps_the_bound_or_not(must_be: str, values: list[float], kept: bool) -> None:
+    [figure] = figures(("what", must_be, value) for value in values)
     assert figure.kept is kept
-    says = "" if bound is None else "yes" if kept else "NO"
-    assert figure.cells()[-1].endswith(says)
-    assert figure.cells()[-2].startswith({None: "", 4: "≤", 0.8: "≥"}[bound])
+    what, median, _, rounds, bound, verdict = figure.cells()
+    assert (what, rounds, bound) == ("what", str(len(values)), "" if must_be == "of it" else must_be)
+    assert median.endswith(f" {figure.unit}") and figure.unit in {"s", "×", "of it"}
+    assert verdict.endswith("" if must_be == "of it" else "yes" if kept else "NO")
 
 
 def test_an_unknown_row_is_an_error_that_names_the_rows(bench: ModuleType) -> None:
@@ -48,13 +48,17 @@ def test_an_unknown_row_is_an_error_that_names_the_rows(bench: ModuleType) -> No
         bench.main(["start", "spped"])
 
 
-def test_figures_are_saved_for_other_tools(bench: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    slow = bench.Figure("how long", 1.0, "s", [2.0, 3.0, 4.0])
-    monkeypatch.setattr(bench, "ROWS", {"slow": lambda: [slow]})
-    saved = tmp_path / "figures.json"
-    assert bench.main(["--save", str(saved), "slow"]) == 1
-    [figure] = json.loads(saved.read_text())["figures"]
-    assert figure == {"what": "how long", "bound": 1.0, "unit": "s", "values": [2.0, 3.0, 4.0], "at_least": False}
+def test_a_bound_that_is_not_kept_makes_it_fail(
+    bench: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(bench, "ROWS", {"slow": lambda: iter([("how long", "≤ 1 s", 2.0), ("speed", "×", 7.0)] * 3)})
+    assert bench.main(["slow"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split() for line in lines if "how long" in line] == [
+        ["│", "how", "long", "│", "2.00", "s", "│", "2.00", "–", "2.00", "│", "3", "│", "≤", "1", "s", "│", "NO", "│"]
+    ]
+    monkeypatch.setattr(bench, "ROWS", {"quick": lambda: iter([("how long", "≤ 1 s", 1.0)])})
+    assert bench.main([]) == 0
 
 
 @pytest.mark.parametrize(
