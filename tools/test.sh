@@ -91,8 +91,9 @@ WORKERS=${KAFKALAB_TEST_WORKERS:-$(count_workers)}
 run_pytest() { "$BIN/python" -m pytest -n "$WORKERS" --dist loadscope --no-loadscope-reorder "$@"; }
 
 check_code() {
-  "$BIN/ruff" check . && "$BIN/ruff" format --check . && "$BIN/mypy" && "$BIN/deptry" src &&
-    "$BIN/deptry" src tests tools solutions/03_producer solutions/04_consumer --exclude nothing --ignore DEP002,DEP004
+  "$BIN/ruff" check . && "$BIN/ruff" format --check . && "$BIN/mypy" && "$BIN/lint-imports" && "$BIN/deptry" src &&
+    "$BIN/deptry" src tests tools solutions/03_producer solutions/04_consumer --exclude nothing --ignore DEP002,DEP004 &&
+    (cd pipeline && "$BIN/deptry" src)
 }
 
 if [ "$WHAT" = quick ]; then
