@@ -137,7 +137,12 @@ def abandon(session: SparkSession) -> None:
 
 
 def test_the_pipeline_agrees_with_the_ledger(
-    spark: SparkSession, cluster: Cluster, postgresql_server: str, tmp_path: Path
+    spark: SparkSession,
+    server: str,
+    cluster: Cluster,
+    postgresql_server: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Trucks get a new schema while it runs; it goes on from its checkpoint, and refuses one that isn't its own."""
     reports = Trucks(malformed=0.05).reports(300)
@@ -178,6 +183,7 @@ def test_the_pipeline_agrees_with_the_ledger(
         with pytest.raises(PySparkException):
             pipeline.wait_for_end()
         whole = Tables(postgresql_server, f"{schema}_batch")
+        monkeypatch.setenv("SPARK_REMOTE", server)
         main([
             "--bootstrap-servers", cluster.bootstrap_servers, "--registry", registry.url, "--database", postgresql_server,
             "--checkpoint", settings.checkpoint, "--schema", f"{schema}_batch", "--batch",
