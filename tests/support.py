@@ -25,6 +25,7 @@ from kafkalab.workers import wait_until_shared
 __all__ = [
     "BACKEND",
     "MALFORMED_PRICES",
+    "PATIENCE",
     "Doctored",
     "Place",
     "Record",
@@ -53,6 +54,9 @@ T = TypeVar("T")
 
 BACKEND = os.environ.get("KAFKALAB_BACKEND", "local")
 """What the clusters of checks and faults run on; `make test-all` has a round with each."""
+
+PATIENCE = 120.0
+"""Seconds to wait at most for what must happen."""
 
 TIERS_OWN = {"__remote_log_metadata"}
 """In which brokers note what a remote tier holds. They need it to delete other topics, and make it anew when it's gone."""

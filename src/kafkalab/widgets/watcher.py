@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import ClassVar, Protocol
 
 from kafkalab.cluster.view import BrokerState, ClusterView, Fault, GroupView
+from kafkalab.widgets.clock import Clock, repeat
 from kafkalab.widgets.events import Event, events_between, fault_event, is_settled
 
 __all__ = ["Observer", "Watchable", "Watcher", "with_states"]
@@ -60,31 +61,34 @@ class Watcher:
     ----------
     cluster
         The cluster.
+    clock
+        The clock for pauses between looks and for the time without an answer.
     """
 
     _of: ClassVar[dict[int, Watcher]] = {}
     _of_lock: ClassVar[threading.Lock] = threading.Lock()
 
-    def __init__(self, cluster: Watchable) -> None:
+    def __init__(self, cluster: Watchable, clock: Clock) -> None:
         self._cluster = cluster
+        self._clock = clock
         self._view: ClusterView | None = None
         self._fresh = True
-        self._answered_at = time.monotonic()
+        self._answered_at = self._clock.now()
         self._groups: dict[str, tuple[float, GroupView]] = {}
         self._settled: dict[str, GroupView] = {}
-        self._faults_told = frozenset(cluster.faults)
+        self._reported_faults = frozenset(cluster.faults)
         self._observers: list[Observer] = []
         self._watches_groups = False
         self._ended = threading.Event()
         self._lock = threading.RLock()
 
     @classmethod
-    def of(cls, cluster: Watchable) -> Watcher:
+    def of(cls, cluster: Watchable, clock: Clock | None = None) -> Watcher:
         """Return the existing watcher of a running cluster, or a new one."""
         with cls._of_lock:
             watcher = cls._of.get(id(cluster))
             if watcher is None:
-                watcher = cls._of[id(cluster)] = cls(cluster)
+                watcher = cls._of[id(cluster)] = cls(cluster, clock or Clock())
                 cluster.on_stop(watcher.end)
                 watcher._in_background(watcher.look, _INTERVAL)
                 watcher._in_background(watcher._look_at_processes, _PROCESS_INTERVAL)
@@ -112,7 +116,7 @@ class Watcher:
             return
         at = time.time()
         with self._lock:
-            self._answered_at = time.monotonic()
+            self._answered_at = self._clock.now()
             if groups:
                 self._remember(view)
             self._take(view, at, fresh=True)
@@ -129,12 +133,7 @@ class Watcher:
                 observer.ended()
 
     def _in_background(self, look: Callable[[], None], interval: float) -> None:
-        def again() -> None:
-            while not self._ended.is_set():
-                look()
-                self._ended.wait(interval)
-
-        threading.Thread(target=again, name="kafkalab-watcher", daemon=True).start()
+        repeat(look, interval, self._ended, "kafkalab-watcher", self._clock)
 
     def _look_at_groups(self) -> None:
         try:
@@ -158,10 +157,10 @@ class Watcher:
                 self._take(with_states(self._view, states), at, fresh=self._silent_for() < _LONG_SILENCE)
 
     def _silent_for(self) -> float:
-        return time.monotonic() - self._answered_at
+        return self._clock.now() - self._answered_at
 
     def _remember(self, view: ClusterView) -> None:
-        now = time.monotonic()
+        now = self._clock.now()
         known = {id_: (at, group) for id_, (at, group) in self._groups.items() if now - at < _GROUP_MEMORY}
         if not self._coordinators_may_move(view):
             known = {}
@@ -179,8 +178,8 @@ class Watcher:
             return
         before, after = self._view, replace(view, groups={id_: group for id_, (_, group) in self._groups.items()})
         faults = tuple(self._cluster.faults)
-        events = [fault_event(fault) for fault in faults if fault not in self._faults_told]
-        self._faults_told = frozenset(faults)  # not their number, because a failed verb removes its fault again
+        events = [fault_event(fault) for fault in faults if fault not in self._reported_faults]
+        self._reported_faults = frozenset(faults)  # not their number, because a failed verb removes its fault again
         if before is not None:
             # Compare groups with their last settled state, not with the middle of a rebalance.
             events += events_between(replace(before, groups=self._settled), after, at, faults)

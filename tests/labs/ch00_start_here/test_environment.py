@@ -83,7 +83,9 @@ def test_right_and_right_but_for_one_answer(start_node: Callable[[int], Node], v
         verdict.passes(LAB, node.seen, java=float(JAVA), cluster_id=node.cluster_id)
         verdict.says("another id", LAB, node.seen, java=JAVA, cluster_id="another-id")
         verdict.passes(LAB, node.seen, java=JAVA, cluster_id=[node.cluster_id])
-        verdict.says("a list of lines", LAB, node.seen, java=JAVA, cluster_id=["Formatting metadata directory", node.cluster_id])
+        verdict.says(
+            "a list of lines", LAB, node.seen, java=JAVA, cluster_id=["Formatting metadata directory", node.cluster_id]
+        )
         verdict.says("number before the first dot", LAB, node.seen, java=1, cluster_id=node.cluster_id)
 
 
