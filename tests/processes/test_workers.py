@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 
@@ -512,13 +513,14 @@ def test_ledger_names_no_offset_that_nobody_confirmed(topic: MakeTopic, start: S
 
 
 @pytest.mark.cluster
-def test_ledger_keeps_its_rate_and_stops(topic: MakeTopic, start: Start) -> None:
-    ledger = start(LedgerProducer, topic(3), rate=100)
-    ledger.wait_for(150)
+def test_ledger_is_never_faster_than_its_rate_and_stops(topic: MakeTopic, start: Start) -> None:
+    name, began = topic(3), time.time()
+    ledger = start(LedgerProducer, name, rate=10)
+    ledger.wait_for(20)
     total = ledger.stop()
-    sent = [entry.at - entry.ms / 1000 for entry in ledger.entries]
-    assert total == ledger.sent
-    assert max(sent) - min(sent) >= (total - 1) / 100 * 0.7  # never faster; an overloaded machine may be slower
+    assert total == ledger.sent == len(ledger.entries)
+    rounding = 0.001  # the ledger counts in milliseconds
+    assert all(entry.at - entry.ms / 1000 - began >= (entry.seq - 1) / 10 - rounding for entry in ledger.entries)
 
 
 @pytest.mark.cluster

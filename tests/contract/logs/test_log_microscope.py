@@ -26,6 +26,7 @@ from kafkalab.cluster.wire import BrokerConnection
 from kafkalab.errors import NoReplica, UnknownBroker, UnknownPartition, UnknownTopic
 from kafkalab.waiting import wait_until
 from support import delete
+from widget_support import html
 
 ONE_RECORD_A_SEGMENT = {"index.interval.bytes": "1", "segment.index.bytes": "12"}
 TABLE = "K1V5 K5V2 K2V7 K7V1 K8V4 K4V6 K1V1 K1V2 K1V9 K9V6 K8V22 K2V25".split()
@@ -233,10 +234,10 @@ def test_a_record_is_seen_live_and_a_deleted_topic_as_it_was(shared: Cluster) ->
     microscope = LogMicroscope(shared, topic)
     try:
         send(shared, topic, "K1V1")
-        wait_until(lambda: "K1 → V1" in microscope._segments.value, 60, "the record to be seen")
+        wait_until(lambda: "K1 → V1" in html(microscope), 60, "the record to be seen")
         delete(shared, topic)
-        wait_until(lambda: f"the topic {topic} was deleted" in microscope._overview.value, 30, "the microscope to say so")
-        assert "K1 → V1" in microscope._segments.value
+        wait_until(lambda: f"the topic {topic} was deleted" in html(microscope), 30, "the microscope to say so")
+        assert "K1 → V1" in html(microscope)
     finally:
         microscope.close()
 
@@ -267,7 +268,7 @@ def test_an_attached_cluster_shows_offsets_and_says_what_it_cannot_see(shared: C
         ends = {0: 2, 1: 2, 2: 2}
         view = wait_until(lambda: v if (v := microscope.view).offsets.ends == ends else None, 60, "all brokers' answers")
         send(shared, topic, "K3V3")
-        wait_until(lambda: "K3 → V3" in microscope._segments.value, 60, "the record to be seen")
+        wait_until(lambda: "K3 → V3" in html(microscope), 60, "the record to be seen")
     assert view.fetched is not None and [r.key for b in view.fetched.batches for r in b.records or ()] == [b"K1", b"K2"]
     assert view.files is None and view.unseen == "the files of an attached cluster are where its brokers run"
     assert view.offsets.high_watermark == 2
