@@ -113,8 +113,8 @@ def led(cluster: Cluster) -> ClusterView:
 
 
 def wait_for(cluster: Cluster, condition: Callable[[ClusterView], T], what: str, *, groups: bool = False) -> T:
-    """As the cluster's own, with the time that a busy machine needs to elect leaders, let replicas catch up or fill a group."""
-    return cluster.wait_for(condition, what, 60, groups=groups)
+    """As the cluster's own, with `PATIENCE`."""
+    return cluster.wait_for(condition, what, PATIENCE, groups=groups)
 
 
 def wait_for_level(cluster: Cluster, feature: str, level: int) -> None:
@@ -123,12 +123,12 @@ def wait_for_level(cluster: Cluster, feature: str, level: int) -> None:
     def known() -> bool:
         return all(features.finalized.get(feature, 0) == level for features in cluster.features().values())
 
-    wait_until(known, 30, f"every broker to know {feature} {level}", last_seen=cluster.features)
+    wait_until(known, PATIENCE, f"every broker to know {feature} {level}", last_seen=cluster.features)
 
 
 def every_group(cluster: Cluster) -> ClusterView:
     """The cluster with all its groups. A broker that doesn't answer, because it is just starting, would hide those it has."""
-    return cluster.wait_for(lambda view: not view.silent and view, "every broker's groups", 60, groups=True)
+    return cluster.wait_for(lambda view: not view.silent and view, "every broker's groups", PATIENCE, groups=True)
 
 
 def evict_members(cluster: Cluster) -> None:
@@ -158,7 +158,7 @@ def empty(cluster: Cluster) -> None:
             pass
     evict_members(cluster)
     view = cluster.wait_for(
-        lambda v: not v.silent and all(not g.members for g in v.groups.values()) and v, "no members", 60, groups=True
+        lambda v: not v.silent and all(not g.members for g in v.groups.values()) and v, "no members", PATIENCE, groups=True
     )
     admin = AdminClient(cluster.client_config())
     if view.groups:
@@ -275,7 +275,7 @@ def put(cluster: Cluster, topic: str, records: Iterable[Record], **settings: obj
 
     for key, value, partition in records:
         producer.produce(topic, value, key=key, partition=partition, on_delivery=note)
-    assert producer.flush(20) == 0
+    assert producer.flush(PATIENCE) == 0
     return sorted(places)
 
 
@@ -293,7 +293,7 @@ def members(cluster: Cluster, topic: str, group: str, number: int) -> Iterator[N
         # Nobody kills them: on a busy machine one that is silent for 3 s would lose its partitions.
         settings = {"group": group, "session_timeout_ms": 30_000}
         started = [stack.enter_context(ConsoleConsumer(cluster, topic, **settings)) for _ in range(number)]
-        wait_until_shared(*started, timeout=60)
+        wait_until_shared(*started, timeout=PATIENCE)
         yield
 
 
@@ -319,7 +319,7 @@ def send(cluster: Cluster, topic: str, values: Sequence[str], *, key: Callable[[
     producer = Producer(cluster.client_config(**{"sticky.partitioning.linger.ms": 0}))
     for number, value in enumerate(values):
         producer.produce(topic, value, key=key(number))
-        assert producer.flush(20) == 0
+        assert producer.flush(PATIENCE) == 0
 
 
 class Doctored:

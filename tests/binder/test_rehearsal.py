@@ -24,11 +24,15 @@ import pytest
 from kafkalab.paths import cache_dir
 from kafkalab.waiting import wait_until
 from memory_watch import MemoryWatch, memory_limit
+from support import PATIENCE
 
 pytestmark = [pytest.mark.network, pytest.mark.cluster, pytest.mark.timeout(1200)]
 
 ROOT = Path(__file__).parents[2]
 LIMIT = 2 << 30
+CHAPTER_SECONDS = 600
+"""In which the chapter must be through."""
+
 CHAPTER = "notebooks/02_cluster_failover.ipynb"
 
 # Root hands the work to this user, who owns nothing and belongs to no group.
@@ -209,12 +213,12 @@ def test_chapter_within_two_gigabytes(session: Session, measured) -> None:
         with start("jupyter-lab", "--no-browser", "--ip=127.0.0.1", "--ServerApp.log_level=CRITICAL") as server:
             try:
                 # ValueError: the file with its address is only half written.
-                wait_until(lambda: _server_answers(session), 90, "JupyterLab to answer", ignore=(OSError, ValueError))
+                wait_until(lambda: _server_answers(session), PATIENCE, "JupyterLab to answer", ignore=(OSError, ValueError))
                 with start("kafkalab", "run", CHAPTER) as chapter:
-                    output, _ = chapter.communicate(timeout=600)
+                    output, _ = chapter.communicate(timeout=CHAPTER_SECONDS)
             finally:
                 server.terminate()
-                server.communicate(timeout=30)
+                server.communicate(timeout=PATIENCE)
     how = "held to 2 GiB by a control group" if inside else "watched"
     measured(f"Binder rehearsal: JupyterLab, chapter 02, its brokers and Spark took {watch.peak / 1e9:.2f} GB at most ({how})")
     assert 0 < watch.peak <= LIMIT, f"{watch.peak / 1e9:.2f} GB were used"

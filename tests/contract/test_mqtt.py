@@ -15,7 +15,7 @@ from kafkalab.cluster.ports import HOST, reserve_port
 from kafkalab.errors import MqttFailed, NotEnoughResources, PortInUse, UnknownUser
 from kafkalab.paths import files_below
 from kafkalab.services import MqttBroker
-from support import own_runs
+from support import PATIENCE, own_runs
 
 TOPICS = "truck/+/position"
 
@@ -42,7 +42,7 @@ class Client(mqtt.Client):
         done: list[object] = []
         self.on_subscribe = lambda *_: done.append(_)
         self.subscribe(topic, qos=1)
-        wait_until(lambda: done, 30, "the subscription")
+        wait_until(lambda: done, PATIENCE, "the subscription")
 
     def publish_all(self, *payloads: str, qos: int) -> None:
         for sent in [self.publish("truck/10/position", payload, qos) for payload in payloads]:
@@ -53,7 +53,7 @@ class Client(mqtt.Client):
         self.loop_stop()
 
     def wait_for(self, *payloads: str) -> None:
-        wait_until(lambda: set(payloads) <= set(self.got), 30, f"{len(payloads)} messages", last_seen=lambda: self.got)
+        wait_until(lambda: set(payloads) <= set(self.got), PATIENCE, f"{len(payloads)} messages", last_seen=lambda: self.got)
 
 
 def test_what_was_acknowledged_survives_kills_until_it_is_delivered(broker: MqttBroker) -> None:
@@ -109,7 +109,7 @@ def welcome(broker: MqttBroker, user: str, password: str, *, tls: bool) -> str:
     client.connect(broker.host, broker.port)
     client.loop_start()
     try:
-        return wait_until(lambda: said, 30, "the broker to answer")[0]
+        return wait_until(lambda: said, PATIENCE, "the broker to answer")[0]
     finally:
         client.disconnect()
         client.loop_stop()

@@ -18,6 +18,7 @@ from kafkalab.cluster.ports import HOST, reserve_port
 from kafkalab.cluster.wire import BrokerConnection
 from kafkalab.distribution import KAFKA_VERSION, install_tools
 from kafkalab.errors import BackendUnavailable, BrokerFailed, ClusterNotRunning, DowngradeRefused, PortInUse
+from support import PATIENCE
 
 RACK = "räck 🙂\nprocess.roles=nonsense\\"
 
@@ -150,7 +151,7 @@ def test_one_cluster_used_by_two_threads(make_cluster) -> None:
     seen = len(cluster.faults)
 
     def stop_soon() -> None:
-        wait_until(lambda: len(cluster.faults) > seen, 20, "the restart to begin")
+        wait_until(lambda: len(cluster.faults) > seen, PATIENCE, "the restart to begin")
         cluster.stop()
 
     restarted, stopped = outcomes_of(lambda: cluster.restart(1), stop_soon)
@@ -163,7 +164,7 @@ def test_stop_waits_for_a_start_that_is_under_way(make_cluster) -> None:
     cluster = make_cluster(1)
     with ThreadPoolExecutor(1) as pool:
         starting = pool.submit(cluster.start)
-        wait_until(lambda: cluster._backend is not None, 60, "the start to be under way", interval=0.001)
+        wait_until(lambda: cluster._backend is not None, PATIENCE, "the start to be under way", interval=0.001)
         with pytest.raises(ClusterNotRunning, match="is still starting, in another thread"):
             cluster.describe()
         cluster.stop()
@@ -206,7 +207,9 @@ def test_another_version_has_the_same_data_and_stays() -> None:
 
         tool = [str(install_tools() / "kafka-features.sh"), "--bootstrap-server", cluster.bootstrap_servers]
         subprocess.run([*tool, "upgrade", "--release-version", "4.3"], check=True)
-        wait_until(lambda: cluster.features()[0].finalized["metadata.version"] == 30, 30, "the broker to know the new level")
+        wait_until(
+            lambda: cluster.features()[0].finalized["metadata.version"] == 30, PATIENCE, "the broker to know the new level"
+        )
         faults = list(cluster.faults)
         with pytest.raises(DowngradeRefused, match=r"Broker 0 can't go back to Kafka 4\.2\.1.*level 30.*only up to level 29"):
             cluster.restart(0, version="4.2.1")

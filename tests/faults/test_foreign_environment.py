@@ -16,6 +16,7 @@ import pytest
 
 from kafkalab import wait_until
 from kafkalab.paths import cache_dir
+from support import PATIENCE
 
 NOBODY = "http://127.0.0.1:1"  # nothing listens there
 
@@ -267,4 +268,4 @@ def test_nothing_is_left_of_all_that_when_it_is_killed(owner: Owner) -> None:
         ]
         return [*below, *(process for process in started if process.is_running() and process.status() != psutil.STATUS_ZOMBIE)]
 
-    wait_until(lambda: not left(), 30, "everything to be gone", last_seen=left)
+    wait_until(lambda: not left(), PATIENCE, "everything to be gone", last_seen=left)

@@ -43,7 +43,7 @@ from pipeline.reading import Reader
 from pipeline.tables import Tables
 from pipeline_faults import open_office
 from pipeline_support import HUGE, SCHEMAS, SmallRegistry, framed, kept, prepare, send
-from support import create, delete, empty, put
+from support import PATIENCE, create, delete, empty, put
 
 pytestmark = pytest.mark.cluster
 
@@ -148,7 +148,7 @@ def test_the_topic_of_drivers_follows_their_table(spark: SparkSession, cluster: 
 
         wanted = {driver.id: driver for driver in DRIVERS} | {35: Driver(35, "Ray", "Novak", True)}
         del wanted[10]
-        wait_until(lambda: captured() == wanted, 60, "the topic to equal the table", last_seen=captured)
+        wait_until(lambda: captured() == wanted, PATIENCE, "the topic to equal the table", last_seen=captured)
 
 
 def wrong_password(settings: Settings) -> Settings:
@@ -174,7 +174,7 @@ def test_a_stream_a_batch_and_the_ledger_agree(
         database.kill()
         registry.schemas[9] = SCHEMAS[9]
         send(cluster, settings, reports[200:300], schema=9)
-        wait_until(lambda: "PostgreSQL doesn't answer" in caplog.text, 60, "the stream to notice")
+        wait_until(lambda: "PostgreSQL doesn't answer" in caplog.text, PATIENCE, "the stream to notice")
         database.start()
         pipeline.catch_up()
         so_far = answers(report.event for report in reports[:300] if report.event)
@@ -291,7 +291,7 @@ def what_a_start_refuses(spark: SparkSession, cluster: Cluster, settings: Settin
         refused(LookupError, f"there is no topic without_{other} at", **{other: f"without_{other}"})
     admin = AdminClient(cluster.client_config())
     [deleted] = admin.delete_records([TopicPartition(settings.positions, 0, 5)]).values()
-    deleted.result(30)
+    deleted.result(PATIENCE)
     refused(CheckpointRefused, "is empty, but the tables of streams aren't", checkpoint=f"{point}-lost")
     database.kill()
     refused(ConnectionError, "PostgreSQL hasn't answered for 0 s")

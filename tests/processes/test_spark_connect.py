@@ -39,7 +39,7 @@ from pipeline.lake import LakeGone
 from pipeline.reading import Reader
 from pipeline.tables import Tables
 from pipeline_support import SCHEMAS, SmallRegistry, kept, prepare, send
-from support import create, delete, put
+from support import PATIENCE, create, delete, put
 
 pytestmark = pytest.mark.cluster
 
@@ -61,7 +61,7 @@ def server(python: Path) -> Iterator[str]:
         process = launch(run, reserved.port, python)
         address = f"sc://{HOST}:{reserved.port}"
         try:
-            wait_until(lambda: process.poll() is not None or reach(address), 60, "the server", ignore=(SparkFailed,))
+            wait_until(lambda: process.poll() is not None or reach(address), PATIENCE, "the server", ignore=(SparkFailed,))
             yield address
         finally:
             begun = [process, *psutil.Process(process.pid).children(recursive=True)]
@@ -236,7 +236,7 @@ def test_a_kafka_that_wants_a_login(spark: SparkSession) -> None:
         put(secured, "t", [(None, "one", 0)])
         admin = AdminClient(secured.client_config())
         [deleted] = admin.delete_records([TopicPartition("t", 0, 1)]).values()
-        deleted.result(30)
+        deleted.result(PATIENCE)
         assert require_topic(spark, login, "t") == (found.id, False)
         wrong = {name: value.replace("quo", "wrong") for name, value in login.items()}
         with pytest.raises(ConnectionError, match="no broker answers at .*: .*Authentication failed"):

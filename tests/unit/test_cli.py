@@ -37,7 +37,7 @@ from kafkalab.lifeline import RUN_VARIABLE, started
 from kafkalab.paths import files_below, runs_dir
 from kafkalab.spark.archive import spark_archive
 from kafkalab.waiting import wait_until
-from support import flip_bits
+from support import PATIENCE, flip_bits
 
 COMMANDS = ("lab", "reset", "solution", "doctor", "fetch", "run", "clean")
 
@@ -584,10 +584,10 @@ def test_clean_ends_what_a_crash_left(machine: Path, capsys: pytest.CaptureFixtu
         owner = runs_dir() / "owners/999999-1"  # no such process
         owner.mkdir(parents=True)
         (owner / run_id).touch()
-        wait_until(lambda: psutil.Process(left.pid).environ().get(RUN_VARIABLE) == run_id, 5, "the process to start")
+        wait_until(lambda: psutil.Process(left.pid).environ().get(RUN_VARIABLE) == run_id, PATIENCE, "the process to start")
         assert main(["clean"]) == 0
         assert "ended cluster-left: 1 process" in capsys.readouterr().out
-        assert left.wait(5) is not None
+        assert left.wait(PATIENCE) is not None
         assert not (runs_dir() / run_id).exists()
         assert main(["clean"]) == 0
         assert "Nothing was left behind" in capsys.readouterr().out

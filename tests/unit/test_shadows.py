@@ -12,6 +12,7 @@ import pytest
 from kafkalab.cli import main
 from kafkalab.kernel import own_folder_after_pythons
 from kafkalab.shadows import hiding_files, shadows
+from support import PATIENCE
 
 HIDING = ("kafka.py", "confluent_kafka.py", "pyspark.py", "pandas.py", "docker.py", "stocks.py", "pipeline.py", "kafkalab.py")
 HARMLESS = ("spark.py", "mine.py", "kafka.txt", "my-kafka.py", "random.py", "queue.py", "typing.py")
@@ -50,7 +51,7 @@ def python(folder: Path, program: str, *options: str, **variables: str) -> str:
         env={**os.environ, **variables},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
     )
     return result.stdout + result.stderr
 

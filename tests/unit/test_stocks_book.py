@@ -17,7 +17,7 @@ from confluent_kafka import OFFSET_BEGINNING, TopicPartition
 from stocks.book import Book
 from stocks.database import Database, DatabaseUnavailable
 from stocks.prices import MalformedStockPrice
-from support import MALFORMED_PRICES
+from support import MALFORMED_PRICES, PATIENCE
 
 
 @pytest.fixture
@@ -176,7 +176,7 @@ def test_a_batch_waits_for_another_writer_and_sees_what_it_wrote(where: str) -> 
     class Slow(Book):
         def _before_commit(self) -> None:
             writing.set()
-            assert go_on.wait(10)
+            assert go_on.wait(PATIENCE)
 
     def write() -> None:
         slow = Slow(where)
@@ -186,12 +186,12 @@ def test_a_batch_waits_for_another_writer_and_sees_what_it_wrote(where: str) -> 
     book = Book(where)
     one = threading.Thread(target=write)
     one.start()
-    assert writing.wait(10)
+    assert writing.wait(PATIENCE)
     other = threading.Thread(target=lambda: late(where))
     other.start()
     go_on.set()
-    one.join(20)
-    other.join(20)
+    one.join(PATIENCE)
+    other.join(PATIENCE)
     assert book.bookings() == [(0, place) for place in range(15)]
     book.close()
 
@@ -215,7 +215,7 @@ def test_many_books_are_opened_at_once(where: str) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(PATIENCE)
     assert not failed
 
 

@@ -12,7 +12,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from kafkalab import Cluster
 from kafkalab.distribution import tools_dir
-from support import Verdict, create
+from support import PATIENCE, Verdict, create
 
 pytestmark = pytest.mark.cluster
 
@@ -45,7 +45,7 @@ def fill(cluster: Cluster, topic: str, settings: Mapping[str, object], values: S
     producer = Producer({**cluster.client_config(), **settings, "queue.buffering.max.messages": 200_000})
     for value in values:
         producer.produce(topic, value)
-    assert producer.flush(30) == 0
+    assert producer.flush(PATIENCE) == 0
 
 
 def send_batch(producer: Producer, topic: str, values: Sequence[bytes]) -> None:

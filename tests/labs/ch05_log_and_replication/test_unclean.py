@@ -10,7 +10,7 @@ from confluent_kafka import ElectionType, TopicPartition
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
 from kafkalab import Cluster, wait_until
-from support import BACKEND, Told, Verdict, create, put, renew, wait_for
+from support import BACKEND, PATIENCE, Told, Verdict, create, put, renew, wait_for
 
 pytestmark = pytest.mark.cluster
 
@@ -127,7 +127,7 @@ def test_all_may_be_unclean_and_nothing_was_sent_to_one_replica(pair: Cluster, v
     for topic in TOPICS:
         allow(cluster, topic, AlterConfigOpType.SET)
     known = "unclean.leader.election.enable of careful is true"
-    wait_until(lambda: known in verdict(ELECTION, cluster)[1], 20, "the settings to be known")
+    wait_until(lambda: known in verdict(ELECTION, cluster)[1], PATIENCE, "the settings to be known")
     for topic in ("careful", "by-hand"):  # another way to have it false: take it off
         allow(cluster, topic, AlterConfigOpType.DELETE)
 
