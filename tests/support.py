@@ -92,7 +92,7 @@ class Verdict:
     def __call__(self, lab: str, cluster: object, **answers: object) -> tuple[bool, str]:
         """Whether the check passed, and what it printed."""
         self._capsys.readouterr()
-        passed = bool(check(lab, cluster, **answers))  # type: ignore[arg-type] - a wrong one, too
+        passed = bool(check(lab, cluster, **answers))
         return passed, self._capsys.readouterr().out
 
     def passes(self, lab: str, cluster: Cluster, **answers: object) -> None:

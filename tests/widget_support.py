@@ -7,7 +7,7 @@ import time
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import ipywidgets
 
@@ -43,7 +43,7 @@ WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 
 TOPIC = "my-failsafe-topic"
 
-Shown = dict[str, list[dict[str, str]]]
+Shown = dict[str, list[dict[str, Any]]]
 """What cells show, by display id: the newest form last."""
 
 W = TypeVar("W", bound=ipywidgets.Widget)
@@ -190,7 +190,7 @@ class FakeCluster:
 
     def change_state(self, id_: int, state: BrokerState) -> None:
         """Change the state of a broker."""
-        self.view = replace(self.view, brokers=self.view.brokers | {id_: replace(self.view.brokers[id_], state=state)})
+        self.view = replace(self.view, brokers={**self.view.brokers, id_: replace(self.view.brokers[id_], state=state)})
 
     def on_stop(self, callback: Callable[[], None]) -> None:
         self.callbacks.append(callback)

@@ -14,7 +14,7 @@ import sys
 import sysconfig
 import tempfile
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -157,9 +157,9 @@ def _share_downloads(session: Session) -> None:
             (bin_there / script.name).chmod(0o755)
         else:
             os.link(script, bin_there / script.name)
-    for folder in ("archives", "jars", "registries"):
-        if (cache_dir() / folder).exists():
-            _share(cache_dir() / folder, session.cache / folder)
+    for name in ("archives", "jars", "registries"):
+        if (cache_dir() / name).exists():
+            _share(cache_dir() / name, session.cache / name)
     if os.geteuid() == 0:  # folders only: the files are this environment's
         for folder in (session.home / "env", session.home / ".cache"):
             subprocess.run(["find", folder, "-type", "d", "-exec", "chown", f"{USER}:{GROUP}", "{}", "+"], check=True)
@@ -199,7 +199,7 @@ def test_start_works_in_the_learners_workspace(session: Session) -> None:
     assert not (session.course / "workspace/solutions").exists()
 
 
-def test_chapter_within_two_gigabytes(session: Session, measured) -> None:
+def test_chapter_within_two_gigabytes(session: Session, measured: Callable[[str], None]) -> None:
     """JupyterLab runs beside, as it does on Binder, and counts."""
     with memory_limit(LIMIT) as inside, MemoryWatch(LIMIT) as watch:
         environment = session.environment() | watch.environment()

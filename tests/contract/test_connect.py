@@ -27,6 +27,7 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 from confluent_kafka.schema_registry import SchemaRegistryClient
 from confluent_kafka.schema_registry.avro import AvroDeserializer
 from confluent_kafka.serialization import MessageField, SerializationContext
+from paho.mqtt.enums import CallbackAPIVersion
 
 from connect_support import SMT, TEXT, ask, wait_until_failed
 from contract_support import DOCKER_AT_LENGTH
@@ -98,7 +99,7 @@ def cluster(backend: str) -> Iterator[Cluster]:
 def connect(cluster: Cluster) -> Iterator[ConnectCluster]:
     connect = ConnectCluster(cluster, workers=2)
     for plugin in ("avro-converter", "debezium-postgres", "jdbc", "mqtt-source"):
-        connect.add_plugin(plugin)  # type: ignore[arg-type]
+        connect.add_plugin(plugin)
     with connect:
         yield connect
 
@@ -155,7 +156,7 @@ def test_an_mqtt_message_is_acknowledged_when_kafka_has_it(cluster: Cluster, con
         [busy] = [worker for worker in connect.workers if told["tasks"][0]["worker_id"] in worker.url]
         wait_until(lambda: f"connected to {broker.url}" in busy.logs(), PATIENCE, "the connector to reach the MQTT broker")
         ask(busy, "PUT", "/admin/loggers/kafkalab.MqttSourceConnector", {"level": "DEBUG"})
-        client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2)
+        client = mqtt.Client(CallbackAPIVersion.VERSION2)
         client.connect(broker.host, broker.port)
         client.loop_start()
         for sent in [client.publish("truck/10/position", f"{n}", qos=1) for n in range(50)]:
@@ -315,7 +316,7 @@ def test_an_mqtt_broker_with_tls_and_passwords_lets_in_a_connector_that_has_both
             PATIENCE,
             "the connector to log in",
         )
-        client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2)
+        client = mqtt.Client(CallbackAPIVersion.VERSION2)
         client.tls_set(broker.authority)
         client.username_pw_set("truck", "no one's")
         client.connect(broker.host, broker.port)
@@ -646,7 +647,7 @@ def test_it_knows_the_connectors_in_its_folder(connect: ConnectCluster) -> None:
 def test_a_plugin_that_is_not_to_be_had_is_named(connect: ConnectCluster) -> None:
     before = set(connect.plugins.iterdir())
     with pytest.raises(ValueError, match="there is no plug-in 'debezium' here; there are avro-converter, debezium-postgres, "):
-        connect.add_plugin("debezium")  # type: ignore[arg-type]
+        connect.add_plugin("debezium")
     with pytest.raises(JavaError, match=r"Same doesn't compile:\n-+\n1\. ERROR in Same\.java"):
         connect.compile_plugin(SAME.replace("return record", "return records"))
     with pytest.raises(JavaError, match="the source has no `public class`"):

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import paho.mqtt.client as mqtt
 import psutil
 import pytest
+from paho.mqtt.enums import CallbackAPIVersion
 
 from kafkalab import wait_until
 from kafkalab.cluster import resources
@@ -31,7 +32,7 @@ class Client(mqtt.Client):
 
     def __init__(self, broker: MqttBroker, name: str, *, acknowledges: bool = True) -> None:
         super().__init__(
-            mqtt.CallbackAPIVersion.VERSION2, name, clean_session=False, manual_ack=not acknowledges, reconnect_on_failure=False
+            CallbackAPIVersion.VERSION2, name, clean_session=False, manual_ack=not acknowledges, reconnect_on_failure=False
         )
         self.got: list[str] = []
         self.on_message = lambda _client, _data, message: self.got.append(message.payload.decode())
@@ -99,7 +100,7 @@ def test_it_listens_on_loopback_only(broker: MqttBroker) -> None:
 
 def welcome(broker: MqttBroker, user: str, password: str, *, tls: bool) -> str:
     """What the broker says to a client: whether it may come in, or why not."""
-    client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, reconnect_on_failure=False)
+    client = mqtt.Client(CallbackAPIVersion.VERSION2, reconnect_on_failure=False)
     if tls:
         client.tls_set(broker.authority)
     client.username_pw_set(user, password)
@@ -129,7 +130,7 @@ def test_with_tls_and_users_it_lets_in_who_has_the_right_password_and_encrypts()
         assert config["mqtt.user"] == "office" and config["mqtt.password"] == "secret" and config["mqtt.url"] == broker.url
         with pytest.raises(UnknownUser, match="no user 'guest'; it has truck, office"):
             broker.connector_config("guest")
-        folder = broker._run.directory  # type: ignore[union-attr]
+        folder = broker._run.directory
         assert folder.stat().st_mode & 0o077 == 0
         held = b"".join(path.read_bytes() for path in files_below(folder) if path.is_file() and "keys" not in path.parts)
         assert b"secret" not in held and "secret" not in repr(broker)  # its hash alone is there
@@ -157,7 +158,7 @@ def test_one_that_cannot_start_says_why_and_leaves_nothing(monkeypatch: pytest.M
 
 
 def test_nothing_is_left_when_it_stops(broker: MqttBroker) -> None:
-    process, port, folder = psutil.Process(broker.pid), broker.port, broker._run.directory  # type: ignore[union-attr]
+    process, port, folder = psutil.Process(broker.pid), broker.port, broker._run.directory
     broker.stop()
     assert not process.is_running() and not folder.exists()
     with pytest.raises(ConnectionRefusedError):

@@ -128,7 +128,7 @@ def test_kafkas_own_tool_says_the_same(shared: Cluster, group: str, orders: str)
 
 
 @pytest.mark.parametrize(("answer", "deliveries"), [("reject", [1]), ("release", [1, 2])])
-def test_a_record_is_set_aside(shared: Cluster, group: str, orders: str, answer, deliveries: list[int]) -> None:
+def test_a_record_is_set_aside(shared: Cluster, group: str, orders: str, answer: str, deliveries: list[int]) -> None:
     with ConsoleShareConsumer(shared, orders, group=group, answer=answer) as worker:
         wait_for_lag(shared, group, orders, 0)
         worker.wait_for(len(deliveries) * len(ORDERS), PATIENCE)

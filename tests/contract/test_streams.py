@@ -243,7 +243,7 @@ def test_what_cannot_be_deserialized_ends_it_or_becomes_a_dead_letter(cluster: C
 
 
 def letters(builder: Any) -> None:
-    from org.apache.kafka.streams.kstream import Materialized  # type: ignore[import-not-found]
+    from org.apache.kafka.streams.kstream import Materialized
 
     builder.stream("texts").groupBy(lambda key, letter: letter).count(Materialized.as_("letters"))
 

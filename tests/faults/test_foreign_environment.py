@@ -9,6 +9,7 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pyspark
@@ -204,7 +205,7 @@ class Owner:
                 env={**os.environ, "KAFKALAB_CACHE": str(cache_dir()), **foreign},
             )  # fmt: skip
 
-    def ask(self, what: str) -> object:
+    def ask(self, what: str) -> Any:
         self.process.stdin.write(f"{what}\n")
         self.process.stdin.flush()
         line = self.process.stdout.readline()

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -170,13 +171,13 @@ def test_a_spark_master_that_was_killed_is_not_waited_for() -> None:
 
 @pytest.mark.docker
 def test_nothing_is_left_when_the_owner_is_killed_on_docker(tmp_path: Path) -> None:
-    import docker
+    from docker.client import from_env
 
     owner = run_owner(OWNER.format(brokers=1, backend="docker", workers=False), tmp_path)
     line = owner.stdout.readline().split()
     assert len(line) == 2, (tmp_path / "stderr").read_text()
     label = {"label": f"kafkalab.run={line[0]}"}
-    client = docker.from_env()
+    client = from_env()
     assert client.containers.list(filters=label)
     owner.kill()
     wait_until(
@@ -244,7 +245,7 @@ def test_a_port_taken_between_choosing_and_binding(monkeypatch: pytest.MonkeyPat
     squatters: list[socket.socket] = []
     spawn = LocalBackend._spawn
 
-    def squat_then_spawn(backend: LocalBackend, process) -> None:
+    def squat_then_spawn(backend: LocalBackend, process: Any) -> None:
         if not squatters:
             # As only a listener that shares addresses can: the reservation keeps all others off.
             squatter = socket.socket()

@@ -169,19 +169,19 @@ def test_a_second_producer_with_a_transactional_id_fences_the_first_for_good(bro
 
 # -- the application is ended ---------------------------------------------------------------------------------------
 
-App = Callable[[], subprocess.Popen]
+App = Callable[[], tuple[subprocess.Popen, str]]
+"""Starts the application. Returns its process and the line that it printed when it began to send."""
 
 
 @pytest.fixture
 def app(broker: Cluster, topic: str) -> Iterator[App]:
-    """Starts the application; on return it has printed that it sends, and that line is kept as ``first``."""
     started: list[subprocess.Popen] = []
 
-    def start() -> subprocess.Popen:
+    def start() -> tuple[subprocess.Popen, str]:
         started.append(start_app(broker, topic))
-        started[-1].first = started[-1].stdout.readline()
-        assert " at " in started[-1].first
-        return started[-1]
+        line = started[-1].stdout.readline()
+        assert " at " in line
+        return started[-1], line
 
     yield start
     for process in started:
@@ -191,7 +191,7 @@ def app(broker: Cluster, topic: str) -> Iterator[App]:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_orderly_end_loses_nothing_that_was_queued(broker: Cluster, topic: str, app: App, number: signal.Signals) -> None:
-    process = app()
+    process, _ = app()
     broker.pause(0)  # from here on what is sent stays in the queue
     try:
         process.send_signal(number)
@@ -206,8 +206,8 @@ def test_an_orderly_end_loses_nothing_that_was_queued(broker: Cluster, topic: st
 
 
 def test_a_kill_loses_what_was_queued_and_nothing_that_was_acknowledged(broker: Cluster, topic: str, app: App) -> None:
-    process = app()
-    printed = process.first + process.stdout.readline()
+    process, line = app()
+    printed = line + process.stdout.readline()
     process.send_signal(signal.SIGKILL)
     printed += process.stdout.read()  # communicate would pass over lines that were read ahead
     assert process.wait(PATIENCE) == -signal.SIGKILL
@@ -219,7 +219,7 @@ def test_a_kill_loses_what_was_queued_and_nothing_that_was_acknowledged(broker: 
 
 
 def test_an_application_that_cannot_deliver_ends_all_the_same_and_says_so(broker: Cluster, topic: str, app: App) -> None:
-    process = app()
+    process, _ = app()
     broker.pause(0)
     try:
         process.send_signal(signal.SIGTERM)

@@ -205,14 +205,14 @@ def test_a_stream_a_batch_and_the_ledger_agree(
 
     # A batch that PostgreSQL interrupted comes to the topic once all the same: only the tables are written again.
     assert sorted(row.key.decode() for row in records(settings.dangerous)) == sorted(wanted.dangerous)
-    places = set()
+    dead_places: set[tuple[str, str]] = set()
     for letter in records(settings.dead_letters):  # a batch that ran again may have sent some again
         headers = {header.key: header.value.decode() for header in letter.headers}
         assert headers["topic"] == settings.positions and headers["problem"]
-        places.add((headers["partition"], headers["offset"]))
+        dead_places.add((headers["partition"], headers["offset"]))
         if letter.key == b"99":
             assert len(letter.value) == 900_000 and headers["problem"] == "1500000 bytes, and an event has 100000 at most"
-    assert len(places) == sum(report.event is None for report in reports)
+    assert len(dead_places) == sum(report.event is None for report in reports)
 
 
 def test_what_a_stream_remembers_drops_and_counts(

@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
+from typing import Any
 
 import psutil
 import pytest
@@ -265,7 +266,7 @@ def read_by(*members: ConsoleConsumer) -> dict[tuple[int, int], str | None]:
     return {(record.partition, record.offset): record.value for member in members for record in member.records}
 
 
-def committed_of(records) -> dict[int, int]:
+def committed_of(records: Any) -> dict[int, int]:
     return {record.partition: record.offset + 1 for record in records}
 
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
@@ -228,7 +229,7 @@ def test_pools_that_join_and_leave_lose_nothing(cluster: Cluster, prices: str, m
     raised: list[BaseException] = []
 
     def run(name: str) -> None:
-        def work(record: object) -> None:
+        def work(record: Message) -> None:
             quiet.wait(0.02 if len(processed["joins"]) > 20 else 0.2)  # there is work left for who joins
             processed[name].append((record.partition(), record.offset()))
 
@@ -266,7 +267,7 @@ def test_as_many_records_are_processed_at_once_as_there_are_workers(cluster: Clu
     together = threading.Barrier(workers)  # opens only when so many records are being processed
     numbers, done, least = itertools.count(), [], 10 * workers
 
-    def work(record: object) -> None:
+    def work(record: Message) -> None:
         if next(numbers) < least:
             together.wait(PATIENCE)
         done.append(record)
@@ -280,7 +281,7 @@ def test_a_worker_is_not_two(cluster: Cluster, prices: str) -> None:
     """Which shows that the test above can fail."""
     together, done = threading.Barrier(2), []
 
-    def work(record: object) -> None:
+    def work(record: Message) -> None:
         try:
             together.wait(1)
         except threading.BrokenBarrierError:
@@ -386,7 +387,7 @@ def test_the_last_partition_has_more_workers_and_keeps_its_keys_in_order(cluster
     quiet, counting = threading.Event(), threading.Lock()
     at_once, most, read = Counter(), Counter(), []
 
-    def handle(record: object) -> None:
+    def handle(record: Message) -> None:
         with counting:
             at_once[record.partition()] += 1
             most[record.partition()] = max(most[record.partition()], at_once[record.partition()])
@@ -404,13 +405,13 @@ def test_the_last_partition_has_more_workers_and_keeps_its_keys_in_order(cluster
     for reader in started:
         reader.stop()
     assert most == {0: 1, 1: 1, 2: 2}  # two keys: two at once
-    for name in (b"ABC", b"SUN", b"IBM", b"UBER"):
-        assert [number for key, number in read if key == name] == list(range(60))
+    for stock in (b"ABC", b"SUN", b"IBM", b"UBER"):
+        assert [number for key, number in read if key == stock] == list(range(60))
     assert committed(cluster, "important", "important") == {0: 60, 1: 60, 2: 120}
 
 
 def test_a_reader_does_not_commit_a_batch_in_which_one_failed(cluster: Cluster, prices: str) -> None:
-    def handle(record: object) -> None:
+    def handle(record: Message) -> None:
         if record.offset() == 7:
             raise ValueError("no price")
 
@@ -435,7 +436,7 @@ def test_important_first_and_the_others_do_not_move_meanwhile(cluster: Cluster) 
     read: list[int] = []
     positions: list[list[int]] = []
 
-    def handle(record: object) -> None:
+    def handle(record: Message) -> None:
         read.append(record.partition())
         if record.partition() == 3:
             positions.append([p.offset for p in consumer.position(others)])
@@ -464,10 +465,10 @@ class Unready(Consumer):
     def error(self) -> KafkaError:  # of the message, which is the consumer itself here
         return KafkaError(self.code)
 
-    def poll(self, *args: float) -> object:
-        return super().poll(*args) if self.told else self._tell()
+    def poll(self, *args: Any, **more: Any) -> Any:
+        return super().poll(*args, **more) if self.told else self._tell()
 
-    def consume(self, *args: int, **more: float) -> list:
+    def consume(self, *args: Any, **more: Any) -> Any:
         return super().consume(*args, **more) if self.told else [self._tell()]
 
     def _tell(self) -> object:

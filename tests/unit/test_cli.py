@@ -11,12 +11,14 @@ import subprocess
 import sys
 import textwrap
 import tomllib
+from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
 
 import nbformat
 import psutil
 import pytest
+from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 from rich.console import Console
 
@@ -194,10 +196,10 @@ def test_doctor_finds_no_docker(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
 
 
 def test_doctor_finds_no_curl(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(findings.shutil, "which", lambda name: None if name == "curl" else f"/bin/{name}")
+    monkeypatch.setattr("kafkalab.cli.findings.shutil.which", lambda name: None if name == "curl" else f"/bin/{name}")
     finding = findings.commands()
     assert finding.state == "optional" and finding.found == "no curl (chapter 6 calls it)"
-    monkeypatch.setattr(findings.shutil, "which", lambda name: f"/bin/{name}")
+    monkeypatch.setattr("kafkalab.cli.findings.shutil.which", lambda name: f"/bin/{name}")
     assert findings.commands().state == "ok"
 
 
@@ -213,8 +215,8 @@ def test_doctor_looks_at_everything() -> None:
 def test_fetch_skips_what_is_there_and_stops_at_the_first_error(console: Console) -> None:
     made: list[str] = []
 
-    def make(name: str, error: Exception | None = None):
-        def step(report) -> None:
+    def make(name: str, error: Exception | None = None) -> Callable[[Callable[..., object]], None]:
+        def step(report: Callable[..., object]) -> None:
             report(f"making {name}", 1, 2)
             if error:
                 raise error
@@ -522,7 +524,7 @@ def test_run_without_such_a_notebook(capsys: pytest.CaptureFixture[str]) -> None
     assert capsys.readouterr().err == "kafkalab: there is no notebook nowhere.ipynb\n"
 
 
-def leaks_of(*outputs, monkeypatch: pytest.MonkeyPatch, home: Path) -> list[str]:
+def leaks_of(*outputs: NotebookNode, monkeypatch: pytest.MonkeyPatch, home: Path) -> list[str]:
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("LOGNAME", "ada.lovelace")
     cell = new_code_cell("…", execution_count=3, outputs=list(outputs))

@@ -17,11 +17,11 @@ def cluster() -> Cluster:
     """It seems to run; its back end does nothing."""
     made = Cluster(3, backend="local")
     nodes = {node.id: node for node in made.spec.nodes()}
-    made._backend = SimpleNamespace(  # type: ignore[assignment]
+    made._backend = SimpleNamespace(
         breakable=True, nodes=lambda: nodes, state=lambda _: "up", isolated=set(),
         kill=lambda _: None, terminate=lambda *_: None, revive=lambda *_: None, add=lambda _: None,
     )  # fmt: skip
-    made._observer = SimpleNamespace(wait_until_back=lambda *_: None)  # type: ignore[assignment]
+    made._observer = SimpleNamespace(wait_until_back=lambda *_: None)
     return made
 
 
@@ -56,7 +56,7 @@ def test_a_verb_that_fails_is_no_fault(cluster: Cluster, part: str, verb: Callab
 
 def test_a_controller_that_is_added_gets_the_next_id(cluster: Cluster) -> None:
     added: list[Node] = []
-    cluster._backend.add = added.append  # type: ignore[union-attr,method-assign]
+    cluster._backend.add = added.append
     assert cluster.add_controller() == 100
     assert added == [Node(100, broker=False, controller=True)]
 
@@ -67,7 +67,7 @@ def test_a_verb_that_ran_out_of_time_is_one(cluster: Cluster) -> None:
     def wait(*_: object) -> None:
         raise WaitTimeout("waited 60 s")
 
-    cluster._backend.terminate = wait  # type: ignore[union-attr,method-assign]
+    cluster._backend.terminate = wait
     with pytest.raises(WaitTimeout):
         cluster.stop_broker(0)
     assert noted(cluster) == [("stop", 0)]
@@ -75,9 +75,9 @@ def test_a_verb_that_ran_out_of_time_is_one(cluster: Cluster) -> None:
 
 def test_it_ends_whatever_its_callbacks_raise(cluster: Cluster) -> None:
     called: list[str] = []
-    cluster._discard = lambda: called.append("discarded")  # type: ignore[method-assign]
+    cluster._discard = lambda: called.append("discarded")
     cluster.on_stop(lambda: called.append("first"))
-    cluster.on_stop(lambda: 1 / 0)  # type: ignore[arg-type,return-value]
+    cluster.on_stop(lambda: 1 / 0)
     cluster.on_stop(lambda: called.append("last"))
     with pytest.raises(ZeroDivisionError):
         cluster.stop()

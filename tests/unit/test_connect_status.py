@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -10,7 +11,7 @@ import kafkalab.distribution.javac as javac
 import kafkalab.services.own_plugins as plugins_module
 from kafkalab import ConnectStatus, wait_until
 from kafkalab.services.connect_view import ConnectView, WorkerView, connectors_in
-from kafkalab.services.own_plugins import AVRO_CONVERTER, JDBC, MQTT_SOURCE
+from kafkalab.services.own_plugins import AVRO_CONVERTER, JDBC, MQTT_SOURCE, OwnPlugin
 from kafkalab.services.traces import innermost_cause, reason
 from kafkalab.widgets.connect_drawing import connect_html, connect_text
 from support import PATIENCE
@@ -120,10 +121,10 @@ def test_it_follows_until_connect_stops_and_stays_as_it_was(shown: Shown) -> Non
 
 
 @pytest.mark.parametrize("plugin", [AVRO_CONVERTER, JDBC, MQTT_SOURCE])
-def test_a_plugin_is_compiled_once_for_its_sources(plugin, tmp_path, monkeypatch) -> None:
+def test_a_plugin_is_compiled_once_for_its_sources(plugin: OwnPlugin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     compiled = []
 
-    def compile_jar(sources, services, classes, jar, report):
+    def compile_jar(sources: dict[str, str], services: object, classes: Path, jar: Path, report: object) -> None:
         compiled.append(sources)
         jar.touch()
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TypedDict
 
 import nbformat
 import pytest
@@ -24,31 +24,36 @@ from support import PATIENCE
 from widget_support import WIDGET_VIEW, FakeCluster, Shown, button, html, html_values, labels, press, show
 
 
-class Probed(TypedDict):
+@dataclass
+class Probed:
     """What the checks of the lab see."""
 
-    topic: bool
-    records: bool
-    expected: FakeCluster | None
+    topic: bool = False
+    records: bool = False
+    expected: FakeCluster | None = None
+
+    def meet(self) -> None:
+        """Let all requirements be met."""
+        self.topic = self.records = True
 
 
 @pytest.fixture
 def probed(monkeypatch: pytest.MonkeyPatch, progress_folder: Path) -> Probed:
     """A notebook with two checks; what their probes find can be changed."""
     notebook = Notebook("09_games", difficulty="easy", minutes=20, needs="chapter 08")
-    state: Probed = {"topic": False, "records": False, "expected": None}
+    state = Probed()
     first = notebook.check("09_topic", "Make a topic", hints=("Think.", "Use `create`."))
 
     @first.requires("There is a topic")
     def topic(ctx: CheckContext) -> None:
-        assert state["expected"] in (None, ctx.cluster)
-        if not state["topic"]:
+        assert state.expected in (None, ctx.cluster)
+        if not state.topic:
             raise Unmet("There's no topic `games`.")
 
     @first.requires("It holds the records", after=topic)
     def records(ctx: CheckContext) -> None:
         assert ctx.answer("count", int, "records") == 3
-        if not state["records"]:
+        if not state.records:
             raise Unmet("It holds no record.")
 
     second = notebook.check("09_group", "Read it", hints=("Read.",))
@@ -79,7 +84,7 @@ def test_a_check_in_a_cell_updates_the_card(probed: Probed, cluster: FakeCluster
     checks_lab.check("09_topic", cluster, count=3)
     assert "There&#x27;s no topic <code>games</code>." in html(card)
     assert 'aria-label="not met">✗' in html(card) and "0 of 2 met" in html(card)
-    probed.update(topic=True, records=True)
+    probed.meet()
     checks_lab.check("09_topic", cluster, count=3)
     assert "1 of 2 passed" in html(card)
     assert card.current.id == "09_group"
@@ -92,7 +97,7 @@ def test_the_button_checks_with_the_variables_of_the_notebook(
         "kafkalab.widgets.lab_card.get_ipython", lambda: SimpleNamespace(user_ns={"cluster": cluster, "count": 3})
     )
     card = LabCard("09_games")
-    probed.update(topic=True, records=True)
+    probed.meet()
     press(card, "Check")
     wait_until(lambda: "1 of 2 passed" in html(card), PATIENCE, "the card to show it", last_seen=lambda: html(card))
     assert load().labs["09_topic"].passed
@@ -136,8 +141,8 @@ def test_the_button_checks_the_cluster_that_the_variable_holds_now(
     monkeypatch.setattr("kafkalab.widgets.lab_card.get_ipython", lambda: SimpleNamespace(user_ns=variables))
     card = LabCard("09_games")
     checks_lab.check("09_topic", cluster, count=3)
-    variables["berlin"] = probed["expected"] = FakeCluster("new")
-    probed.update(topic=True, records=True)
+    variables["berlin"] = probed.expected = FakeCluster("new")
+    probed.meet()
     press(card, "Check")
     wait_until(lambda: "1 of 2 passed" in html(card), PATIENCE, "the card to show it", last_seen=lambda: html(card))
 

@@ -51,7 +51,7 @@ class FakeProducer:
 @pytest.mark.parametrize("busy", [0.0, 0.25])
 def test_a_ledger_keeps_its_rate(rate: float, busy: float) -> None:
     channel, ledger, producer = FakeChannel(rate, 2000), io.StringIO(), FakeProducer(500, busy)
-    Sender(channel, producer, ledger, lambda: producer.now).run(threading.Event())  # type: ignore[arg-type]
+    Sender(channel, producer, ledger, lambda: producer.now).run(threading.Event())
     late = [at - 100 - number / rate for number, at in enumerate(producer.sent_at)]
     assert min(late) >= -1e-9, "it sent too fast"
     assert max(late[:499]) <= 0.001 + 1e-9, "librdkafka waits in milliseconds, but no longer"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 import xml.etree.ElementTree as ET
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -47,7 +47,7 @@ def words(view: LogView, until: int | None = None) -> list[str]:
     return svg_texts(log_picture(view, until).svg)
 
 
-def one_a_segment(folder: Path, kept: list[int], deleted: list[int] = ()) -> None:
+def one_a_segment(folder: Path, kept: list[int], deleted: Iterable[int] = ()) -> None:
     for offset in kept:
         write_segment(folder, offset, [batch(offset, pairs(offset, 1))], times=[(AT + offset, 0)])
     for offset in deleted:

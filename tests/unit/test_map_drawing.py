@@ -62,7 +62,7 @@ def test_all_that_comes_from_outside_is_escaped() -> None:
 
 def test_dedicated_controllers_have_rows_of_their_own() -> None:
     view = healthy()
-    nodes = view.brokers | {100: broker(100, address=""), 101: broker(101, address="")}
+    nodes = {**view.brokers, 100: broker(100, address=""), 101: broker(101, address="")}
     view = replace(view, brokers=nodes)
     assert broker_rows(view) == [(0, 1, 2), (100, 101)]
     assert "controller 100" in svg_texts(map_picture(view).svg)
@@ -97,7 +97,7 @@ def test_a_live_picture_follows_the_theme() -> None:
 
 def test_live_drawings_fit_a_narrow_panel_with_text_of_12_pixels() -> None:
     view = healthy(30, 6)
-    view = replace(view, brokers=view.brokers | {0: broker(0, "isolated", rack="a-rack-with-a-long-name", controller=True)})
+    view = replace(view, brokers={**view.brokers, 0: broker(0, "isolated", rack="a-rack-with-a-long-name", controller=True)})
     owned = tuple((TOPIC, number) for number in range(30))
     long = group(("a-member-with-a-long-name", owned), lag={(TOPIC, 3): 7}, id_="a-group-with-a-long-name")
     groups = [long, group(state="Empty")]

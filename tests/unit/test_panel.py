@@ -59,7 +59,7 @@ def test_two_clusters_stand_one_below_the_other_under_their_names(panel: Cluster
 
 
 def test_who_wants_to_hear_of_clusters_hears_of_those_that_run_and_of_those_that_start() -> None:
-    register = running.Register()
+    register: running.Register[FakeCluster] = running.Register()
     clusters, heard = [FakeCluster(str(number)) for number in range(3)], []
     for one in clusters[:2]:
         register.announce(one)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from kafkalab.widgets.spark_drawing import spark_html, spark_text
 from support import PATIENCE
 from widget_support import WIDGET_VIEW, Shown, html, show
 
-PROGRESS = {
+PROGRESS: dict[str, Any] = {
     "batchId": 4,
     "numInputRows": 250,
     "processedRowsPerSecond": 312.5,

@@ -150,7 +150,7 @@ def test_a_full_queue_is_waited_for_and_nothing_is_lost() -> None:
 
 def test_a_sender_stops_even_while_the_queue_stays_full() -> None:
     producer = FakeProducer(room=3)
-    producer.poll = lambda timeout: 0  # no broker takes anything
+    producer.poll = lambda timeout: 0  # type: ignore[method-assign]  # no broker takes anything
     sender = StockSender(producer, "t", STOCKS[0], delay=(0, 0))
     sender.start()
     while not producer.full:

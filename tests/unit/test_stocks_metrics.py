@@ -93,7 +93,7 @@ def test_following_brings_what_comes_next() -> None:
     first = threading.Thread(target=lambda: seen.extend(metrics.records for metrics in following))
     seen: list[int] = []
     first.start()
-    while first.is_alive() and not reporter._news._waiters:  # type: ignore[attr-defined] - until it waits
+    while first.is_alive() and not reporter._news._waiters:  # type: ignore[attr-defined]  # until it waits
         pass
     teller.start()
     first.join(PATIENCE)

@@ -242,7 +242,7 @@ class Work:
 @contextmanager
 def running(consumer: FakeConsumer, work: Callable, **settings: object) -> Iterator[Callable[[], BaseException | None]]:
     """A pool at work; call what comes for its end, which tells what it raised."""
-    pool = WorkerPool(consumer, work, Contiguous, **{"commit_every": 0.01, "patience": 5.0} | settings)  # type: ignore[arg-type]
+    pool = WorkerPool(consumer, work, Contiguous, **{"commit_every": 0.01, "patience": 5.0} | settings)
     stop, raised = threading.Event(), []
 
     def run() -> None:

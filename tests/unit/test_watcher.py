@@ -27,7 +27,7 @@ class Observer:
 
 def test_what_is_known_last_is_corrected_by_the_states_of_the_processes() -> None:
     view = healthy()
-    view = replace(view, brokers=view.brokers | {1: broker(1, "starting")})
+    view = replace(view, brokers={**view.brokers, 1: broker(1, "starting")})
     later = with_states(view, {0: "paused", 1: "up", 2: "dead"})
     assert [node.state for node in later.brokers.values()] == ["paused", "starting", "dead"]
     assert later.controller is None and not later.brokers[0].controller

@@ -45,7 +45,7 @@ def consumed(cluster: Cluster, topic: str, until: int, isolation: str = "read_un
     consumer = Consumer(cluster.client_config(group_id=uuid.uuid4().hex, isolation_level=isolation))
     place = TopicPartition(topic, 0, 0)
     consumer.assign([place])
-    found = []
+    found: list[tuple[object, ...]] = []
     try:
 
         def all_read() -> bool:

@@ -170,8 +170,8 @@ def test_batching_half_done_then_right_then_spoiled(clean: Cluster, verdict: Ver
         [("prices-none", zstd, PRICES, "prices-none has batches with the codec 'zstd'")],
     ]
     for step in steps:
-        for topic, settings, values, _ in step:
-            fill(clean, topic, settings, values)
+        for topic, spoilt, values, _ in step:
+            fill(clean, topic, spoilt, values)
         passed, said = verdict(LAB, clean, batches=found, send_fast=send_fast)
         assert not passed
         for topic, _, _, sentence in step:

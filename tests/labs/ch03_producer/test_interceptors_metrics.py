@@ -131,7 +131,7 @@ def test_metrics_right(hurt: Cluster, verdict: Verdict) -> None:
         ({"lags": [1000, 1000, 0]}, "Did you wait for 2000 more records in between?"),
         ({"lags": [1000, 9000, 0]}, "records from the time when broker 2 was away. What did you subtract"),
         ({"in_sync": lambda *_: SEEN}, "Which attribute has them?"),
-        ({"in_sync": lambda *_: {}["isr"]}, "raised KeyError: 'isr'"),
+        ({"in_sync": lambda *_: dict[str, object]()["isr"]}, "raised KeyError: 'isr'"),
         ({"lags": [1000, 3000, 40]}, "Were all ISRs complete, and had the senders stopped?"),
         ({"lags": [1000, 3000]}, "`lags` has 2 numbers"),
         ({"lags": [None, None, None]}, "Each item of `lags` should be a whole number, not None"),

@@ -81,11 +81,11 @@ def test_unclean(pair: Cluster, verdict: Verdict) -> None:
     verdict.says("There is no topic 'careful' yet", ELECTION, cluster)
     make_topics(cluster)
     verdict.says("No broker has been down since both were last up", ELECTION, cluster)
-    verdict.says("Broker 0 went down first", ELECTION, Told(cluster, ("kill", 0)))  # type: ignore[arg-type]
+    verdict.says("Broker 0 went down first", ELECTION, Told(cluster, ("kill", 0)))
     first_try = (("kill", 0), ("kill", 1), ("restart", 0), ("restart", 1))
-    told: Cluster = Told(cluster, *first_try)  # type: ignore[assignment]
+    told: Cluster = Told(cluster, *first_try)
     verdict.says("No broker has been down since both were last up", ELECTION, told)
-    told = Told(cluster, *first_try, ("kill", 1), ("kill", 0), ("restart", 1))  # type: ignore[assignment]
+    told = Told(cluster, *first_try, ("kill", 1), ("kill", 0), ("restart", 1))
     verdict.says("Broker 0 is up. It should be down", ELECTION, told)
     ledger = send_fifteen(cluster)
     verdict.says("Broker 0 is up. It should be down", ELECTION, cluster)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, ScramCredentialInfo, ScramMechanism, UserScramCredentialUpsertion
@@ -32,9 +34,9 @@ def make_users(cluster: Cluster, password: str, iterations: int, mechanism: Scra
         made.result()
 
     def known() -> bool:
-        told = admin.describe_user_scram_credentials(list(USERS))
-        found = [{i.mechanism: i.iterations for i in told[user].result().scram_credential_infos} for user in USERS]
-        return all(credentials.get(mechanism) == iterations for credentials in found)
+        described: Any = admin.describe_user_scram_credentials(list(USERS))
+        infos = [described[user].result().scram_credential_infos for user in USERS]
+        return all({i.mechanism: i.iterations for i in of_user}.get(mechanism) == iterations for of_user in infos)
 
     # The controller has them; the broker, which is asked next, may hear of them a moment later.
     wait_until(known, PATIENCE, f"the users' {mechanism.name} to be known", ignore=(KafkaException,))

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import paho.mqtt.client as mqtt
 import pytest
+from paho.mqtt.enums import CallbackAPIVersion
 
 from connect_support import ask, put
 from kafkalab import Cluster, ConnectCluster, MqttBroker, wait_until
@@ -47,7 +48,7 @@ def listen(connect: ConnectCluster, broker: MqttBroker, name: str, qos: int, top
 
 def drive(cluster: Cluster, broker: MqttBroker, topic: str) -> None:
     """Publish positions and temperatures, and wait until the topic has what its connector asks for."""
-    client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2)
+    client = mqtt.Client(CallbackAPIVersion.VERSION2)
     client.connect(broker.host, broker.port)
     client.loop_start()
     for position in SENT:

@@ -102,7 +102,7 @@ def copied(builder: Any) -> None:
 
 def reduced(builder: Any) -> None:
     """Another way than the solution's: the table comes from a reduction, and tells of every change."""
-    from org.apache.kafka.streams.kstream import Materialized  # type: ignore[import-not-found]
+    from org.apache.kafka.streams.kstream import Materialized
 
     events = builder.stream("positions")
     events.to("position_stream")

@@ -13,6 +13,7 @@ from pyspark.sql import Row
 from kafkalab import Cluster, wait_until
 from kafkalab.checks.ch12_kafka_4.tiered_storage import look
 from kafkalab.checks.context import CheckContext
+from kafkalab.cluster.log_offsets import LogOffsets
 from kafkalab.cluster.wire import BrokerConnection
 from support import BACKEND, PATIENCE, Told, Verdict, commit, create, delete, empty, put
 
@@ -56,7 +57,7 @@ def rows_of(cluster: Cluster) -> list[Row]:
 def wait_until_moved(cluster: Cluster, upto: int) -> None:
     """Wait until the leader's disk begins at an offset."""
 
-    def offsets() -> object:
+    def offsets() -> LogOffsets:
         return look(CheckContext(cluster)).offsets
 
     wait_until(lambda: offsets().local_start == upto, PATIENCE, f"{upto} records to move", last_seen=offsets)
