@@ -102,11 +102,11 @@ def _at_end_of_cell(action: Callable[[], None]) -> None:
     if shell is None:
         return
 
-    def once(*_: object) -> None:
-        shell.events.unregister("post_run_cell", once)
+    def after_cell(*_: object) -> None:
+        shell.events.unregister("post_run_cell", after_cell)
         action()
 
-    shell.events.register("post_run_cell", once)
+    shell.events.register("post_run_cell", after_cell)
 
 
 def _walk(widget: ipywidgets.Widget) -> Iterator[ipywidgets.Widget]:

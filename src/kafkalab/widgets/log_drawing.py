@@ -35,9 +35,9 @@ def log_status(view: LogView, palette: Palette) -> list[tuple[str, str]]:
 def log_summary(view: LogView) -> str:
     """Describe the log in words, for places that show no picture."""
     lines = [" · ".join(words for words, _ in log_status(view, LIGHT))]
-    told = [f"{name} {offset}" for name, offset in marks(view) if offset is not None]
+    mark_texts = [f"{name} {offset}" for name, offset in marks(view) if offset is not None]
     ends = [f"broker {broker} {end}" for broker, end in sorted(view.offsets.ends.items())]
-    lines += [", ".join(told)] if told else []
+    lines += [", ".join(mark_texts)] if mark_texts else []
     lines += [f"log end offset: {', '.join(ends)}"] if ends else []
     if view.offsets.tiered is not None and view.offsets.tiered >= 0:
         lines.append(f"in the remote tier up to {view.offsets.tiered}, on disk from {view.offsets.local_start}")

@@ -91,12 +91,12 @@ def _folded(segments: Sequence[Segment], which: str, palette: Palette) -> list[D
 
 def _with_ends(segments: Sequence[Segment]) -> list[tuple[Segment, int]]:
     """Return each segment with the offset where the log's next one begins."""
-    found, after = [], -1
+    segment_ends, after = [], -1
     for segment in reversed(segments):
-        found.append((segment, after if segment.live and after >= 0 else segment.next_offset))
+        segment_ends.append((segment, after if segment.live and after >= 0 else segment.next_offset))
         if segment.live:
             after = segment.base_offset
-    return found[::-1]
+    return segment_ends[::-1]
 
 
 def _segment_card(segment: Segment, end: int, scene: _Scene) -> Drawing:

@@ -67,13 +67,13 @@ class Timeline(Live):
     @property
     def gap(self) -> float:
         """Longest time without any acknowledgement, in seconds. It's 0 with fewer than two acknowledgements."""
-        found = longest_gap(ack.at for ack in self._acks())
-        return found.seconds if found else 0.0
+        gap = longest_gap(ack.at for ack in self._acks())
+        return gap.seconds if gap else 0.0
 
     @property
     def gaps(self) -> dict[int, float]:
         """Longest time without an acknowledgement for each partition, in seconds."""
-        return {partition: found.seconds for partition, found in partition_gaps(self._acks()).items()}
+        return {partition: gap.seconds for partition, gap in partition_gaps(self._acks()).items()}
 
     def snapshot(self) -> Picture:
         """Return a still picture of the current state."""
