@@ -90,8 +90,8 @@ class Watcher:
             if watcher is None:
                 watcher = cls._of[id(cluster)] = cls(cluster, clock or Clock())
                 cluster.on_stop(watcher.end)
-                watcher._in_background(watcher.look, _INTERVAL)
-                watcher._in_background(watcher._look_at_processes, _PROCESS_INTERVAL)
+                watcher._repeat(watcher.look, _INTERVAL)
+                watcher._repeat(watcher._look_at_processes, _PROCESS_INTERVAL)
             return watcher
 
     def observe(self, observer: Observer, *, groups: bool) -> None:
@@ -102,7 +102,7 @@ class Watcher:
                 self._watches_groups = True
                 # Separate, because the answer about a group waits for its coordinator, which may be the broker that was
                 # just killed. Partitions must not wait for it.
-                self._in_background(self._look_at_groups, _GROUPS_INTERVAL)
+                self._repeat(self._look_at_groups, _GROUPS_INTERVAL)
             if self._view is not None:
                 observer.seen(self._view, (), self._fresh)
             if self._ended.is_set():
@@ -132,7 +132,7 @@ class Watcher:
             for observer in self._observers:
                 observer.ended()
 
-    def _in_background(self, look: Callable[[], None], interval: float) -> None:
+    def _repeat(self, look: Callable[[], None], interval: float) -> None:
         repeat(look, interval, self._ended, "kafkalab-watcher", self._clock)
 
     def _look_at_groups(self) -> None:
