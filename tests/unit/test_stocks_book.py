@@ -7,13 +7,13 @@ import sys
 import threading
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from confluent_kafka import OFFSET_BEGINNING, TopicPartition
 
+from stock_support import Record, records
 from stocks.book import Book
 from stocks.database import Database, DatabaseUnavailable
 from stocks.prices import MalformedStockPrice
@@ -34,31 +34,6 @@ def postgresql(postgresql_server: str) -> Iterator[str]:
 def where(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A database without tables."""
     return str(tmp_path / "book.db") if request.param == "sqlite" else request.getfixturevalue("postgresql")
-
-
-@dataclass(frozen=True)
-class Record:
-    """What a book asks of a message."""
-
-    place: int
-    part: int = 0
-    text: bytes | None = b'{"name": "IBM", "dollars": 90, "cents": 5}'
-
-    def topic(self) -> str:
-        return "stock-prices"
-
-    def partition(self) -> int:
-        return self.part
-
-    def offset(self) -> int:
-        return self.place
-
-    def value(self) -> bytes | None:
-        return self.text
-
-
-def records(first: int, last: int, part: int = 0) -> list[Record]:
-    return [Record(place, part) for place in range(first, last + 1)]
 
 
 def position(book: object, part: int = 0) -> int:

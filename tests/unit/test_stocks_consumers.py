@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,40 +14,12 @@ from converter import convert
 from latest_prices import LatestPrices
 from positions import at_offset, at_time
 
+from stock_support import Record, records
 from stocks import consumer_app
 from stocks.book import following
 from stocks.dead_letters import NotSetAside
 from stocks.loop import leave, read_batches
 from support import MALFORMED_PRICES
-
-
-@dataclass(frozen=True)
-class Record:
-    """What a book asks of a message."""
-
-    place: int
-    part: int = 0
-    text: bytes | None = b'{"name": "IBM", "dollars": 90, "cents": 5}'
-
-    def topic(self) -> str:
-        return "stock-prices"
-
-    def partition(self) -> int:
-        return self.part
-
-    def offset(self) -> int:
-        return self.place
-
-    def key(self) -> bytes:
-        return b"IBM"
-
-    def value(self) -> bytes | None:
-        return self.text
-
-
-def records(first: int, last: int, part: int = 0) -> list[Record]:
-    return [Record(place, part) for place in range(first, last + 1)]
-
 
 # -- without a cluster ----------------------------------------------------------------------------------------------
 
