@@ -42,8 +42,8 @@ class VirtualClock(Clock):
         """Let so many seconds pass."""
         end = self._now + seconds
         while self._next_wake_up() <= end:
-            self._move_to(self._next_wake_up())
-        self._move_to(end)
+            self.move_to(self._next_wake_up())
+        self.move_to(end)
 
     def seconds_until(self, condition: Callable[[], object]) -> float:
         """Let time pass until the condition holds, and return how much did."""
@@ -51,7 +51,7 @@ class VirtualClock(Clock):
         self._next_wake_up()
         while not condition():
             assert self._now < began + PATIENCE, "it never happened"
-            self._move_to(self._next_wake_up())
+            self.move_to(self._next_wake_up())
             self._next_wake_up()
         return round(self._now - began, 6)
 
@@ -65,7 +65,8 @@ class VirtualClock(Clock):
             assert self._changed.wait_for(all_sleep, PATIENCE), f"{len(self._wake_ups)} of {self._threads} threads sleep"
             return min(self._wake_ups.values())
 
-    def _move_to(self, moment: float) -> None:
+    def move_to(self, moment: float) -> None:
+        """Go to a moment at once."""
         with self._changed:
             self._now = moment
             self._changed.notify_all()

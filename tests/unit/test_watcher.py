@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,6 +11,8 @@ from kafkalab.cluster.view import ClusterView, Fault
 from kafkalab.widgets.clock import Clock
 from kafkalab.widgets.events import Event
 from kafkalab.widgets.watcher import Watcher, with_states
+from support import PATIENCE
+from virtual_clock import VirtualClock
 from widget_support import TOPIC, FakeCluster, after_kill, broker, group, healthy
 
 
@@ -54,3 +57,19 @@ def test_a_deleted_group_vanishes_and_one_whose_coordinator_moves_stays() -> Non
     cluster.view = replace(kept, groups={})
     watcher.look(groups=True)
     assert set(observer.view.groups) == {"mygroup"}
+
+
+def test_an_answer_that_was_overtaken_is_dropped() -> None:
+    cluster, observer, clock = FakeCluster(), Observer(), VirtualClock(threads=1)
+    cluster.clock, cluster.takes = clock, 1
+    watcher = Watcher(cluster, clock)
+    watcher.observe(observer, groups=False)
+    slow = threading.Thread(target=watcher.look)
+    slow.start()
+    clock.advance(0.5)  # the question is asked
+    cluster.takes = 0
+    cluster.kill(0)
+    watcher.look()
+    clock.move_to(1)
+    slow.join(PATIENCE)
+    assert observer.view.brokers[0].state == "dead"

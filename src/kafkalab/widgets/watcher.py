@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -74,6 +75,8 @@ class Watcher:
         self._view: ClusterView | None = None
         self._fresh = True
         self._answered_at = self._clock.now()
+        self._asked = itertools.count(1)
+        self._answered = 0  # number of the newest question with an answer
         self._groups: dict[str, tuple[float, GroupView]] = {}
         self._settled: dict[str, GroupView] = {}
         self._reported_faults = frozenset(cluster.faults)
@@ -109,13 +112,17 @@ class Watcher:
                 observer.ended()
 
     def look(self, *, groups: bool = False) -> None:
-        """Look once, now."""
+        """Look once, now. An answer to an older question than the last one answered is dropped."""
+        question = next(self._asked)
         try:
             view = self._cluster.describe(groups=groups)
         except Exception:  # whatever a failing cluster raises, the next look may see it again
             return
         at = time.time()
         with self._lock:
+            if question < self._answered:
+                return
+            self._answered = question
             self._answered_at = self._clock.now()
             if groups:
                 self._remember(view)
