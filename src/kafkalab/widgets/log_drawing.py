@@ -5,8 +5,9 @@ from __future__ import annotations
 from kafkalab.cluster.log_reader import LogView
 from kafkalab.widgets.log_axis import axis_card, key_card, marks
 from kafkalab.widgets.log_segments import segment_cards
-from kafkalab.widgets.log_style import CARD, GONE, REMOTE, SEGMENT_WORDS, counted, ranged, sized
+from kafkalab.widgets.log_style import CARD, GONE, REMOTE, SEGMENT_WORDS, ranged, sized
 from kafkalab.widgets.palette import LIGHT, STATE_COLOURS, Palette
+from kafkalab.widgets.prose import counted
 from kafkalab.widgets.svg import WIDTH, Drawing, Picture, document, phrases, stack
 
 __all__ = ["log_picture", "log_status", "log_summary"]

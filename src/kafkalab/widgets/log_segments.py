@@ -18,11 +18,11 @@ from kafkalab.widgets.log_style import (
     SEGMENT_COLOURS,
     SEGMENT_WORDS,
     card,
-    counted,
     ranged,
     sized,
 )
 from kafkalab.widgets.palette import LIGHT, Palette
+from kafkalab.widgets.prose import counted
 from kafkalab.widgets.svg import Drawing, fit, line, path, rect, stack, text, text_width
 
 __all__ = ["segment_cards"]
