@@ -33,7 +33,7 @@ def test_a_prediction_of_another_day_opens_the_explanation_at_once(shown: Shown,
     record_prediction("How long?", "7 s")
     prediction = Predict("How long?", unit="s")
     assert prediction.guess == "7 s" and find(prediction, ipywidgets.Text).value == "7"
-    prediction.explain("Because.", measured="1.9 s")._ipython_display_()
+    show(prediction.explain("Because.", measured="1.9 s"))
     ((bundle,),) = shown.values()
     assert bundle["text/plain"] == "You said 7 s. Measured: 1.9 s. Because."
     assert WIDGET_VIEW not in bundle
@@ -79,8 +79,8 @@ def test_what_is_no_prediction_is_not_kept(
 
 def test_the_stored_question_does_not_tell_what_was_said(shown: Shown, progress_folder: Path) -> None:
     record_prediction("How long?", "7 s")
-    Predict("How long?", unit="s")._ipython_display_()
-    Predict("Which?", options=["one", "two"])._ipython_display_()
+    show(Predict("How long?", unit="s"))
+    show(Predict("Which?", options=["one", "two"]))
     number, choice = (bundle["text/plain"] for (bundle,) in shown.values())
     assert number == "Predict: How long? (s)"
     assert choice == "Predict: Which?\n- one\n- two"
