@@ -10,6 +10,7 @@ from typing import Any
 from kafkalab import ConnectCluster, wait_until
 from kafkalab.services.answers import direct
 from kafkalab.services.connect import ConnectWorker
+from support import PATIENCE
 
 __all__ = ["SMT", "TEXT", "ask", "put"]
 
@@ -26,14 +27,14 @@ def ask(who: ConnectCluster | ConnectWorker, method: str, path: str, body: objec
 
     def answer() -> bytes | None:
         try:
-            with direct.open(request, timeout=20) as response:
+            with direct.open(request, timeout=PATIENCE) as response:
                 return response.read() or b"null"
         except urllib.error.HTTPError as error:
             said = error.read()
             assert error.code == 409 or any(reason in said for reason in NOT_YET), said
             return None
 
-    return json.loads(wait_until(answer, 60, f"{method} {path} to be answered"))
+    return json.loads(wait_until(answer, PATIENCE, f"{method} {path} to be answered"))
 
 
 def put(connect: ConnectCluster, name: str, config: dict[str, object]) -> None:
@@ -44,4 +45,6 @@ def put(connect: ConnectCluster, name: str, config: dict[str, object]) -> None:
 def wait_until_failed(connect: ConnectCluster, name: str) -> None:
     """Wait until the only task of a connector has failed."""
     states = connect.states
-    wait_until(lambda: states().get(f"{name} task 0") == "FAILED", 60, "the task to fail", last_seen=states, ignore=(OSError,))
+    wait_until(
+        lambda: states().get(f"{name} task 0") == "FAILED", PATIENCE, "the task to fail", last_seen=states, ignore=(OSError,)
+    )

@@ -10,7 +10,7 @@ from confluent_kafka.admin import AdminClient, ConfigEntry, ConfigResource, Reso
 
 from kafkalab import Cluster
 from kafkalab.cluster.offsets import watermarks
-from support import create
+from support import PATIENCE, create
 
 __all__ = ["DOCKER_AT_LENGTH", "ONLY_LOCAL", "configs", "count_records", "in_sync", "make_topic", "send"]
 
@@ -32,7 +32,7 @@ def make_topic(cluster: Cluster, partitions: int = 6, replicas: int = 3, **confi
 
 def in_sync(cluster: Cluster, topic: str) -> None:
     """Wait until all replicas of a topic are in sync."""
-    cluster.wait_for(lambda v: v.in_sync(topic), f"all replicas of {topic} in sync", 60)
+    cluster.wait_for(lambda v: v.in_sync(topic), f"all replicas of {topic} in sync", PATIENCE)
 
 
 def send(cluster: Cluster, topic: str, count: int, bootstrap: str | None = None, **settings: object) -> list[KafkaError | None]:
@@ -43,7 +43,7 @@ def send(cluster: Cluster, topic: str, count: int, bootstrap: str | None = None,
     producer = Producer(config | ({"bootstrap.servers": bootstrap} if bootstrap else {}))
     for i in range(count):
         producer.produce(topic, f"v{i}", on_delivery=lambda error, _: outcomes.append(error))
-    assert producer.flush(60) == 0
+    assert producer.flush(PATIENCE) == 0
     return outcomes
 
 

@@ -25,6 +25,7 @@ from kafkalab.workers import wait_until_shared
 __all__ = [
     "BACKEND",
     "MALFORMED_PRICES",
+    "PATIENCE",
     "Doctored",
     "Place",
     "Record",
@@ -53,6 +54,9 @@ T = TypeVar("T")
 
 BACKEND = os.environ.get("KAFKALAB_BACKEND", "local")
 """What the clusters of checks and faults run on; `make test-all` has a round with each."""
+
+PATIENCE = 120.0
+"""Seconds to wait at most for what must happen."""
 
 TIERS_OWN = {"__remote_log_metadata"}
 """In which brokers note what a remote tier holds. They need it to delete other topics, and make it anew when it's gone."""
@@ -88,7 +92,7 @@ class Verdict:
     def __call__(self, lab: str, cluster: object, **answers: object) -> tuple[bool, str]:
         """Whether the check passed, and what it printed."""
         self._capsys.readouterr()
-        passed = bool(check(lab, cluster, **answers))  # type: ignore[arg-type] - a wrong one, too
+        passed = bool(check(lab, cluster, **answers))
         return passed, self._capsys.readouterr().out
 
     def passes(self, lab: str, cluster: Cluster, **answers: object) -> None:
@@ -109,8 +113,8 @@ def led(cluster: Cluster) -> ClusterView:
 
 
 def wait_for(cluster: Cluster, condition: Callable[[ClusterView], T], what: str, *, groups: bool = False) -> T:
-    """As the cluster's own, with the time that a busy machine needs to elect leaders, let replicas catch up or fill a group."""
-    return cluster.wait_for(condition, what, 60, groups=groups)
+    """As the cluster's own, with `PATIENCE`."""
+    return cluster.wait_for(condition, what, PATIENCE, groups=groups)
 
 
 def wait_for_level(cluster: Cluster, feature: str, level: int) -> None:
@@ -119,12 +123,12 @@ def wait_for_level(cluster: Cluster, feature: str, level: int) -> None:
     def known() -> bool:
         return all(features.finalized.get(feature, 0) == level for features in cluster.nodes.features().values())
 
-    wait_until(known, 30, f"every broker to know {feature} {level}", last_seen=cluster.nodes.features)
+    wait_until(known, PATIENCE, f"every broker to know {feature} {level}", last_seen=cluster.nodes.features)
 
 
 def every_group(cluster: Cluster) -> ClusterView:
     """The cluster with all its groups. A broker that doesn't answer, because it is just starting, would hide those it has."""
-    return cluster.wait_for(lambda view: not view.silent and view, "every broker's groups", 60, groups=True)
+    return cluster.wait_for(lambda view: not view.silent and view, "every broker's groups", PATIENCE, groups=True)
 
 
 def evict_members(cluster: Cluster) -> None:
@@ -154,7 +158,7 @@ def empty(cluster: Cluster) -> None:
             pass
     evict_members(cluster)
     view = cluster.wait_for(
-        lambda v: not v.silent and all(not g.members for g in v.groups.values()) and v, "no members", 60, groups=True
+        lambda v: not v.silent and all(not g.members for g in v.groups.values()) and v, "no members", PATIENCE, groups=True
     )
     admin = AdminClient(cluster.client_config())
     if view.groups:
@@ -271,7 +275,7 @@ def put(cluster: Cluster, topic: str, records: Iterable[Record], **settings: obj
 
     for key, value, partition in records:
         producer.produce(topic, value, key=key, partition=partition, on_delivery=note)
-    assert producer.flush(20) == 0
+    assert producer.flush(PATIENCE) == 0
     return sorted(places)
 
 
@@ -289,7 +293,7 @@ def members(cluster: Cluster, topic: str, group: str, number: int) -> Iterator[N
         # Nobody kills them: on a busy machine one that is silent for 3 s would lose its partitions.
         settings = {"group": group, "session_timeout_ms": 30_000}
         started = [stack.enter_context(ConsoleConsumer(cluster, topic, **settings)) for _ in range(number)]
-        wait_until_shared(*started, timeout=60)
+        wait_until_shared(*started, timeout=PATIENCE)
         yield
 
 
@@ -315,7 +319,7 @@ def send(cluster: Cluster, topic: str, values: Sequence[str], *, key: Callable[[
     producer = Producer(cluster.client_config(**{"sticky.partitioning.linger.ms": 0}))
     for number, value in enumerate(values):
         producer.produce(topic, value, key=key(number))
-        assert producer.flush(20) == 0
+        assert producer.flush(PATIENCE) == 0
 
 
 class Doctored:

@@ -155,7 +155,7 @@ def point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def checkpoint(window: str, folder: Path) -> Checkpoint:
-    return Checkpoint(None, str(folder / "point"), "pipeline", {"window": window}, ["one", "two"])  # type: ignore[arg-type]
+    return Checkpoint(None, str(folder / "point"), "pipeline", {"window": window}, ["one", "two"])
 
 
 def test_a_checkpoint_that_streams_go_on_from(point: Path, tmp_path: Path) -> None:

@@ -17,12 +17,12 @@ def nothing_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_python_starts_spark_with_all_it_needs() -> None:
-    assert start_session()._options == {
+    assert vars(start_session())["_options"] == {
         "spark.app.name": "truck-pipeline",
         "spark.jars.packages": ",".join(packages()),
         "spark.sql.shuffle.partitions": "8",
     }
-    lake = start_session(delta=True)._options
+    lake = vars(start_session(delta=True))["_options"]
     assert lake["spark.jars.packages"] == ",".join(packages(delta=True)) and DELTA_SETTINGS.items() <= lake.items()
     assert set(packages()) < set(packages(delta=True))
 
@@ -30,4 +30,4 @@ def test_python_starts_spark_with_all_it_needs() -> None:
 @pytest.mark.parametrize(("name", "value"), [("PYSPARK_GATEWAY_PORT", "4711"), ("SPARK_REMOTE", "sc://server")])
 def test_a_session_that_runs_elsewhere_keeps_its_settings(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, value)
-    assert start_session(delta=True)._options == {"spark.app.name": "truck-pipeline"}
+    assert vars(start_session(delta=True))["_options"] == {"spark.app.name": "truck-pipeline"}

@@ -18,6 +18,7 @@ import pytest
 from kafkalab.course import find_course
 from kafkalab.paths import cache_dir
 from kafkalab.waiting import wait_until
+from support import PATIENCE
 
 ROOT = Path(__file__).parents[2]
 NOT_COPIED = (".git", ".venv", "__pycache__", "*.egg-info", ".*_cache", ".ipynb_checkpoints", "workspace", "build", "dist")
@@ -98,13 +99,13 @@ def test_an_installed_course_makes_a_workspace(wheels: dict[str, Path], tmp_path
         )  # fmt: skip
     try:
         found = wait_until(
-            lambda: re.search(r"http://\S+", log.read_text()), 120, "JupyterLab's address", last_seen=log.read_text
+            lambda: re.search(r"http://\S+", log.read_text()), PATIENCE, "JupyterLab's address", last_seen=log.read_text
         )
-        with urllib.request.urlopen(found[0], timeout=60) as page:
+        with urllib.request.urlopen(found[0], timeout=PATIENCE) as page:
             assert page.status == 200
     finally:
         lab.terminate()
-        lab.wait(60)
+        lab.wait(PATIENCE)
     workspace = tmp_path / "kafkalab"
     assert log.read_text().startswith(f"Your workspace is {workspace}. Change anything in it")
     assert "/lab/tree/labs/02_cluster_failover/02_failsafe.ipynb" in found[0]

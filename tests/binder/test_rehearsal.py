@@ -14,7 +14,7 @@ import sys
 import sysconfig
 import tempfile
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,11 +24,15 @@ import pytest
 from kafkalab.paths import cache_dir
 from kafkalab.waiting import wait_until
 from memory_watch import MemoryWatch, memory_limit
+from support import PATIENCE
 
 pytestmark = [pytest.mark.network, pytest.mark.cluster, pytest.mark.timeout(1200)]
 
 ROOT = Path(__file__).parents[2]
 LIMIT = 2 << 30
+CHAPTER_SECONDS = 600
+"""In which the chapter must be through."""
+
 CHAPTER = "notebooks/02_cluster_failover.ipynb"
 
 # Root hands the work to this user, who owns nothing and belongs to no group.
@@ -157,9 +161,9 @@ def _share_downloads(session: Session) -> None:
             (bin_there / script.name).chmod(0o755)
         else:
             os.link(script, bin_there / script.name)
-    for folder in ("archives", "jars", "registries"):
-        if (cache_dir() / folder).exists():
-            _share(cache_dir() / folder, session.cache / folder)
+    for name in ("archives", "jars", "registries"):
+        if (cache_dir() / name).exists():
+            _share(cache_dir() / name, session.cache / name)
     if os.geteuid() == 0:  # folders only: the files are this environment's
         for folder in (session.home / "env", session.home / ".cache"):
             subprocess.run(["find", folder, "-type", "d", "-exec", "chown", f"{USER}:{GROUP}", "{}", "+"], check=True)
@@ -199,7 +203,7 @@ def test_start_works_in_the_learners_workspace(session: Session) -> None:
     assert not (session.course / "workspace/solutions").exists()
 
 
-def test_chapter_within_two_gigabytes(session: Session, measured) -> None:
+def test_chapter_within_two_gigabytes(session: Session, measured: Callable[[str], None]) -> None:
     """JupyterLab runs beside, as it does on Binder, and counts."""
     with memory_limit(LIMIT) as inside, MemoryWatch(LIMIT) as watch:
         environment = session.environment() | watch.environment()
@@ -213,12 +217,12 @@ def test_chapter_within_two_gigabytes(session: Session, measured) -> None:
         with start("jupyter-lab", "--no-browser", "--ip=127.0.0.1", "--ServerApp.log_level=CRITICAL") as server:
             try:
                 # ValueError: the file with its address is only half written.
-                wait_until(lambda: _server_answers(session), 90, "JupyterLab to answer", ignore=(OSError, ValueError))
+                wait_until(lambda: _server_answers(session), PATIENCE, "JupyterLab to answer", ignore=(OSError, ValueError))
                 with start("kafkalab", "run", CHAPTER) as chapter:
-                    output, _ = chapter.communicate(timeout=600)
+                    output, _ = chapter.communicate(timeout=CHAPTER_SECONDS)
             finally:
                 server.terminate()
-                server.communicate(timeout=30)
+                server.communicate(timeout=PATIENCE)
     how = "held to 2 GiB by a control group" if inside else "watched"
     measured(f"Binder rehearsal: JupyterLab, chapter 02, its brokers and Spark took {watch.peak / 1e9:.2f} GB at most ({how})")
     assert 0 < watch.peak <= LIMIT, f"{watch.peak / 1e9:.2f} GB were used"

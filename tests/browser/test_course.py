@@ -22,6 +22,7 @@ from playwright.sync_api import Error, Locator, Page, Request, expect, sync_play
 
 from kafkalab import wait_until
 from kafkalab.checks import labs
+from support import PATIENCE
 
 ROOT = Path(__file__).parents[2]
 CHAPTER = "notebooks/02_cluster_failover.ipynb"
@@ -45,7 +46,7 @@ SETTINGS = {
 }
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(400)]
-expect.set_options(timeout=30_000)  # the tests ask what is shown, not how soon a busy machine shows it
+expect.set_options(timeout=PATIENCE * 1000)  # milliseconds
 
 
 @dataclass
@@ -116,11 +117,13 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Course]:
         )
     try:
         address = r"(http://127\.0\.0\.1:\d+)/\S+token=(\w+)"
-        found = wait_until(lambda: re.search(address, log.read_text()), 60, "JupyterLab's address", last_seen=log.read_text)
+        found = wait_until(
+            lambda: re.search(address, log.read_text()), PATIENCE, "JupyterLab's address", last_seen=log.read_text
+        )
         yield Course(found[1], found[2], folder / "work")
     finally:
         lab.terminate()  # not SIGINT: what a shell starts in the background ignores that
-        lab.wait(60)
+        lab.wait(PATIENCE)
     assert "without encryption" not in log.read_text()
 
 
@@ -173,12 +176,12 @@ def load(page: Page, troubles: Troubles, begin: Callable[[], object]) -> None:
             if "ERR_NETWORK_CHANGED" not in error.message:
                 raise
             return False
-        wait_until(lambda: troubles.cut_off or is_ready(page), 90, "the kernel", last_seen=lambda: status(page))
+        wait_until(lambda: troubles.cut_off or is_ready(page), PATIENCE, "the kernel", last_seen=lambda: status(page))
         if leaves:  # requests were under way
             troubles.errors[:] = [error for error in troubles.errors if not is_of_a_request(error)]
         return not troubles.cut_off
 
-    wait_until(loaded, 180, "the page to load", last_seen=lambda: troubles.cut_off)
+    wait_until(loaded, 2 * PATIENCE, "the page to load", last_seen=lambda: troubles.cut_off)
 
 
 def status(page: Page) -> str:
@@ -193,7 +196,7 @@ def is_ready(page: Page) -> bool:
 
 
 def wait_until_ready(page: Page) -> None:
-    wait_until(lambda: is_ready(page), 90, "the kernel", last_seen=lambda: status(page))
+    wait_until(lambda: is_ready(page), PATIENCE, "the kernel", last_seen=lambda: status(page))
 
 
 def run_cell(page: Page, number: int, *, fails: bool = False) -> Locator:
@@ -239,7 +242,7 @@ def code_cells(notebook: str) -> list[str]:
 def test_the_panel_shows_the_cluster_of_a_chapter_beside_it(course: Course, page: Page, troubles: Troubles) -> None:
     open_notebook(page, troubles, course.address(CHAPTER, "chapter"))
     panel = panel_of(page, "02_cluster_failover")
-    expect(panel.get_by_text(NOT_YET)).to_be_visible(timeout=60_000)
+    expect(panel.get_by_text(NOT_YET)).to_be_visible()
     expect(tab(page, "Cluster · 02_cluster_failover")).to_have_count(1)
     notebook = page.locator(".jp-NotebookPanel").bounding_box()
     beside = panel.bounding_box()
@@ -258,7 +261,7 @@ def test_the_panel_shows_the_cluster_of_a_chapter_beside_it(course: Course, page
 
     assert smallest_text(panel) >= 12
     page.set_viewport_size({"width": 1000, "height": 1000})
-    wait_until(lambda: 360 <= width(panel) < 380, 30, "the narrow panel", last_seen=lambda: width(panel))
+    wait_until(lambda: 360 <= width(panel) < 380, PATIENCE, "the narrow panel", last_seen=lambda: width(panel))
     assert smallest_text(panel) >= 12
     assert panel.evaluate("panel => panel.scrollWidth <= panel.clientWidth"), "the map is wider than the panel"
     page.set_viewport_size({"width": 1280, "height": 1000})
@@ -270,17 +273,17 @@ def test_the_panel_shows_the_cluster_of_a_chapter_beside_it(course: Course, page
         (ROOT / "docs").mkdir(exist_ok=True)
         panel.locator(".kafkalab-maps").screenshot(path=str(ROOT / "docs/cluster-map.png"))
     panel.get_by_role("button", name="Restart 0").click()
-    expect(words.filter(has_text=re.compile(r"^dead$"))).to_have_count(0, timeout=60_000)
+    expect(words.filter(has_text=re.compile(r"^dead$"))).to_have_count(0)
 
     load(page, troubles, page.reload)
-    expect(words.filter(has_text=re.compile(r"^up$"))).to_have_count(3, timeout=90_000)
+    expect(words.filter(has_text=re.compile(r"^up$"))).to_have_count(3)
     panel.get_by_role("button", name="Pause 1").focus()
 
     # Another notebook has a panel of its own; each is shown with its notebook. It opens beside the first
     # notebook, though the panel has the focus.
     page.locator(".jp-DirListing-item").filter(has_text="00_start_here").dblclick()
     other = panel_of(page, "00_start_here")
-    expect(other.get_by_text(NOT_YET)).to_be_visible(timeout=60_000)
+    expect(other.get_by_text(NOT_YET)).to_be_visible()
     expect(panel).to_be_hidden()
     areas = page.locator(".lm-DockPanel-tabBar").filter(has_text="00_start_here.ipynb")
     expect(areas.filter(has_text="02_cluster_failover.ipynb")).to_have_count(1)
@@ -289,7 +292,10 @@ def test_the_panel_shows_the_cluster_of_a_chapter_beside_it(course: Course, page
     expect(other).to_be_hidden()
     # That a kernel is ready is said by the first notebook's status: the second one's may still be starting.
     wait_until(
-        lambda: len(kernels(page, course)) == 2, 60, "one kernel for each notebook", last_seen=lambda: kernels(page, course)
+        lambda: len(kernels(page, course)) == 2,
+        PATIENCE,
+        "one kernel for each notebook",
+        last_seen=lambda: kernels(page, course),
     )
 
     tab(page, "02_cluster_failover.ipynb").locator(".lm-TabBar-tabCloseIcon").click()
@@ -302,7 +308,7 @@ def test_the_panel_shows_the_cluster_of_a_chapter_beside_it(course: Course, page
 def test_a_restarted_kernel_has_no_cluster_yet(course: Course, page: Page, troubles: Troubles) -> None:
     open_notebook(page, troubles, course.address(LAB, "lab"))
     panel = panel_of(page, "02_failsafe")
-    expect(panel.get_by_text(NOT_YET)).to_be_visible(timeout=60_000)
+    expect(panel.get_by_text(NOT_YET)).to_be_visible()
     start = write(course, "restart", "from kafkalab import Cluster\n\ncluster = Cluster(brokers=1).start()", "cluster.stop()")
     open_notebook(page, troubles, course.address(start, "restart"))
     panel = panel_of(page, "restart")
@@ -311,7 +317,7 @@ def test_a_restarted_kernel_has_no_cluster_yet(course: Course, page: Page, troub
     expect(up).to_have_count(1)
     page.get_by_role("button", name="Restart the kernel", exact=True).click()
     page.locator(".jp-Dialog").get_by_role("button", name="Confirm Kernel Restart").click()
-    expect(panel.get_by_text(NOT_YET)).to_be_visible(timeout=60_000)
+    expect(panel.get_by_text(NOT_YET)).to_be_visible()
     wait_until_ready(page)
     run_cell(page, 0)  # its number is still there from the first time: that it has run shows in the panel alone
     expect(up).to_have_count(1)
@@ -426,7 +432,7 @@ def test_the_card_of_a_lab_checks_and_helps(course: Course, page: Page, troubles
     )
     open_notebook(page, troubles, course.address(notebook, "card"))
     panel = panel_of(page, "card")
-    expect(panel.get_by_text("Run the cell that starts it.")).to_be_visible(timeout=60_000)
+    expect(panel.get_by_text("Run the cell that starts it.")).to_be_visible()
     expect(run_cell(page, 0)).to_contain_text("The lab card is in the panel beside this notebook.")
     panel.get_by_role("button", name="Check").click()
     expect(panel.get_by_text("There's no cluster yet.")).to_be_visible()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -32,10 +33,10 @@ def backend(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def make_cluster(backend: str) -> Iterator:
+def make_cluster(backend: str) -> Iterator[Callable[..., Cluster]]:
     made: list[Cluster] = []
 
-    def make(brokers: int = 3, **options) -> Cluster:
+    def make(brokers: int = 3, **options: Any) -> Cluster:
         made.append(Cluster(brokers, backend=backend, **options))
         return made[-1]
 

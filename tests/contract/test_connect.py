@@ -27,6 +27,7 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 from confluent_kafka.schema_registry import SchemaRegistryClient
 from confluent_kafka.schema_registry.avro import AvroDeserializer
 from confluent_kafka.serialization import MessageField, SerializationContext
+from paho.mqtt.enums import CallbackAPIVersion
 
 from connect_support import SMT, TEXT, ask, wait_until_failed
 from contract_support import DOCKER_AT_LENGTH
@@ -38,7 +39,7 @@ from kafkalab.errors import ConnectFailed, JavaError, NotEnoughResources, PortIn
 from kafkalab.services import ConnectCluster, MqttBroker, PostgreSQL, SchemaRegistry
 from kafkalab.services.connect import ConnectWorker
 from kafkalab.services.own_plugins import SOURCE_CONNECTOR
-from support import create, in_a_fork, own_runs
+from support import PATIENCE, create, in_a_fork, own_runs
 
 SOURCE, SINK = (f"org.apache.kafka.connect.file.FileStream{kind}Connector" for kind in ("Source", "Sink"))
 JSON = "org.apache.kafka.connect.json.JsonConverter"
@@ -97,7 +98,7 @@ def cluster(backend: str) -> Iterator[Cluster]:
 def connect(cluster: Cluster) -> Iterator[ConnectCluster]:
     connect = ConnectCluster(cluster, workers=2)
     for plugin in ("avro-converter", "debezium-postgres", "jdbc", "mqtt-source"):
-        connect.add_plugin(plugin)  # type: ignore[arg-type]
+        connect.add_plugin(plugin)
     with connect:
         yield connect
 
@@ -111,7 +112,7 @@ def wait_for(cluster: Cluster, topic: str, lines: set[str]) -> None:
     def there() -> bool:
         return topic in cluster.describe(groups=False).topics and lines <= set(CheckContext(cluster).values(topic))
 
-    wait_until(there, 60, f"{len(lines)} lines in {topic}", interval=0.3)
+    wait_until(there, PATIENCE, f"{len(lines)} lines in {topic}", interval=0.3)
 
 
 def test_a_worker_that_is_killed_is_replaced_by_the_other(cluster: Cluster, connect: ConnectCluster, tmp_path: Path) -> None:
@@ -152,14 +153,16 @@ def test_an_mqtt_message_is_acknowledged_when_kafka_has_it(cluster: Cluster, con
         connect.wait_until_running("mqtt")
         told = ask(connect, "GET", "/connectors/mqtt/status")
         [busy] = [worker for worker in connect.workers if told["tasks"][0]["worker_id"] in worker.url]
-        wait_until(lambda: f"connected to {broker.url}" in busy.logs(), 60, "the connector to reach the MQTT broker")
+        wait_until(lambda: f"connected to {broker.url}" in busy.logs(), PATIENCE, "the connector to reach the MQTT broker")
         ask(busy, "PUT", "/admin/loggers/kafkalab.MqttSourceConnector", {"level": "DEBUG"})
-        client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2)
+        client = mqtt.Client(CallbackAPIVersion.VERSION2)
         client.connect(broker.host, broker.port)
         client.loop_start()
         for sent in [client.publish("truck/10/position", f"{n}", qos=1) for n in range(50)]:
             sent.wait_for_publish(30)
-        wait_until(lambda: handed_over(busy) == 50, 60, "all messages to be handed over", last_seen=lambda: handed_over(busy))
+        wait_until(
+            lambda: handed_over(busy) == 50, PATIENCE, "all messages to be handed over", last_seen=lambda: handed_over(busy)
+        )
         busy.kill()  # it has them all, and Kafka has none
         broker.kill()
         assert CheckContext(cluster).record_count("truck_position") == 0
@@ -211,12 +214,12 @@ def test_a_source_of_ones_own_goes_on_from_its_offset(cluster: Cluster, connect:
     for worker in connect.workers:
         worker.restart()
     put(connect, "counter", connector_class="Counter")
-    wait_until(lambda: ask(connect, "GET", "/connectors/counter/offsets")["offsets"], 60, "an offset to be stored")
+    wait_until(lambda: ask(connect, "GET", "/connectors/counter/offsets")["offsets"], PATIENCE, "an offset to be stored")
     told = ask(connect, "GET", "/connectors/counter/status")
     [busy] = [worker for worker in connect.workers if told["tasks"][0]["worker_id"] in worker.url]
     busy.kill()
     seen = len(counted(cluster))
-    wait_until(lambda: max(counted(cluster)) > seen + 20, 60, "the other worker to count on")
+    wait_until(lambda: max(counted(cluster)) > seen + 20, PATIENCE, "the other worker to count on")
     steps = [then - now for now, then in itertools.pairwise(counted(cluster))]
     assert max(steps) == 1 and sum(step < 1 for step in steps) <= 1
     ask(connect, "DELETE", "/connectors/counter")
@@ -265,7 +268,7 @@ def test_a_connector_that_fails_says_why(connect: ConnectCluster, tmp_path: Path
     connect.wait_until_running("nowhere")
     put(connect, "nowhere", connector_class=SINK, file=str(tmp_path / "none/file.txt"), topics="lines")
     with pytest.raises(ConnectFailed, match=r"nowhere task 0 failed: .*Couldn't find or create file"):
-        connect.wait_until(lambda: False, 60, "a line", by=["nowhere"])
+        connect.wait_until(lambda: False, PATIENCE, "a line", by=["nowhere"])
     connect.forget("nowhere")
     connect.forget("nowhere")  # there is none any more
     with pytest.raises(ConnectFailed, match="there is no connector 'nowhere'"):
@@ -287,9 +290,9 @@ def test_a_connector_that_was_forgotten_begins_at_the_beginning(
 
     for rounds in range(2):
         put(connect, "again-in", connector_class=SOURCE, file=str(lines), topic="again")
-        connect.wait_until(sent, 60, "the last line", by="again-in")
+        connect.wait_until(sent, PATIENCE, "the last line", by="again-in")
         put(connect, "again-out", connector_class=SINK, file=str(copy), topics="again")
-        connect.wait_until(written, 60, "the last line in the file", by="again-out")
+        connect.wait_until(written, PATIENCE, "the last line in the file", by="again-out")
         for name in ("again-in", "again-out"):
             connect.forget(name)
     assert not {"again-in", "again-out"} & connect.states().keys()
@@ -309,10 +312,10 @@ def test_an_mqtt_broker_with_tls_and_passwords_lets_in_a_connector_that_has_both
         put(connect, "login", **read)
         wait_until(
             lambda: any(f"connected to {broker.url}" in worker.logs() for worker in connect.workers),
-            60,
+            PATIENCE,
             "the connector to log in",
         )
-        client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2)
+        client = mqtt.Client(CallbackAPIVersion.VERSION2)
         client.tls_set(broker.authority)
         client.username_pw_set("truck", "no one's")
         client.connect(broker.host, broker.port)
@@ -346,7 +349,7 @@ def test_an_mqtt_broker_that_is_not_there_fails_the_task(connect: ConnectCluster
         put(connect, "deaf", connector_class="MqttSourceConnector", mqtt_url=f"tcp://127.0.0.1:{nobody.port}",
             mqtt_topics="#", mqtt_client_id="deaf", mqtt_timeout_ms=1, topic="deaf")  # fmt: skip
         with pytest.raises(ConnectFailed, match="no MQTT broker lets us in at tcp://127.0.0.1:"):
-            wait_until(lambda: connect.wait_until_running("deaf"), 60, "the task to fail")
+            wait_until(lambda: connect.wait_until_running("deaf"), PATIENCE, "the task to fail")
     ask(connect, "DELETE", "/connectors/deaf")
 
 
@@ -369,7 +372,7 @@ def wait_for_ids(cluster: Cluster, topic: str, ids: list[int]) -> None:
             return []
         return [json.loads(value)["id"] for value in CheckContext(cluster).values(topic)]
 
-    wait_until(lambda: found() == ids, 60, f"{len(ids)} rows in {topic}", last_seen=found, interval=0.3)
+    wait_until(lambda: found() == ids, PATIENCE, f"{len(ids)} rows in {topic}", last_seen=found, interval=0.3)
 
 
 def wait_for_failure(connect: ConnectCluster, name: str, reason: str) -> None:
@@ -382,7 +385,7 @@ def wait_for_failure(connect: ConnectCluster, name: str, reason: str) -> None:
             return str(error)
         return "it runs"
 
-    wait_until(lambda: re.search(reason, told()), 60, f"{name} to fail", last_seen=told)
+    wait_until(lambda: re.search(reason, told()), PATIENCE, f"{name} to fail", last_seen=told)
 
 
 @DOCKER_AT_LENGTH
@@ -395,7 +398,7 @@ def test_the_jdbc_source_sends_each_row_while_database_and_columns_come_and_go(
     put(connect, "cars", connector_class="JdbcSourceConnector", table="car", topic_prefix="all-", batch_max_rows=10,
         timestamp_column_name="at", incrementing_column_name="id", poll_interval_ms=200, **on(database))  # fmt: skip
     logs = "no database answers at jdbc:postgresql://"
-    wait_until(lambda: any(logs in worker.logs() for worker in connect.workers), 60, "the connector to miss the database")
+    wait_until(lambda: any(logs in worker.logs() for worker in connect.workers), PATIENCE, "the connector to miss the database")
     database.start()
     wait_for_ids(cluster, "all-car", [*range(1, 26)])
     assert json.loads(CheckContext(cluster).values("all-car")[0]) == {"id": 1, "at": "2026-01-01T00:00:00Z", "speed": 1.0}
@@ -428,7 +431,7 @@ def test_the_jdbc_sink_leaves_the_table_right(cluster: Cluster, connect: Connect
         def copied() -> list[tuple[object, ...]]:
             return tell(database, "SELECT id, name FROM copy ORDER BY id")
 
-        wait_until(lambda: copied() == [*rows], 60, "the rows", last_seen=copied)
+        wait_until(lambda: copied() == [*rows], PATIENCE, "the rows", last_seen=copied)
 
     sink = {"connector_class": "JdbcSinkConnector", "topics": "copy", "delete_enabled": True, **on(database)}
     send(1, name="one", at="2026-01-01T00:00:00.123456Z")
@@ -476,7 +479,7 @@ def wait_for_avro(cluster: Cluster, registry: SchemaRegistry, topic: str, count:
     """The values of a topic when there are so many."""
     return wait_until(
         lambda: values if len(values := avro_values(cluster, registry, topic)) == count else None,
-        60,
+        PATIENCE,
         f"{count} values in {topic}",
         last_seen=lambda: avro_values(cluster, registry, topic),
         interval=0.3,
@@ -497,7 +500,9 @@ def test_a_source_registers_its_schema_and_a_sink_reads_by_it(
     put(connect, "lorry-rows", connector_class="JdbcSinkConnector", topics="avro-lorry", **(on(database) | avro(registry.url)))
     one = {"id": 1, "at": "2026-01-01T00:00:00Z", "name": "one"}
     assert wait_for_avro(cluster, registry, "avro-lorry", 1) == [one]
-    wait_until(lambda: tell(database, 'SELECT name FROM "avro-lorry"') == [("one",)], 60, "the row", ignore=(psycopg.Error,))
+    wait_until(
+        lambda: tell(database, 'SELECT name FROM "avro-lorry"') == [("one",)], PATIENCE, "the row", ignore=(psycopg.Error,)
+    )
 
     tell(database, 'ALTER TABLE "avro-lorry" ADD COLUMN tons REAL', "ALTER TABLE lorry ADD COLUMN tons REAL",
          "INSERT INTO lorry VALUES (2, '2026-01-02', 'two', 7.5)")  # fmt: skip
@@ -505,7 +510,7 @@ def test_a_source_registers_its_schema_and_a_sink_reads_by_it(
         one,
         {"id": 2, "at": "2026-01-02T00:00:00Z", "name": "two", "tons": 7.5},
     ]
-    wait_until(lambda: tell(database, 'SELECT tons FROM "avro-lorry"') == [(None,), (7.5,)], 60, "the other row")
+    wait_until(lambda: tell(database, 'SELECT tons FROM "avro-lorry"') == [(None,), (7.5,)], PATIENCE, "the other row")
     client = SchemaRegistryClient({"url": registry.url})
     assert client.get_versions("avro-lorry-value") == [1, 2]
 
@@ -593,7 +598,7 @@ def test_captured_rows_keep_their_types_while_columns_and_database_come_and_go(
     tell(database, "INSERT INTO boat VALUES (3, NULL, 'Cid')")
     wait_until(  # not for a fourth value: Bob comes again if his offset wasn't stored yet, which is at least once
         lambda: avro_values(cluster, registry, "cdc.public.boat")[-1]["after"] == {"id": 3, "built": None, "name": "Cid"},
-        60,
+        PATIENCE,
         "the row of the database that is back",
         last_seen=lambda: avro_values(cluster, registry, "cdc.public.boat")[-1],
     )
@@ -641,7 +646,7 @@ def test_it_knows_the_connectors_in_its_folder(connect: ConnectCluster) -> None:
 def test_a_plugin_that_is_not_to_be_had_is_named(connect: ConnectCluster) -> None:
     before = set(connect.plugins.iterdir())
     with pytest.raises(ValueError, match="there is no plug-in 'debezium' here; there are avro-converter, debezium-postgres, "):
-        connect.add_plugin("debezium")  # type: ignore[arg-type]
+        connect.add_plugin("debezium")
     with pytest.raises(JavaError, match=r"Same doesn't compile:\n-+\n1\. ERROR in Same\.java"):
         connect.compile_plugin(SAME.replace("return record", "return records"))
     with pytest.raises(JavaError, match="the source has no `public class`"):

@@ -12,7 +12,7 @@ from contract_support import DOCKER_AT_LENGTH, configs, count_records, in_sync, 
 from kafkalab import Cluster, wait_until
 from kafkalab.cluster.wire import BrokerConnection, Metadata
 from kafkalab.errors import BrokerNotRunning, UnknownBroker
-from support import led
+from support import PATIENCE, led
 
 # Who is cut off gives up its connection after each second, not each other one.
 SETTINGS = {"num.partitions": 5, "num.io.threads": 3, "controller.quorum.request.timeout.ms": 1000}
@@ -46,9 +46,12 @@ def test_cut_off_until_it_looks_for_the_controller_anew(dedicated: Cluster) -> N
     before = dedicated.nodes.logs(0).count(gave_up)
     dedicated.isolate(0)
     wait_until(
-        lambda: dedicated.nodes.logs(0).count(gave_up) >= before + 3, 60, "broker 0 to give up its connections", interval=0.2
+        lambda: dedicated.nodes.logs(0).count(gave_up) >= before + 3,
+        PATIENCE,
+        "broker 0 to give up its connections",
+        interval=0.2,
     )
-    dedicated.heal(0, timeout=20)
+    dedicated.heal(0, timeout=PATIENCE)
     assert dedicated.describe(groups=False).brokers[0].state == "up"
 
 
@@ -89,7 +92,7 @@ def test_two_of_three_fail_at_once(dedicated: Cluster, first: str, second: str) 
     getattr(dedicated, first)(0)
     getattr(dedicated, second)(1)
     alone = dict.fromkeys(range(3), (2,))
-    dedicated.wait_for(lambda v: v.isr(topic) == alone, "broker 2 to be left alone", 60)
+    dedicated.wait_for(lambda v: v.isr(topic) == alone, "broker 2 to be left alone", PATIENCE)
     # A client that meets both sides of a partition is told two stories by turns; this one starts from the right side.
     assert send(dedicated, topic, 10, dedicated.clients.bootstrap(2)) == [None] * 10
     getattr(dedicated, MEND[first])(0)

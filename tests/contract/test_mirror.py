@@ -18,7 +18,7 @@ from kafkalab.checks import CheckContext
 from kafkalab.errors import MirrorFailed
 from kafkalab.paths import runs_dir
 from kafkalab.services import MirrorMaker
-from support import create, in_a_fork
+from support import PATIENCE, create, in_a_fork
 
 pytestmark = DOCKER_AT_LENGTH
 
@@ -58,7 +58,7 @@ def send(cluster: Cluster, numbers: range) -> None:
     producer = Producer(cluster.client_config(enable_idempotence=True))
     for number in numbers:
         producer.produce("prices", f"price {number}", key=f"key {number % 7}", partition=number % 3, headers={"n": str(number)})
-    assert producer.flush(30) == 0
+    assert producer.flush(PATIENCE) == 0
 
 
 def content(cluster: Cluster, topic: str) -> Counter:
@@ -76,7 +76,7 @@ def copied(first: Cluster, second: Cluster) -> None:
     def there() -> bool:
         return wanted.keys() == content(second, "first.prices").keys()
 
-    wait_until(there, 60, f"{len(wanted)} records", last_seen=lambda: len(content(second, "first.prices")))
+    wait_until(there, PATIENCE, f"{len(wanted)} records", last_seen=lambda: len(content(second, "first.prices")))
 
 
 def test_records_come_with_all_but_their_offset(pair: tuple[Cluster, Cluster], mirror: MirrorMaker) -> None:
@@ -148,7 +148,7 @@ def test_a_group_goes_on_in_the_other_cluster(pair: tuple[Cluster, Cluster], mir
         asked = [ConsumerGroupTopicPartitions("readers", [TopicPartition("first.prices", p) for p in range(3)])]
         return [p.offset for p in admin.list_consumer_group_offsets(asked)["readers"].result().topic_partitions]
 
-    wait_until(lambda: translated() == [RECORDS // 3] * 3, 60, "translated offsets", last_seen=translated)
+    wait_until(lambda: translated() == [RECORDS // 3] * 3, PATIENCE, "translated offsets", last_seen=translated)
 
 
 @pytest.mark.at_length  # every day chapter 8 does that, and two labs do

@@ -8,13 +8,14 @@ from collections.abc import Iterator
 import paho.mqtt.client as mqtt
 import psutil
 import pytest
+from paho.mqtt.enums import CallbackAPIVersion
 
 from kafkalab import resources, wait_until
 from kafkalab.cluster.ports import HOST, reserve_port
 from kafkalab.errors import MqttFailed, NotEnoughResources, PortInUse, UnknownUser
 from kafkalab.paths import files_below
 from kafkalab.services import MqttBroker
-from support import own_runs
+from support import PATIENCE, own_runs
 
 TOPICS = "truck/+/position"
 
@@ -30,7 +31,7 @@ class Client(mqtt.Client):
 
     def __init__(self, broker: MqttBroker, name: str, *, acknowledges: bool = True) -> None:
         super().__init__(
-            mqtt.CallbackAPIVersion.VERSION2, name, clean_session=False, manual_ack=not acknowledges, reconnect_on_failure=False
+            CallbackAPIVersion.VERSION2, name, clean_session=False, manual_ack=not acknowledges, reconnect_on_failure=False
         )
         self.got: list[str] = []
         self.on_message = lambda _client, _data, message: self.got.append(message.payload.decode())
@@ -41,7 +42,7 @@ class Client(mqtt.Client):
         done: list[object] = []
         self.on_subscribe = lambda *_: done.append(_)
         self.subscribe(topic, qos=1)
-        wait_until(lambda: done, 30, "the subscription")
+        wait_until(lambda: done, PATIENCE, "the subscription")
 
     def publish_all(self, *payloads: str, qos: int) -> None:
         for sent in [self.publish("truck/10/position", payload, qos) for payload in payloads]:
@@ -52,7 +53,7 @@ class Client(mqtt.Client):
         self.loop_stop()
 
     def wait_for(self, *payloads: str) -> None:
-        wait_until(lambda: set(payloads) <= set(self.got), 30, f"{len(payloads)} messages", last_seen=lambda: self.got)
+        wait_until(lambda: set(payloads) <= set(self.got), PATIENCE, f"{len(payloads)} messages", last_seen=lambda: self.got)
 
 
 def test_what_was_acknowledged_survives_kills_until_it_is_delivered(broker: MqttBroker) -> None:
@@ -98,7 +99,7 @@ def test_it_listens_on_loopback_only(broker: MqttBroker) -> None:
 
 def welcome(broker: MqttBroker, user: str, password: str, *, tls: bool) -> str:
     """What the broker says to a client: whether it may come in, or why not."""
-    client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, reconnect_on_failure=False)
+    client = mqtt.Client(CallbackAPIVersion.VERSION2, reconnect_on_failure=False)
     if tls:
         client.tls_set(broker.authority)
     client.username_pw_set(user, password)
@@ -108,7 +109,7 @@ def welcome(broker: MqttBroker, user: str, password: str, *, tls: bool) -> str:
     client.connect(broker.host, broker.port)
     client.loop_start()
     try:
-        return wait_until(lambda: said, 30, "the broker to answer")[0]
+        return wait_until(lambda: said, PATIENCE, "the broker to answer")[0]
     finally:
         client.disconnect()
         client.loop_stop()
@@ -128,7 +129,7 @@ def test_with_tls_and_users_it_lets_in_who_has_the_right_password_and_encrypts()
         assert config["mqtt.user"] == "office" and config["mqtt.password"] == "secret" and config["mqtt.url"] == broker.url
         with pytest.raises(UnknownUser, match="no user 'guest'; it has truck, office"):
             broker.connector_config("guest")
-        folder = broker._run.directory  # type: ignore[union-attr]
+        folder = broker._run.directory
         assert folder.stat().st_mode & 0o077 == 0
         held = b"".join(path.read_bytes() for path in files_below(folder) if path.is_file() and "keys" not in path.parts)
         assert b"secret" not in held and "secret" not in repr(broker)  # its hash alone is there
@@ -156,7 +157,7 @@ def test_one_that_cannot_start_says_why_and_leaves_nothing(monkeypatch: pytest.M
 
 
 def test_nothing_is_left_when_it_stops(broker: MqttBroker) -> None:
-    process, port, folder = psutil.Process(broker.pid), broker.port, broker._run.directory  # type: ignore[union-attr]
+    process, port, folder = psutil.Process(broker.pid), broker.port, broker._run.directory
     broker.stop()
     assert not process.is_running() and not folder.exists()
     with pytest.raises(ConnectionRefusedError):

@@ -44,7 +44,7 @@ def test_what_was_committed_survives_a_kill_and_a_restart(server: PostgreSQL) ->
 
 
 def containers(server: PostgreSQL) -> list[Container]:
-    return from_env().containers.list(all=True, filters={"label": f"{RUN_LABEL}={server._run.id}"})  # type: ignore[union-attr]
+    return from_env().containers.list(all=True, filters={"label": f"{RUN_LABEL}={server._run.id}"})
 
 
 def test_it_listens_on_loopback_only_and_asks_for_the_password(server: PostgreSQL, backend: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import urlparse
 
@@ -49,7 +49,9 @@ def client(registry: SchemaRegistry) -> SchemaRegistryClient:
     return SchemaRegistryClient({"url": registry.url})
 
 
-def test_start_returns_a_registry_that_answers(registry: SchemaRegistry, client: SchemaRegistryClient, measured) -> None:
+def test_start_returns_a_registry_that_answers(
+    registry: SchemaRegistry, client: SchemaRegistryClient, measured: Callable[[str], None]
+) -> None:
     assert registry.running
     assert registry.start() is registry
     assert client.get_compatibility() == "BACKWARD"
@@ -86,12 +88,12 @@ def test_its_other_ports_are_on_loopback_too(registry: SchemaRegistry) -> None:
     """Its management port, for one, which only its own start asks."""
     assert registry._server is not None
     if registry.product == "Confluent Schema Registry":  # in a container: what it publishes
-        container = registry._server._container  # type: ignore[attr-defined]
+        container = registry._server._container
         container.reload()
         published = [binding for bindings in container.ports.values() for binding in bindings or ()]
         assert {binding["HostIp"] for binding in published} == {"127.0.0.1"}
         return
-    process = psutil.Process(registry._server._process.pid)  # type: ignore[attr-defined]
+    process = psutil.Process(registry._server._process.pid)
     listening = [c.laddr for c in process.net_connections(kind="inet") if c.status == psutil.CONN_LISTEN]
     assert len(listening) == 2 and urlparse(registry.url).port in {address.port for address in listening}
     assert {address.ip.removeprefix("::ffff:") for address in listening} == {"127.0.0.1"}
@@ -108,7 +110,7 @@ def test_what_is_not_compatible_is_refused(client: SchemaRegistryClient) -> None
 
 
 def test_a_killed_registry_comes_back_with_its_schemas(
-    registry: SchemaRegistry, client: SchemaRegistryClient, measured
+    registry: SchemaRegistry, client: SchemaRegistryClient, measured: Callable[[str], None]
 ) -> None:
     address, ids = registry.url, [client.register_schema(f"kept-{n}", avro(f"f{n}")) for n in range(5)]
     client.set_compatibility("kept-0", "FULL")

@@ -32,6 +32,7 @@ from kafkalab.errors import NoSuperUser, UnknownListener, UnknownUser
 from kafkalab.lifeline import marked_processes
 from kafkalab.paths import files_below
 from kafkalab.security import Security
+from support import PATIENCE
 
 LISTENERS = (
     Listener("PLAINTEXT"),
@@ -53,7 +54,7 @@ def outcome(config: dict[str, object], topic: str) -> str:
         producer.poll(0.05)
         return next((name for name in told if name not in ("_ALL_BROKERS_DOWN", "_TRANSPORT")), None)
 
-    name = wait_until(told_something, 20, "an outcome", last_seen=lambda: told)
+    name = wait_until(told_something, PATIENCE, "an outcome", last_seen=lambda: told)
     producer.purge()
     return name
 
@@ -124,7 +125,7 @@ def test_scram_users_are_made_on_the_running_cluster(secured: Cluster, user: str
     wanted = UserScramCredentialUpsertion(user, credential, USERS[user].encode())
     for made in admin.alter_user_scram_credentials([wanted]).values():
         made.result()
-    wait_until(lambda: outcome(config, topic) == "sent", 20, "every broker to know the user")
+    wait_until(lambda: outcome(config, topic) == "sent", PATIENCE, "every broker to know the user")
 
 
 def test_secrets_are_readable_by_their_owner_alone_and_no_process_shows_one(secured: Cluster) -> None:
@@ -157,7 +158,7 @@ def test_they_reach_kafkas_tools_too(secured: Cluster, user: str) -> None:
     topic = make_topic(secured, 1, 1)
     command = ["kafka-topics.sh", "--bootstrap-server", secured.clients.servers("SASL_SSL"), "--list"]
     login = ["--command-config", str(secured.clients.command_config(user, "SASL_SSL"))]
-    listed = subprocess.run(command + login, capture_output=True, text=True, timeout=120)
+    listed = subprocess.run(command + login, capture_output=True, text=True, timeout=PATIENCE)
     assert topic in listed.stdout, listed.stderr[-2000:]
 
 
@@ -173,7 +174,7 @@ def test_faults_are_seen_on_a_secured_cluster_too_and_other_settings_hold(secure
     secured.isolate(1)
     secured.wait_for(lambda v: v.out_of_sync(topic, 1), "it to be fenced")
     secured.heal(1)
-    secured.wait_for(lambda v: v.in_sync(topic), "all in sync", 60)
+    secured.wait_for(lambda v: v.in_sync(topic), "all in sync", PATIENCE)
 
 
 @pytest.fixture(scope="module")

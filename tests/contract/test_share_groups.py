@@ -14,9 +14,12 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 from contract_support import DOCKER_AT_LENGTH
 from kafkalab import Cluster, ConsoleShareConsumer, wait_until
 from kafkalab.errors import WaitTimeout, WorkerClosed
-from support import create, put
+from support import PATIENCE, create, put
 
 pytestmark = DOCKER_AT_LENGTH
+
+BEFORE_ITS_LOCK_ENDS = 25
+"""Seconds: the lock on a record that was handed out lasts 30 s by default."""
 
 ORDERS = ("order-1", "order-2", "order-3")
 
@@ -65,13 +68,13 @@ def wait_for_lag(cluster: Cluster, group: str, topic: str, wanted: int) -> None:
         seen.append(lag(cluster, group, topic))
         return seen[-1] == wanted
 
-    wait_until(reached, 60, f"a lag of {wanted}", last_seen=lambda: seen[-1:], ignore=(OSError,))
+    wait_until(reached, PATIENCE, f"a lag of {wanted}", last_seen=lambda: seen[-1:], ignore=(OSError,))
 
 
 def wait_until_all_have_left(cluster: Cluster, group: str) -> None:
     wait_until(
         lambda: (found := cluster.nodes.share_group(group)) and not found.members,
-        60,
+        PATIENCE,
         "the members to have left",
         ignore=(OSError,),
     )
@@ -80,9 +83,9 @@ def wait_until_all_have_left(cluster: Cluster, group: str) -> None:
 def test_a_share_group_has_members_and_a_lag(shared: Cluster, group: str, orders: str) -> None:
     assert shared.nodes.share_group(group) is None
     with ConsoleShareConsumer(shared, orders, group=group, answer="hold", name="holder") as holder:
-        assert holder.wait_for(1, 60) == ["order-1"]
+        assert holder.wait_for(1, PATIENCE) == ["order-1"]
         with ConsoleShareConsumer(shared, orders, group=group, name="other") as other:
-            assert sorted(map(str, other.wait_for(2, 60))) == ["order-2", "order-3"]
+            assert sorted(map(str, other.wait_for(2, PATIENCE))) == ["order-2", "order-3"]
             wait_for_lag(shared, group, orders, 1)
             found = shared.nodes.share_group(group)
             assert found is not None and found.state == "Stable" and found.starts == {(orders, 0): 0}
@@ -90,7 +93,7 @@ def test_a_share_group_has_members_and_a_lag(shared: Cluster, group: str, orders
                 (name, ((orders, 0),)) for name in ("holder", "other")
             ]
             holder.close()  # what it held is released
-            other.wait_for(["order-1"], 60)
+            other.wait_for(["order-1"], PATIENCE)
             assert [d.count for d in other.deliveries if d.value == "order-1"] == [2]
         wait_for_lag(shared, group, orders, 0)
     wait_until_all_have_left(shared, group)
@@ -116,7 +119,7 @@ def test_kafkas_own_tool_says_the_same(shared: Cluster, group: str, orders: str)
         assert (told["TOPIC"], told["PARTITION"], told["START-OFFSET"], told["LAG"]) == (orders, "0", str(start), str(lag))
 
     with ConsoleShareConsumer(shared, orders, group=group, answer="hold") as holder:
-        holder.wait_for(["order-1"], 60)
+        holder.wait_for(["order-1"], PATIENCE)
         with ConsoleShareConsumer(shared, orders, group=group):
             wait_for_lag(shared, group, orders, 1)
             both_say("Stable", 2, start=0, lag=1)
@@ -125,23 +128,23 @@ def test_kafkas_own_tool_says_the_same(shared: Cluster, group: str, orders: str)
 
 
 @pytest.mark.parametrize(("answer", "deliveries"), [("reject", [1]), ("release", [1, 2])])
-def test_a_record_is_set_aside(shared: Cluster, group: str, orders: str, answer, deliveries: list[int]) -> None:
+def test_a_record_is_set_aside(shared: Cluster, group: str, orders: str, answer: str, deliveries: list[int]) -> None:
     with ConsoleShareConsumer(shared, orders, group=group, answer=answer) as worker:
         wait_for_lag(shared, group, orders, 0)
-        worker.wait_for(len(deliveries) * len(ORDERS), 60)
+        worker.wait_for(len(deliveries) * len(ORDERS), PATIENCE)
         for order in ORDERS:
             assert [d.count for d in worker.deliveries if d.value == order] == deliveries
 
 
 def test_a_killed_worker_holds_nothing_and_a_frozen_one_does(shared: Cluster, group: str, orders: str) -> None:
     holder = ConsoleShareConsumer(shared, orders, group=group, answer="hold")
-    holder.wait_for(1, 60)
+    holder.wait_for(1, PATIENCE)
     os.kill(holder.pid, signal.SIGSTOP)
     with ConsoleShareConsumer(shared, orders, group=group) as other:
-        other.wait_for(2, 60)
-        assert "order-1" not in other.values  # its lock lasts 30 s
+        other.wait_for(2, PATIENCE)
+        assert "order-1" not in other.values
         holder.kill()
-        other.wait_for(["order-1"], 25)
+        other.wait_for(["order-1"], BEFORE_ITS_LOCK_ENDS)
         with pytest.raises(WaitTimeout, match="to be handed 4 records"):
             other.wait_for(4, 0.1)
     with pytest.raises(WorkerClosed):

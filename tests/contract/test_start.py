@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from confluent_kafka.admin import AdminClient
+from docker.client import from_env
 
-import docker
 from contract_support import DOCKER_AT_LENGTH, configs, count_records, in_sync, make_topic, send
 from kafkalab import Cluster, wait_until
 from kafkalab.cluster import Listener
@@ -18,6 +18,7 @@ from kafkalab.cluster.ports import HOST, reserve_port
 from kafkalab.cluster.wire import BrokerConnection
 from kafkalab.distribution import KAFKA_VERSION, install_tools
 from kafkalab.errors import BackendUnavailable, BrokerFailed, ClusterNotRunning, DowngradeRefused, PortInUse
+from support import PATIENCE
 
 RACK = "räck 🙂\nprocess.roles=nonsense\\"
 
@@ -88,7 +89,7 @@ def test_a_setting_may_hold_any_text(neighbours: tuple[Cluster, Cluster]) -> Non
     assert told["auto.create.topics.enable"].value == "false"
 
 
-def test_fixed_ports(neighbours: tuple[Cluster, Cluster], make_cluster) -> None:
+def test_fixed_ports(neighbours: tuple[Cluster, Cluster], make_cluster: Callable[..., Cluster]) -> None:
     one, _ = neighbours
     (port,) = one._lifecycle.spec.ports
     assert one.bootstrap_servers == f"127.0.0.1:{port}"
@@ -96,7 +97,7 @@ def test_fixed_ports(neighbours: tuple[Cluster, Cluster], make_cluster) -> None:
         make_cluster(1, ports=[port]).start()
 
 
-def test_a_stopped_cluster(neighbours: tuple[Cluster, Cluster], make_cluster) -> None:
+def test_a_stopped_cluster(neighbours: tuple[Cluster, Cluster], make_cluster: Callable[..., Cluster]) -> None:
     with pytest.raises(ClusterNotRunning, match="call start"):
         make_cluster(1).describe()
     one, other = neighbours
@@ -141,16 +142,16 @@ def test_usual_ports_where_they_are_free(neighbours: tuple[Cluster, Cluster], ta
 
 
 @DOCKER_AT_LENGTH
-def test_one_cluster_used_by_two_threads(make_cluster) -> None:
+def test_one_cluster_used_by_two_threads(make_cluster: Callable[..., Cluster]) -> None:
     cluster = make_cluster(1)
     assert outcomes_of(cluster.start, cluster.start) == [cluster, cluster]
     assert len(cluster.describe(groups=False).brokers) == 1  # not started twice
-    assert sorted(outcomes_of(cluster.add_broker, cluster.add_broker)) == [1, 2]
+    assert sorted(map(str, outcomes_of(cluster.add_broker, cluster.add_broker))) == ["1", "2"]
 
     seen = len(cluster.nodes.faults)
 
     def stop_soon() -> None:
-        wait_until(lambda: len(cluster.nodes.faults) > seen, 20, "the restart to begin")
+        wait_until(lambda: len(cluster.nodes.faults) > seen, PATIENCE, "the restart to begin")
         cluster.stop()
 
     restarted, stopped = outcomes_of(lambda: cluster.restart(1), stop_soon)
@@ -159,11 +160,11 @@ def test_one_cluster_used_by_two_threads(make_cluster) -> None:
 
 
 @DOCKER_AT_LENGTH
-def test_stop_waits_for_a_start_that_is_under_way(make_cluster) -> None:
+def test_stop_waits_for_a_start_that_is_under_way(make_cluster: Callable[..., Cluster]) -> None:
     cluster = make_cluster(1)
     with ThreadPoolExecutor(1) as pool:
         starting = pool.submit(cluster.start)
-        wait_until(lambda: cluster._lifecycle._access is not None, 60, "the start to be under way", interval=0.001)
+        wait_until(lambda: cluster._lifecycle._access is not None, PATIENCE, "the start to be under way", interval=0.001)
         with pytest.raises(ClusterNotRunning, match="is still starting, in another thread"):
             cluster.describe()
         cluster.stop()
@@ -172,12 +173,12 @@ def test_stop_waits_for_a_start_that_is_under_way(make_cluster) -> None:
 
 
 @DOCKER_AT_LENGTH
-def test_a_setting_that_kafka_refuses(make_cluster) -> None:
+def test_a_setting_that_kafka_refuses(make_cluster: Callable[..., Cluster]) -> None:
     with pytest.raises(BrokerFailed, match=r"(?s)log.retention.hours.*Its last lines"):
         make_cluster(1, settings={"log.retention.hours": "three"}).start()
 
 
-def test_a_version_that_there_is_not(neighbours: tuple[Cluster, Cluster], make_cluster) -> None:
+def test_a_version_that_there_is_not(neighbours: tuple[Cluster, Cluster], make_cluster: Callable[..., Cluster]) -> None:
     _, running = neighbours
     missing = make_cluster(1, version="9.9.9")
     where = (
@@ -213,7 +214,9 @@ def test_another_version_has_the_same_data_and_stays() -> None:
         tool = [str(install_tools() / "kafka-features.sh"), "--bootstrap-server", cluster.bootstrap_servers]
         subprocess.run([*tool, "upgrade", "--release-version", "4.3"], check=True)
         wait_until(
-            lambda: cluster.nodes.features()[0].finalized["metadata.version"] == 30, 30, "the broker to know the new level"
+            lambda: cluster.nodes.features()[0].finalized["metadata.version"] == 30,
+            PATIENCE,
+            "the broker to know the new level",
         )
         faults = list(cluster.nodes.faults)
         with pytest.raises(DowngradeRefused, match=r"Broker 0 can't go back to Kafka 4\.2\.1.*level 30.*only up to level 29"):
@@ -223,7 +226,7 @@ def test_another_version_has_the_same_data_and_stays() -> None:
 
 @pytest.mark.docker
 def test_another_version_on_docker_is_another_container_with_the_same_data() -> None:
-    client = docker.from_env()
+    client = from_env()
     client.images.get(f"apache/kafka:{KAFKA_VERSION}").tag("apache/kafka", "4.3.999")  # as good as another version
     try:
         with Cluster(1, backend="docker") as cluster:

@@ -20,7 +20,7 @@ from kafkalab import Cluster, StreamsApp, resources, wait_until
 from kafkalab.checks import CheckContext
 from kafkalab.errors import ClusterNotRunning, NotEnoughResources, StreamsFailed
 from kafkalab.streams import fresh_topics
-from support import create
+from support import PATIENCE, create
 
 COUNTS = """
 from org.apache.kafka.streams.kstream import Materialized
@@ -73,11 +73,11 @@ def send(cluster: Cluster, topic: str, words: Iterable[str]) -> None:
     producer = Producer(cluster.client_config())
     for word in words:
         producer.produce(topic, key=word, value=word.strip())
-    assert producer.flush(30) == 0
+    assert producer.flush(PATIENCE) == 0
 
 
 def wait_for(app: StreamsApp, counts: dict[str, int]) -> None:
-    wait_until(lambda: app.store("counts") == counts, 60, f"{counts}", ignore=(StreamsFailed,))
+    wait_until(lambda: app.store("counts") == counts, PATIENCE, f"{counts}", ignore=(StreamsFailed,))
 
 
 def committed(app: StreamsApp, topic: str) -> int:
@@ -85,7 +85,7 @@ def committed(app: StreamsApp, topic: str) -> int:
     group = ConsumerGroupTopicPartitions(app.settings["application.id"], [TopicPartition(topic, number) for number in range(2)])
     admin = AdminClient(app.cluster.client_config())
     [asked] = admin.list_consumer_group_offsets([group]).values()
-    return sum(max(partition.offset, 0) for partition in asked.result(30).topic_partitions)
+    return sum(max(partition.offset, 0) for partition in asked.result(PATIENCE).topic_partitions)
 
 
 def count_and_come_back(app: StreamsApp, topic: str) -> None:
@@ -94,7 +94,7 @@ def count_and_come_back(app: StreamsApp, topic: str) -> None:
     send(app.cluster, topic, "abca")
     wait_for(app, {"a": 2, "b": 1, "c": 1})
     # Its changelog has what was counted. Killed before it commits, it would count that once more: at least once.
-    wait_until(lambda: committed(app, topic) == 4, 60, "the commit", last_seen=lambda: committed(app, topic))
+    wait_until(lambda: committed(app, topic) == 4, PATIENCE, "the commit", last_seen=lambda: committed(app, topic))
     app.kill()
     assert app.state == "killed" and not app.alive and not psutil.pid_exists(app.pid or 0)
     with pytest.raises(StreamsFailed, match="killed"):
@@ -118,7 +118,7 @@ def test_exactly_once_in_the_protocol_of_streams_own_until_a_function_raises(clu
         with pytest.raises(
             StreamsFailed, match="waiting for a store is no use, because words doesn't run: failed: ZeroDivision"
         ):
-            app.wait_until(lambda: app.store("no such store"), 60, "a store", ignore=(StreamsFailed,))
+            app.wait_until(lambda: app.store("no such store"), PATIENCE, "a store", ignore=(StreamsFailed,))
         assert app.state == "failed" and "RUNNING" in app.logs()
         with pytest.raises(StreamsFailed, match=r"ZeroDivisionError: division by zero \(.*topic=words.*offset=\d"):
             app.store("counts")
@@ -139,10 +139,10 @@ def test_instances_share_the_partitions_and_a_standby_takes_over_without_restori
                 return set(one.wait_running().store("counts")), set(two.wait_running().store("counts"))
 
             wait_until(
-                lambda: all(parts()) and sorted("".join(map("".join, parts()))) == list("abcdefgh"), 60, "each to have a part",
+                lambda: all(parts()) and sorted("".join(map("".join, parts()))) == list("abcdefgh"), PATIENCE, "each to have a part",
                 last_seen=parts, ignore=(StreamsFailed,),
             )  # fmt: skip
-            wait_until(lambda: two.store("counts", stale=True) == everything, 60, "all of it", ignore=(StreamsFailed,))
+            wait_until(lambda: two.store("counts", stale=True) == everything, PATIENCE, "all of it", ignore=(StreamsFailed,))
             restored = two.restored
             one.kill()
             wait_for(two, everything)
@@ -199,7 +199,7 @@ def test_a_result_that_is_too_large_ends_it_with_a_reason_and_is_there_when_it_m
     app = StreamsApp(cluster, repeated).start()
     send(cluster, "short", "abc")
     send(cluster, "short", ["long"])
-    wait_until(lambda: not app.alive, 60, "the application to end", last_seen=lambda: app.state)
+    wait_until(lambda: not app.alive, PATIENCE, "the application to end", last_seen=lambda: app.state)
     reason = (
         r"RecordTooLargeException: The message is 1600\d+ bytes .*max\.request\.size.* \(StreamsException: .* topic long for"
     )
@@ -207,7 +207,9 @@ def test_a_result_that_is_too_large_ends_it_with_a_reason_and_is_there_when_it_m
         app.store("any")
     with StreamsApp(cluster, repeated, producer_max_request_size=2_000_000):
         wait_until(
-            lambda: set(CheckContext(cluster).values("long")) == {text * 400_000 for text in ("a", "b", "c", "long")}, 60, "all"
+            lambda: set(CheckContext(cluster).values("long")) == {text * 400_000 for text in ("a", "b", "c", "long")},
+            PATIENCE,
+            "all",
         )
 
 
@@ -225,22 +227,22 @@ def test_what_cannot_be_deserialized_ends_it_or_becomes_a_dead_letter(cluster: C
         create(cluster, name, 1, 1)
     send(cluster, "numbers", ["poison", "four"])
     app = StreamsApp(cluster, read_numbers).launch()
-    wait_until(lambda: not app.alive, 60, "the application to end", last_seen=lambda: app.state)
+    wait_until(lambda: not app.alive, PATIENCE, "the application to end", last_seen=lambda: app.state)
     with pytest.raises(StreamsFailed, match="SerializationException"):
         app.store("any")
     handler = "org.apache.kafka.streams.errors.LogAndContinueExceptionHandler"
     settings = {"deserialization_exception_handler": handler, "errors_dead_letter_queue_topic_name": "unread"}
     with StreamsApp(cluster, read_numbers, **settings):
         seen = CheckContext(cluster)
-        wait_until(lambda: seen.values("numbers-read") == [str(int.from_bytes(b"four"))], 60, "the number")
-        [letter] = wait_until(lambda: seen.records("unread"), 60, "the dead letter")
+        wait_until(lambda: seen.values("numbers-read") == [str(int.from_bytes(b"four"))], PATIENCE, "the number")
+        [letter] = wait_until(lambda: seen.records("unread"), PATIENCE, "the dead letter")
         headers = dict(letter.headers() or ())
         assert (letter.key(), letter.value()) == (b"poison", b"poison")
         assert (headers["__streams.errors.topic"], headers["__streams.errors.offset"]) == (b"numbers", b"0")
 
 
 def letters(builder: Any) -> None:
-    from org.apache.kafka.streams.kstream import Materialized  # type: ignore[import-not-found]
+    from org.apache.kafka.streams.kstream import Materialized
 
     builder.stream("texts").groupBy(lambda key, letter: letter).count(Materialized.as_("letters"))
 
@@ -252,7 +254,9 @@ def test_a_function_of_a_notebook_is_run_by_its_source(cluster: Cluster) -> None
     with StreamsApp(cluster, letters, producer_compression_type="snappy") as app:
         counted = {"a": 2, "b": 1}
         # A store can't be read while it moves, as it may once more after the start.
-        wait_until(lambda: app.store("letters") == counted, 60, "letters", last_seen=lambda: app.state, ignore=(StreamsFailed,))
+        wait_until(
+            lambda: app.store("letters") == counted, PATIENCE, "letters", last_seen=lambda: app.state, ignore=(StreamsFailed,)
+        )
         # Elsewhere the native library would stay when the process is killed.
         assert list((cluster.nodes.run.directory / "streams").glob("snappy*")), "it has compressed what it counted"
         made = {topic for topic in cluster.describe(groups=False).topics if topic.startswith("letters-")}
@@ -268,7 +272,7 @@ def test_with_fresh_topics_an_application_begins_at_the_beginning(cluster: Clust
         send(cluster, "texts", "aab")
         StreamsApp(cluster, letters).start()  # its name is given away, as in a cell that is run again
         app = StreamsApp(cluster, letters).start()
-        app.wait_until(lambda: app.store("letters") == {"a": 2, "b": 1}, 60, "letters", ignore=(StreamsFailed,))
+        app.wait_until(lambda: app.store("letters") == {"a": 2, "b": 1}, PATIENCE, "letters", ignore=(StreamsFailed,))
     process = psutil.Process(app.pid)
     fresh_topics(cluster, [NewTopic("texts", 1, 1)])
     assert app.state == "stopped" and not process.is_running()

@@ -25,7 +25,7 @@ from kafkalab.errors import (
     UnknownUser,
 )
 from kafkalab.widgets import Timeline
-from support import led
+from support import PATIENCE, led
 
 
 def test_start_returns_a_cluster_that_agrees(shared: Cluster) -> None:
@@ -77,12 +77,12 @@ def test_stop_broker_hands_leadership_over_first_as_a_timeline_shows(shared: Clu
     producer = LedgerProducer(shared, topic, rate=50)
     timeline = Timeline(shared, producer)
     try:
-        wait_until(lambda: timeline.gaps, 30, "acknowledgements")
+        wait_until(lambda: timeline.gaps, PATIENCE, "acknowledgements")
         shared.stop_broker(1)
         view = shared.describe(groups=False)
         assert view.brokers[1].state == "stopped"
         assert view.moved_from(topic, 1)
-        changes = wait_until(lambda: [m for m in timeline._marks() if m.kind == "leader"], 20, "new leaders to be seen")
+        changes = wait_until(lambda: [m for m in timeline._marks() if m.kind == "leader"], PATIENCE, "new leaders to be seen")
     finally:
         timeline.close()
         producer.stop()
@@ -159,8 +159,8 @@ def test_heal_does_not_wait_for_a_controller_that_is_still_cut_off(shared: Clust
     shared.isolate(controller)
     with pytest.raises(OSError):
         BrokerConnection(shared.clients.bootstrap(left)).quorum()
-    shared.heal(healed, timeout=20)
-    shared.wait_for(lambda v: v.controller in (healed, left), "another controller to be seen", 20)
+    shared.heal(healed, timeout=PATIENCE)
+    shared.wait_for(lambda v: v.controller in (healed, left), "another controller to be seen", PATIENCE)
     shared.heal(controller)
 
 
@@ -195,7 +195,9 @@ def test_a_killed_node_may_be_gone_before_kill_has_done_all_it_does(shared: Clus
         send_signal(process, sign)
         if sign == signal.SIGKILL:
             wait_until(
-                lambda: shared.nodes.states()[1] == "dead" and not psutil.pid_exists(process.pid), 10, "the end to be seen"
+                lambda: shared.nodes.states()[1] == "dead" and not psutil.pid_exists(process.pid),
+                PATIENCE,
+                "the end to be seen",
             )
 
     monkeypatch.setattr(psutil.Process, "send_signal", seen_by_another)
@@ -223,12 +225,12 @@ def test_a_paused_broker_can_be_killed_and_killed_again_while_it_restarts(shared
     restarting.start()
     wait_until(
         lambda: shared.nodes.logs(1).count("Registered signal handlers") > lives,
-        60,
+        PATIENCE,
         "the broker to have begun anew",
         interval=0.005,
     )
     shared.kill(1)
-    restarting.join(60)
+    restarting.join(PATIENCE)
     assert isinstance(outcome[0], BrokerNotRunning), outcome
     assert "before it was ready" in str(outcome[0])
     shared.restart(1)
@@ -277,7 +279,7 @@ def test_describe_shows_groups_and_goes_on_when_their_coordinator_dies(shared: C
         shared.wait_for(
             lambda v: not v.silent and v.brokers[coordinator].state == "dead" and consumers.keys() <= v.groups.keys(),
             "the groups at their new coordinator",
-            60,
+            PATIENCE,
             groups=True,
         )
     finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -36,7 +37,7 @@ def alter(path: Path) -> None:
 
 @pytest.mark.network
 @pytest.mark.parametrize("damage", [truncate, alter, Path.unlink])
-def test_a_damaged_jar_is_refused_and_fetched_again(cache: Path, damage) -> None:
+def test_a_damaged_jar_is_refused_and_fetched_again(cache: Path, damage: Callable[[Path], object]) -> None:
     victim = jars_dir("kafka") / "jopt-simple-5.0.4.jar"
     whole = victim.read_bytes()
     damage(victim)

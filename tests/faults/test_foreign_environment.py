@@ -9,6 +9,7 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pyspark
@@ -16,6 +17,7 @@ import pytest
 
 from kafkalab import wait_until
 from kafkalab.paths import cache_dir
+from support import PATIENCE
 
 NOBODY = "http://127.0.0.1:1"  # nothing listens there
 
@@ -203,7 +205,7 @@ class Owner:
                 env={**os.environ, "KAFKALAB_CACHE": str(cache_dir()), **foreign},
             )  # fmt: skip
 
-    def ask(self, what: str) -> object:
+    def ask(self, what: str) -> Any:
         self.process.stdin.write(f"{what}\n")
         self.process.stdin.flush()
         line = self.process.stdout.readline()
@@ -267,4 +269,4 @@ def test_nothing_is_left_of_all_that_when_it_is_killed(owner: Owner) -> None:
         ]
         return [*below, *(process for process in started if process.is_running() and process.status() != psutil.STATUS_ZOMBIE)]
 
-    wait_until(lambda: not left(), 30, "everything to be gone", last_seen=left)
+    wait_until(lambda: not left(), PATIENCE, "everything to be gone", last_seen=left)

@@ -26,6 +26,7 @@ from kafkalab.distribution import (
 from kafkalab.distribution.storage import bootstrap_checkpoint
 from kafkalab.lifeline import Run, reap
 from kafkalab.waiting import wait_until
+from support import PATIENCE
 
 pytestmark = [pytest.mark.cluster, pytest.mark.network]  # the first time, the jars are downloaded
 
@@ -59,7 +60,7 @@ offsets.topic.replication.factor=1
         try:
             admin = AdminClient({"bootstrap.servers": f"{HOST}:{port.port}", "log_level": 0})
             wait_until(
-                lambda: admin.list_topics(timeout=5).brokers, 90, "the broker to answer", ignore=(Exception,),
+                lambda: admin.list_topics(timeout=5).brokers, PATIENCE, "the broker to answer", ignore=(Exception,),
                 last_seen=lambda: log.read_text()[-2000:] if log.exists() else "no log",
             )  # fmt: skip
             yield f"{HOST}:{port.port}"
@@ -95,4 +96,4 @@ def test_its_broker_answers(address: str, tmp_path: Path) -> None:
     told = subprocess.run(features, check=True, capture_output=True, text=True).stdout
     assert f"FinalizedVersionLevel: {'.'.join(OTHER.split('.')[:2])}" in told
     admin = AdminClient({"bootstrap.servers": address})
-    assert admin.create_topics([NewTopic("a", 1, 1)])["a"].result(30) is None
+    assert admin.create_topics([NewTopic("a", 1, 1)])["a"].result(PATIENCE) is None

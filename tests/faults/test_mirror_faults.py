@@ -28,7 +28,7 @@ from kafkalab.errors import MirrorFailed
 from kafkalab.lifeline import marked_processes
 from kafkalab.paths import runs_dir
 from kafkalab.services import MirrorMaker
-from support import create
+from support import PATIENCE, create
 
 TOPICS = ("prices", "few", "many", "guarded")
 FLOW = {
@@ -60,7 +60,7 @@ def first() -> Iterator[Cluster]:
         for topic in TOPICS:
             for number in range(30):
                 producer.produce(topic, f"{topic} {number}", partition=number % 3)
-        assert producer.flush(30) == 0
+        assert producer.flush(PATIENCE) == 0
         yield cluster
 
 
@@ -80,7 +80,7 @@ def copied(cluster: Cluster, topic: str) -> list[int]:
         records = CheckContext(cluster).records(topic)
         return sorted({m.partition() for m in records}) if len({m.value() for m in records}) == 30 else None
 
-    return wait_until(there, 60, f"30 records in {topic}", last_seen=lambda: len(CheckContext(cluster).records(topic)))
+    return wait_until(there, PATIENCE, f"30 records in {topic}", last_seen=lambda: len(CheckContext(cluster).records(topic)))
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_missing_acl_on_the_target_and_topics_with_other_partitions(first: Clust
     for topic in ("first.prices", "first.few", "first.many"):
         allow(ResourceType.TOPIC, topic)
     with MirrorMaker({"first": first, "second": second}, {**FLOW, **as_user}) as mirror:
-        failures = wait_until(mirror.failures, 60, "the task to fail", last_seen=mirror.states)
+        failures = wait_until(mirror.failures, PATIENCE, "the task to fail", last_seen=mirror.states)
         assert list(failures) == ["first->second MirrorSourceConnector task 0"]
         assert "TopicAuthorizationException: Not authorized to access topics: [first.guarded]" in failures.popitem()[1]
         assert "m-1" not in mirror.logs() and "m-1" not in " ".join(psutil.Process(mirror.pid).cmdline())
@@ -180,6 +180,6 @@ def test_it_dies_with_its_owner_even_while_it_starts(first: Cluster, second: Clu
     assert len(marked_processes(run)) == 1
     owner.kill()
     wait_until(
-        lambda: not marked_processes(run) and not (runs_dir() / run).exists(), 60, "MirrorMaker and its folder to be gone"
+        lambda: not marked_processes(run) and not (runs_dir() / run).exists(), PATIENCE, "MirrorMaker and its folder to be gone"
     )
     owner.wait()

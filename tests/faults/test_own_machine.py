@@ -17,6 +17,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from kafkalab import Cluster, rebinding, wait_until
 from kafkalab.lifeline import Run, claimed_runs, marked_processes
+from support import PATIENCE
 
 # Names of Python's own modules, in the folder where a notebook runs.
 HIDING = ("queue", "random", "types", "typing", "socket")
@@ -63,7 +64,7 @@ SESSIONS = """
 
 def test_a_session_of_ones_own_is_named_and_python_functions_find_the_right_modules(crowded: Path) -> None:
     command = [sys.executable, "-P", "-c", dedent(SESSIONS)]
-    said = subprocess.run(command, cwd=crowded, capture_output=True, text=True, timeout=250)
+    said = subprocess.run(command, cwd=crowded, capture_output=True, text=True, timeout=2 * PATIENCE)
     first, *rest = said.stdout.splitlines() or [said.stderr]
     assert "there is a Spark session already ('own', local[1]) that can't read Kafka" in first and "stop()" in first
     assert rest == ["key", "mine<class 'queue.Queue'>"], said.stderr[-2000:]
@@ -146,7 +147,7 @@ def test_a_machine_that_lacks_something_is_told_before_anything_starts(machine: 
     prepare, found, mend, brokers_start = MACHINES[machine]
     script = f'set -e; {prepare}; exec "$0" -P -c "$1"'
     command = ["unshare", "-m", "sh", "-c", script, sys.executable, dedent(START)]
-    said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=100)
+    said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE)
     if "unshare failed" in said.stderr or "permission denied" in said.stderr:
         pytest.skip("this machine lets nobody mount")
     lines = said.stdout.splitlines()
@@ -173,12 +174,14 @@ def test_jupyterlab_starts_without_an_extension_that_own_settings_name(name: str
             stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
         )  # fmt: skip
     try:
-        address = wait_until(lambda: re.search(r"http://\S+", log.read_text()), 60, "the address", last_seen=log.read_text)
+        address = wait_until(
+            lambda: re.search(r"http://\S+", log.read_text()), PATIENCE, "the address", last_seen=log.read_text
+        )
         token = address[0].rpartition("?token=")[2]
         request = urllib.request.Request(address[0], headers={"Authorization": f"token {token}"})
         direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with direct.open(request, timeout=60) as page:
+        with direct.open(request, timeout=PATIENCE) as page:
             assert "<title>JupyterLab</title>" in page.read().decode()
     finally:
         lab.terminate()
-        lab.wait(60)
+        lab.wait(PATIENCE)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -23,7 +24,7 @@ from kafkalab.errors import BrokerFailed, KafkaLabError, PortInUse, SparkFailed,
 from kafkalab.lifeline import Run, abandoned_runs, claimed_runs, marked_processes, reap
 from kafkalab.paths import runs_dir
 from kafkalab.services.java_process import JavaProcess
-from support import BACKEND
+from support import BACKEND, PATIENCE
 
 OWNER = """
     import sys
@@ -82,7 +83,7 @@ def test_nothing_is_left_when_the_owner_is_killed(tmp_path: Path) -> None:
 
     wait_until(
         lambda: not marked_processes(run) and not files(),
-        60,
+        PATIENCE,
         "all of a killed owner's processes and files to be gone",
         last_seen=lambda: ([p.name() for p in marked_processes(run)], files()),
     )
@@ -110,7 +111,11 @@ def test_no_service_outlives_its_owner(tmp_path: Path) -> None:
         ]
 
     wait_until(
-        lambda: not left(), 60, "all of a killed owner's services to be gone", last_seen=left, ignore=(psutil.NoSuchProcess,)
+        lambda: not left(),
+        PATIENCE,
+        "all of a killed owner's services to be gone",
+        last_seen=left,
+        ignore=(psutil.NoSuchProcess,),
     )
 
 
@@ -149,7 +154,7 @@ def test_what_killed_a_service_is_named(tmp_path: Path) -> None:
     process = JavaProcess(run, "service", "the service", KafkaLabError)
     process.run_java("16m", str(tmp_path), "Nowhere", [])
     os.kill(process.pid, signal.SIGKILL)
-    wait_until(lambda: not process.alive, 20, "it to be gone")
+    wait_until(lambda: not process.alive, PATIENCE, "it to be gone")
     assert process.obituary().startswith("the service was ended by SIGKILL (9): killed from outside; out of memory?")
     reap(run)
 
@@ -167,20 +172,20 @@ def test_a_spark_master_that_was_killed_is_not_waited_for() -> None:
 
 @pytest.mark.docker
 def test_nothing_is_left_when_the_owner_is_killed_on_docker(tmp_path: Path) -> None:
-    import docker
+    from docker.client import from_env
 
     owner = run_owner(OWNER.format(brokers=1, backend="docker", workers=False), tmp_path)
     line = owner.stdout.readline().split()
     assert len(line) == 2, (tmp_path / "stderr").read_text()
     label = {"label": f"kafkalab.run={line[0]}"}
-    client = docker.from_env()
+    client = from_env()
     assert client.containers.list(filters=label)
     owner.kill()
     wait_until(
         lambda: (
             not client.containers.list(all=True, filters=label, ignore_removed=True) and not client.networks.list(filters=label)
         ),
-        60,
+        PATIENCE,
         "all of a killed owner's containers and networks to be gone",
     )
     owner.wait()
@@ -203,7 +208,7 @@ def test_a_run_of_a_process_that_belongs_to_a_run_is_reaped_too(tmp_path: Path) 
         inner = process.stdout.readline().strip()
         assert (runs_dir() / inner).is_dir(), (tmp_path / "stderr").read_text()
         reap(outer)
-    wait_until(lambda: inner not in claimed_runs() and not (runs_dir() / inner).exists(), 60, "the inner run to be gone")
+    wait_until(lambda: inner not in claimed_runs() and not (runs_dir() / inner).exists(), PATIENCE, "the inner run to be gone")
 
 
 INTERRUPTED = """
@@ -232,16 +237,16 @@ MORE_MOMENTS = [0.02, 0.25, 0.5, 0.9, 2.0]
 @pytest.mark.parametrize("delay", [*MOMENTS, *[pytest.param(delay, marks=pytest.mark.at_length) for delay in MORE_MOMENTS]])
 def test_start_works_again_after_an_interrupt_at_any_moment(tmp_path: Path, delay: float) -> None:
     done = run_owner(INTERRUPTED.format(delay=delay), tmp_path)
-    out, _ = done.communicate(timeout=120)
+    out, _ = done.communicate(timeout=PATIENCE)
     assert "running [0, 1]" in out, out + (tmp_path / "stderr").read_text()
-    wait_until(lambda: not list(runs_dir().glob(f"owners/{done.pid}-*")), 60, "the owner and its runs to be gone")
+    wait_until(lambda: not list(runs_dir().glob(f"owners/{done.pid}-*")), PATIENCE, "the owner and its runs to be gone")
 
 
 def test_a_port_taken_between_choosing_and_binding(monkeypatch: pytest.MonkeyPatch) -> None:
     squatters: list[socket.socket] = []
     spawn = LocalBackend._spawn
 
-    def squat_then_spawn(backend: LocalBackend, process) -> None:
+    def squat_then_spawn(backend: LocalBackend, process: Any) -> None:
         if not squatters:
             # As only a listener that shares addresses can: the reservation keeps all others off.
             squatter = socket.socket()
@@ -279,20 +284,20 @@ def test_a_standby_cluster_is_taken_once_and_given_back(tmp_path: Path, monkeypa
     start = [sys.executable, "-m", "kafkalab.cluster.standby"]
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     waiting = subprocess.Popen(start, stdin=subprocess.PIPE, env=environment)
-    wait_until(lambda: list(runs_dir().glob("standby-*/offered-by-*")), 120, "a standby cluster to be offered")
+    wait_until(lambda: list(runs_dir().glob("standby-*/offered-by-*")), PATIENCE, "a standby cluster to be offered")
     with Cluster(backend="local") as first:
         assert first.nodes.run.id.startswith("standby-")
         waiting.stdin.close()  # its parent is gone; what was taken lives on
-        waiting.wait(30)
+        waiting.wait(PATIENCE)
         assert first.describe().brokers.keys() == {0, 1, 2}
         first.kill(0)
         first.restart(0)
         assert standby.take(ClusterSpec(), "local") is None  # the next one starts brokers of its own
 
     unwanted = subprocess.Popen([sys.executable, "-c", SMALL_STANDBY], stdin=subprocess.PIPE, env=environment)
-    offers = wait_until(lambda: list(runs_dir().glob("standby-*/offered-by-*")), 120, "another to be offered")
+    offers = wait_until(lambda: list(runs_dir().glob("standby-*/offered-by-*")), PATIENCE, "another to be offered")
     unwanted.stdin.close()
-    unwanted.wait(30)
+    unwanted.wait(PATIENCE)
     assert not marked_processes(offers[0].parent.name)
     assert not offers[0].parent.exists()
 
@@ -333,7 +338,7 @@ FORKING = """
 
 def test_a_forked_child_leaves_its_parents_cluster_alone(tmp_path: Path) -> None:
     parent = run_owner(FORKING, tmp_path)
-    out, _ = parent.communicate(timeout=120)
+    out, _ = parent.communicate(timeout=PATIENCE)
     assert out == "up\n", (tmp_path / "stderr").read_text()
 
 
@@ -360,6 +365,6 @@ def test_brokers_leave_nothing_in_the_folder_for_temporary_data(tmp_path: Path) 
     temporary = tmp_path / "tëmporary"  # a path that is not ASCII has to do, also in the locale "C"
     temporary.mkdir()
     owner = run_owner(NATIVE, tmp_path, TMPDIR=str(temporary), LC_ALL="C")
-    out, _ = owner.communicate(timeout=120)
+    out, _ = owner.communicate(timeout=PATIENCE)
     assert "snappy" in out, (tmp_path / "stderr").read_text()
     assert [path.name for path in temporary.iterdir()] == [f"kafkalab-{os.getuid()}"]

@@ -17,7 +17,7 @@ from kafkalab import Cluster
 from kafkalab.cluster.offsets import watermarks
 from kafkalab.errors import WaitTimeout
 from kafkalab.waiting import wait_until
-from support import create
+from support import PATIENCE, create
 
 pytestmark = pytest.mark.cluster
 
@@ -47,7 +47,7 @@ def told(cluster: Cluster, topic: str, value: bytes | None = b"{}", key: bytes |
     reports = []
     producer = Producer({**cluster.client_config(), **QUIET, **{k.replace("_", "."): v for k, v in settings.items()}})
     producer.produce(topic, value, key=key, on_delivery=lambda error, _: reports.append(error.name() if error else "delivered"))
-    assert producer.flush(20) == 0
+    assert producer.flush(PATIENCE) == 0
     return reports[0]
 
 
@@ -98,7 +98,7 @@ def test_a_topic_that_does_not_exist_is_told_and_not_made(broker: Cluster) -> No
 
 def test_the_application_says_that_its_topic_is_missing(broker: Cluster) -> None:
     process = start_app(broker, "stock-pries", stderr=subprocess.PIPE)
-    _, complaint = process.communicate(timeout=60)
+    _, complaint = process.communicate(timeout=PATIENCE)
     assert (process.returncode, complaint) == (1, "there is no topic 'stock-pries'\n")
 
 
@@ -110,7 +110,7 @@ def test_a_record_that_is_too_large_for_the_broker_is_reported_and_the_next_goes
     producer = Producer({**broker.client_config(), **QUIET})
     for size in (70_000, 10):
         producer.produce(topic, b"x" * size, partition=0, on_delivery=lambda error, _: reports.append(error and error.name()))
-        assert producer.flush(20) == 0
+        assert producer.flush(PATIENCE) == 0
     assert reports == ["MSG_SIZE_TOO_LARGE", None]
     assert [len(m.value()) for m in records(broker, topic)] == [10]
 
@@ -152,7 +152,7 @@ def test_a_second_producer_with_a_transactional_id_fences_the_first_for_good(bro
 
     first = instance()
     first.produce(topic, b"of the first", partition=0)
-    assert first.flush(20) == 0
+    assert first.flush(PATIENCE) == 0
     second = instance()
     with pytest.raises(KafkaException) as fenced:
         first.commit_transaction(60)
@@ -169,19 +169,19 @@ def test_a_second_producer_with_a_transactional_id_fences_the_first_for_good(bro
 
 # -- the application is ended ---------------------------------------------------------------------------------------
 
-App = Callable[[], subprocess.Popen]
+App = Callable[[], tuple[subprocess.Popen, str]]
+"""Starts the application. Returns its process and the line that it printed when it began to send."""
 
 
 @pytest.fixture
 def app(broker: Cluster, topic: str) -> Iterator[App]:
-    """Starts the application; on return it has printed that it sends, and that line is kept as ``first``."""
     started: list[subprocess.Popen] = []
 
-    def start() -> subprocess.Popen:
+    def start() -> tuple[subprocess.Popen, str]:
         started.append(start_app(broker, topic))
-        started[-1].first = started[-1].stdout.readline()
-        assert " at " in started[-1].first
-        return started[-1]
+        line = started[-1].stdout.readline()
+        assert " at " in line
+        return started[-1], line
 
     yield start
     for process in started:
@@ -191,14 +191,14 @@ def app(broker: Cluster, topic: str) -> Iterator[App]:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_orderly_end_loses_nothing_that_was_queued(broker: Cluster, topic: str, app: App, number: signal.Signals) -> None:
-    process = app()
+    process, _ = app()
     broker.pause(0)  # from here on what is sent stays in the queue
     try:
         process.send_signal(number)
         assert any("Flushing and closing" in line for line in process.stdout)
     finally:
         broker.resume(0)
-    printed, _ = process.communicate(timeout=30)
+    printed, _ = process.communicate(timeout=PATIENCE)
     sent, delivered, waiting = map(int, re.search(r"(\d+) sent, (\d+) delivered, (\d+) still waiting", printed).groups())
     assert process.returncode == 128 + number
     assert (delivered, waiting) == (sent, 0)
@@ -206,11 +206,11 @@ def test_an_orderly_end_loses_nothing_that_was_queued(broker: Cluster, topic: st
 
 
 def test_a_kill_loses_what_was_queued_and_nothing_that_was_acknowledged(broker: Cluster, topic: str, app: App) -> None:
-    process = app()
-    printed = process.first + process.stdout.readline()
+    process, line = app()
+    printed = line + process.stdout.readline()
     process.send_signal(signal.SIGKILL)
     printed += process.stdout.read()  # communicate would pass over lines that were read ahead
-    assert process.wait(30) == -signal.SIGKILL
+    assert process.wait(PATIENCE) == -signal.SIGKILL
     assert "sent" not in printed, "a process that is killed says nothing more"
     there = {(m.partition(), m.offset()) for m in records(broker, topic)}
     acknowledged = {(int(p), int(o)) for p, o in re.findall(r"\[(\d+)\] at (\d+), ", printed)}
@@ -219,12 +219,12 @@ def test_a_kill_loses_what_was_queued_and_nothing_that_was_acknowledged(broker: 
 
 
 def test_an_application_that_cannot_deliver_ends_all_the_same_and_says_so(broker: Cluster, topic: str, app: App) -> None:
-    process = app()
+    process, _ = app()
     broker.pause(0)
     try:
         process.send_signal(signal.SIGTERM)
         begin = time.monotonic()
-        printed, _ = process.communicate(timeout=30)
+        printed, _ = process.communicate(timeout=PATIENCE)
         took = time.monotonic() - begin
     finally:
         broker.resume(0)
@@ -233,4 +233,4 @@ def test_an_application_that_cannot_deliver_ends_all_the_same_and_says_so(broker
     assert process.returncode == 1
     assert sent - delivered == waiting > 0
     # A broker that slept leads nothing for a moment, until it has registered again.
-    wait_until(lambda: len(records(broker, topic)) >= delivered, 20, "all that was acknowledged", ignore=(WaitTimeout,))
+    wait_until(lambda: len(records(broker, topic)) >= delivered, PATIENCE, "all that was acknowledged", ignore=(WaitTimeout,))

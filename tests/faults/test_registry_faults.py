@@ -25,6 +25,7 @@ from kafkalab import Cluster, SchemaRegistry, wait_until
 from kafkalab.cluster.offsets import watermarks
 from kafkalab.distribution.registry import ensure_registry, registry_archive
 from kafkalab.errors import DownloadError, HashMismatch, RegistryFailed
+from support import PATIENCE
 
 pytestmark = pytest.mark.cluster
 
@@ -68,14 +69,16 @@ def test_killed_in_mid_run(cluster: Cluster, registry: SchemaRegistry, client: S
 
     thread = threading.Thread(target=run)
     thread.start()
-    wait_until(lambda: len(outcomes) > 100, 30, "some records", last_seen=lambda: len(outcomes))
+    wait_until(lambda: len(outcomes) > 100, PATIENCE, "some records", last_seen=lambda: len(outcomes))
     registry.kill()
     killed.set()
     before = len(outcomes)
-    wait_until(lambda: len(outcomes) > before + 100, 30, "more records without a registry", last_seen=lambda: len(outcomes))
+    wait_until(
+        lambda: len(outcomes) > before + 100, PATIENCE, "more records without a registry", last_seen=lambda: len(outcomes)
+    )
     enough.set()
     thread.join()
-    assert producer.flush(20) == 0
+    assert producer.flush(PATIENCE) == 0
     assert set(outcomes) == {None}
     newcomer = AvroDeserializer(SchemaRegistryClient({"url": registry.url, "max.retries": 0}), SCHEMA)
     with pytest.raises(httpx2.TransportError):
@@ -88,7 +91,7 @@ def test_killed_in_mid_run(cluster: Cluster, registry: SchemaRegistry, client: S
     seen: list[str] = []
     wait_until(
         lambda: seen.extend(newcomer(m.value(), IN_FAULTS)["firstName"] for m in reader.consume(500, 0.1)) or len(seen) == len(outcomes),
-        60, "all records", last_seen=lambda: len(seen), interval=0,
+        PATIENCE, "all records", last_seen=lambda: len(seen), interval=0,
     )  # fmt: skip
     reader.close()
     assert sorted(seen) == sorted(f"Bob {number}" for number in range(len(outcomes)))
@@ -148,7 +151,7 @@ def test_a_producer_with_an_incompatible_schema_sends_nothing(cluster: Cluster, 
     producer = SerializingProducer({**cluster.client_config(), "value.serializer": renamed})
     with pytest.raises(ValueSerializationError, match="409"):
         producer.produce("strict", value={"fName": "Bob"})
-    assert producer.flush(5) == 0
+    assert producer.flush(PATIENCE) == 0
     assert "strict" not in cluster.describe(groups=False).topics
 
 

@@ -32,7 +32,7 @@ from kafkalab.errors import BackendUnavailable, BrokerFailed, KdcFailed
 from kafkalab.lifeline import marked_processes
 from kafkalab.security import CertificateAuthority, Identity, Security
 from kafkalab.services import MiniKdc
-from support import create, in_a_fork
+from support import PATIENCE, create, in_a_fork
 
 pytestmark = pytest.mark.cluster
 
@@ -154,15 +154,15 @@ def test_a_user_that_is_removed_while_connected(secured: Cluster) -> None:
 
     alter(UserScramCredentialUpsertion("alice", ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096), b"secret"))
     config = secured.client_config("alice", "SASL_SSL")
-    wait_until(lambda: try_connect(config) == CONNECTED, 30, "the user to be known")
+    wait_until(lambda: try_connect(config) == CONNECTED, PATIENCE, "the user to be known")
     connected = Producer(config)
     connected.produce("t", "1")
-    assert connected.flush(20) == 0
+    assert connected.flush(PATIENCE) == 0
     alter(UserScramCredentialDeletion("alice", ScramMechanism.SCRAM_SHA_512))
-    wait_until(lambda: try_connect(config) == "_AUTHENTICATION", 30, "the user to be refused")
+    wait_until(lambda: try_connect(config) == "_AUTHENTICATION", PATIENCE, "the user to be refused")
     told: list[object] = []
     connected.produce("t", "2", on_delivery=lambda error, _: told.append(error))
-    assert connected.flush(20) == 0 and told == [None]  # it stays in until its connection ends
+    assert connected.flush(PATIENCE) == 0 and told == [None]  # it stays in until its connection ends
 
 
 @pytest.mark.parametrize("name", ["SSL", "SASL_SSL"])
@@ -193,7 +193,10 @@ def test_a_certificate_is_replaced_on_a_running_broker(secured: Cluster) -> None
     admin = AdminClient(secured.client_config())
     admin.incremental_alter_configs([resource])[resource].result()
     wait_until(
-        lambda: serial_number(secured) != before, 20, "the new certificate", last_seen=lambda: secured.nodes.logs(0)[-3000:]
+        lambda: serial_number(secured) != before,
+        PATIENCE,
+        "the new certificate",
+        last_seen=lambda: secured.nodes.logs(0)[-3000:],
     )
     secured.restart(0)
     assert serial_number(secured) != before
@@ -252,7 +255,7 @@ def test_tickets_and_the_kdc_gone(tmp_path: Path) -> None:
                     str(config),
                     "--list",
                 ]
-                return subprocess.run(command, env=kdc.environment(), capture_output=True, text=True, timeout=120)
+                return subprocess.run(command, env=kdc.environment(), capture_output=True, text=True, timeout=PATIENCE)
 
             create(cluster, "stock-prices", 1, 1)
             listed = topics()

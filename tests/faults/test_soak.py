@@ -14,7 +14,7 @@ import pytest
 
 from kafkalab import Cluster, LedgerProducer, wait_until
 from kafkalab.checks import CheckContext
-from support import BACKEND, create
+from support import BACKEND, PATIENCE, create
 
 ROUNDS = int(os.environ.get("KAFKALAB_ROUNDS", "20"))
 TOPIC = "soak"
@@ -34,15 +34,15 @@ def test_faults_under_load_lose_nothing() -> None:
             getattr(cluster, verb)(broker)
             what = f"round {number}: {verb} of broker {broker}"
             if chance.random() < 0.5 and verb != "restart":  # half of the faults are mended before anybody noticed
-                cluster.wait_for(lambda v, b=broker: v.moved_from(TOPIC, b), f"{what}, leaders elsewhere", 60)
-            resume = partial(cluster.resume, timeout=60)
+                cluster.wait_for(lambda v, b=broker: v.moved_from(TOPIC, b), f"{what}, leaders elsewhere", PATIENCE)
+            resume = partial(cluster.resume, timeout=PATIENCE)
             mend = {"kill": cluster.restart, "stop_broker": cluster.restart, "pause": resume}.get(verb)
             if mend is not None:
                 mend(broker)
-            cluster.wait_for(lambda v: v.in_sync(TOPIC), f"{what}, all in sync again", 60)
+            cluster.wait_for(lambda v: v.in_sync(TOPIC), f"{what}, all in sync again", PATIENCE)
             wait_until(
                 lambda b=before: producer.acknowledged > b,
-                60,
+                PATIENCE,
                 f"{what}, new acknowledgements",
                 last_seen=lambda: producer.lines[-3:],
             )

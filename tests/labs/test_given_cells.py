@@ -17,7 +17,7 @@ from kafkalab import wait_until
 from kafkalab.errors import ConnectFailed
 
 ROOT = Path(__file__).parents[2]
-SOON = 30  # seconds: a busy machine gets there, and the cells would wait for 120
+SOON = 30  # seconds; the cells themselves would wait for 120
 
 
 def code_of(notebook: str) -> list[str]:

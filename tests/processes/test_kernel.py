@@ -12,9 +12,9 @@ from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.manager import KernelManager
 
 from kafkalab.cli.kernels import kernel_address
+from support import PATIENCE
 
 CELLS = 10_000
-PATIENCE = 60  # seconds for one answer on a busy machine; a lost request never gets one
 
 LIVE = """
 from IPython.display import display
@@ -26,8 +26,9 @@ cluster = Cluster(brokers=1).start()
 cluster_map, quiz = ClusterMap(cluster), Quiz("00_start_here")
 display(cluster_map, quiz)
 clicked = []
-quiz._next.on_click(clicked.append)
-quiz._next.model_id
+next_button = quiz.widget.children[-1].children[-1]
+next_button.on_click(clicked.append)
+next_button.model_id
 """
 
 
@@ -125,7 +126,7 @@ def test_a_click_does_not_wait_for_the_running_cell(kernel: Kernel, button: str)
     cell = kernel.send(
         "from kafkalab import wait_until\n"
         "seen = len(clicked)\n"
-        "quiz._next.tooltip = f'after {seen} clicks'\n"
+        "next_button.tooltip = f'after {seen} clicks'\n"
         "print('running', flush=True)\n"
         "wait_until(lambda: len(clicked) > seen, 20, 'a click')"
     )

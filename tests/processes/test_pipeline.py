@@ -37,7 +37,7 @@ from kafkalab.spark.streaming import new_progress
 from pipeline_faults import open_office
 from pipeline_support import HUGE, SCHEMAS, framed, kept, prepare, send
 from small_registry import SmallRegistry
-from support import create, delete, empty, put
+from support import PATIENCE, create, delete, empty, put
 from truck_pipeline import (
     DRIVERS,
     Event,
@@ -161,7 +161,7 @@ def test_the_topic_of_drivers_follows_their_table(spark: SparkSession, cluster: 
 
         wanted = {driver.id: driver for driver in DRIVERS} | {35: Driver(35, "Ray", "Novak", True)}
         del wanted[10]
-        wait_until(lambda: captured() == wanted, 60, "the topic to equal the table", last_seen=captured)
+        wait_until(lambda: captured() == wanted, PATIENCE, "the topic to equal the table", last_seen=captured)
 
 
 def wrong_password(settings: Settings) -> Settings:
@@ -187,7 +187,7 @@ def test_a_stream_a_batch_and_the_ledger_agree(
         database.kill()
         registry.schemas[9] = SCHEMAS[9]
         send(cluster, settings, reports[200:300], schema=9)
-        wait_until(lambda: "PostgreSQL doesn't answer" in caplog.text, 60, "the stream to notice")
+        wait_until(lambda: "PostgreSQL doesn't answer" in caplog.text, PATIENCE, "the stream to notice")
         database.start()
         pipeline.catch_up()
         so_far = answers(report.event for report in reports[:300] if report.event)
@@ -218,14 +218,14 @@ def test_a_stream_a_batch_and_the_ledger_agree(
 
     # A batch that PostgreSQL interrupted comes to the topic once all the same: only the tables are written again.
     assert sorted(row.key.decode() for row in records(settings.dangerous)) == sorted(wanted.dangerous)
-    places = set()
+    dead_places: set[tuple[str, str]] = set()
     for letter in records(settings.dead_letters):  # a batch that ran again may have sent some again
         headers = {header.key: header.value.decode() for header in letter.headers}
         assert headers["topic"] == settings.positions and headers["problem"]
-        places.add((headers["partition"], headers["offset"]))
+        dead_places.add((headers["partition"], headers["offset"]))
         if letter.key == b"99":
             assert len(letter.value) == 900_000 and headers["problem"] == "1500000 bytes, and an event has 100000 at most"
-    assert len(places) == sum(report.event is None for report in reports)
+    assert len(dead_places) == sum(report.event is None for report in reports)
 
 
 def test_what_a_stream_remembers_drops_and_counts(
@@ -304,7 +304,7 @@ def what_a_start_refuses(spark: SparkSession, cluster: Cluster, settings: Settin
         refused(LookupError, f"there is no topic without_{other} at", **{other: f"without_{other}"})
     admin = AdminClient(cluster.client_config())
     [deleted] = admin.delete_records([TopicPartition(settings.positions, 0, 5)]).values()
-    deleted.result(30)
+    deleted.result(PATIENCE)
     refused(CheckpointRefused, "is empty, but the tables of streams aren't", checkpoint=f"{point}-lost")
     database.kill()
     refused(ConnectionError, "PostgreSQL hasn't answered for 0 s")

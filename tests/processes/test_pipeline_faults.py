@@ -8,6 +8,7 @@ from kafkalab import Cluster, wait_until
 from kafkalab.errors import NotEnoughResources
 from kafkalab.resources import require_memory
 from pipeline_faults import FAULTS, RATE, REPORTS, Outcome, Restart, opened, page, strike
+from support import PATIENCE
 from truck_pipeline import Trucks
 
 pytestmark = pytest.mark.cluster
@@ -22,7 +23,7 @@ def test_all_on_the_way_to_the_tables_is_killed(cluster: Cluster) -> None:
         restarts: list[Restart] = []
         for name in ("PostgreSQL", "Connect worker", "registry", "MQTT broker"):
             sent = trucks.acknowledged
-            wait_until(lambda: trucks.acknowledged > sent + RATE / 2, 60, f"reports before a kill of the {name}")
+            wait_until(lambda: trucks.acknowledged > sent + RATE / 2, PATIENCE, f"reports before a kill of the {name}")
             restarts.append(FAULTS[name].kill(site))
         for restart in restarts:
             restart()

@@ -25,7 +25,7 @@ from kafkalab.spark import archive, jvm, kafka_options, kill_spark, require_runn
 from kafkalab.spark.streaming import _page
 from kafkalab.waiting import wait_until
 from kafkalab.workers import LedgerProducer
-from support import create
+from support import PATIENCE, create
 
 pytestmark = pytest.mark.cluster
 
@@ -39,7 +39,7 @@ def topic(cluster: Cluster) -> str:
     producer = Producer(cluster.client_config(enable_idempotence=True))
     for number in range(RECORDS):
         producer.produce("numbers", value=str(number), partition=number % 5)
-    assert producer.flush(20) == 0
+    assert producer.flush(PATIENCE) == 0
     return "numbers"
 
 
@@ -110,7 +110,7 @@ def test_progress_of_a_stream_while_more_comes(spark: SparkSession, cluster: Clu
         query = sink.trigger(processingTime="1 second").start()  # else batch follows batch, each as dear as a large one
         before = ledger.acknowledged
         try:
-            assert show_progress(query, timeout=60) >= before
+            assert show_progress(query, timeout=PATIENCE) >= before
         finally:
             query.stop()
 
@@ -127,7 +127,7 @@ def test_progress_of_a_stream_that_fails(spark: SparkSession, cluster: Cluster) 
     with pytest.raises(StreamingQueryException, match="UnknownTopicOrPartition"):
         show_progress(query)
     with pytest.raises(StreamingQueryException, match="UnknownTopicOrPartition"):
-        wait_until(lambda: False, 600, "a row", unless=lambda: require_running(query))
+        wait_until(lambda: False, PATIENCE, "a row", unless=lambda: require_running(query))
 
 
 def test_progress_gives_up(spark: SparkSession) -> None:
@@ -180,7 +180,7 @@ def test_nothing_is_left_when_the_kernel_is_killed(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True, cwd=tmp_path)
     pid, folder = done.stdout.split()
-    wait_until(lambda: not psutil.pid_exists(int(pid)) and not Path(folder).exists(), 5, "Spark to be gone")
+    wait_until(lambda: not psutil.pid_exists(int(pid)) and not Path(folder).exists(), PATIENCE, "Spark to be gone")
     assert list(tmp_path.iterdir()) == []
     assert done.stderr == ""  # and it was quiet
 

@@ -16,7 +16,7 @@ from kafkalab import SparkCluster, spark_session, wait_until
 from kafkalab.cluster.ports import HOST
 from kafkalab.errors import NotEnoughResources, SparkFailed
 from kafkalab.spark.view import SparkView
-from support import own_runs
+from support import PATIENCE, own_runs
 
 pytestmark = pytest.mark.cluster
 
@@ -61,15 +61,15 @@ def test_two_executors_compute_and_one_may_be_killed(workers: SparkCluster) -> N
     session = spark_session(master=workers)
     assert session is spark_session() and session.sparkContext.master == workers.url
     # A session starts with one executor when the other one takes long; and Spark counts their tasks a little later.
-    wait_until(lambda: len(executors()) == 2, 60, "both executors", last_seen=workers.describe)
+    wait_until(lambda: len(executors()) == 2, PATIENCE, "both executors", last_seen=workers.describe)
     assert total() == SUM
-    view = wait_until(lambda: both_counted(workers.describe()), 60, "the tasks to be counted", last_seen=workers.describe)
+    view = wait_until(lambda: both_counted(workers.describe()), PATIENCE, "the tasks to be counted", last_seen=workers.describe)
     assert (view.master, view.registered, view.driver, view.queries) == (True, 2, "kafkalab", ())
     assert sorted(one.number for worker in view.workers for one in worker.executors) == [0, 1]
     left = workers.workers[:]
     workers.kill_worker(0)
     assert total() == SUM
-    wait_until(lambda: len(workers.workers) == 1, 30, "the master to miss the worker")
+    wait_until(lambda: len(workers.workers) == 1, PATIENCE, "the master to miss the worker")
     view = workers.describe()
     assert view.registered == 1 and not view.workers[0].alive and view.workers[1].executors
     with pytest.raises(SparkFailed, match="worker 0 can't be killed"):
@@ -78,12 +78,12 @@ def test_two_executors_compute_and_one_may_be_killed(workers: SparkCluster) -> N
         workers.kill_executor(0)
     workers.restart_worker(0)
     assert len(workers.workers) == 2 and set(workers.workers) != set(left)
-    wait_until(lambda: len(executors()) == 2, 60, "an executor on the worker that was started again")
+    wait_until(lambda: len(executors()) == 2, PATIENCE, "an executor on the worker that was started again")
     doomed = workers._workers[1].children()
     workers.kill_executor(1)
     assert doomed and not any(process.is_running() for process in doomed)
     assert total() == SUM and len(workers.workers) == 2
-    wait_until(lambda: len(executors()) == 2, 60, "another executor in its place")
+    wait_until(lambda: len(executors()) == 2, PATIENCE, "another executor in its place")
     done = [("kill_worker", 0), ("restart_worker", 0), ("kill_executor", 1)]
     assert [(fault.verb, fault.worker) for fault in workers.faults] == done
     assert workers.applications == ["kafkalab"]
@@ -93,7 +93,7 @@ def test_the_map_knows_the_streams_that_run(workers: SparkCluster) -> None:
     ticks = spark_session().readStream.format("rate").load().writeStream.format("noop")
     query = ticks.queryName("ticks").start()
     try:
-        seen = wait_until(lambda: [q for q in workers.describe().queries if q.batch], 60, "a batch to be seen")
+        seen = wait_until(lambda: [q for q in workers.describe().queries if q.batch], PATIENCE, "a batch to be seen")
         assert seen[0].name == "ticks"
     finally:
         query.stop()

@@ -34,7 +34,7 @@ from kafkalab.spark.masters import reach
 from kafkalab.spark.session import _DELTA
 from pipeline_support import SCHEMAS, kept, prepare, send
 from small_registry import SmallRegistry
-from support import create, delete, put
+from support import PATIENCE, create, delete, put
 from truck_pipeline import Lake, Pipeline, Settings, Trucks, answers
 from truck_pipeline.__main__ import main
 from truck_pipeline.brokers import require_topic
@@ -62,7 +62,7 @@ def server(python: Path) -> Iterator[str]:
         process = launch(run, reserved.port, python)
         address = f"sc://{HOST}:{reserved.port}"
         try:
-            wait_until(lambda: process.poll() is not None or reach(address), 60, "the server", ignore=(SparkFailed,))
+            wait_until(lambda: process.poll() is not None or reach(address), PATIENCE, "the server", ignore=(SparkFailed,))
             yield address
         finally:
             begun = [process, *psutil.Process(process.pid).children(recursive=True)]
@@ -132,7 +132,7 @@ def test_a_session(spark: SparkSession, server: str, cluster: Cluster, monkeypat
 
 def abandon(session: SparkSession) -> None:
     """As if its process had been killed: the server isn't told that it ends."""
-    session.release_session_on_close = False
+    setattr(session, "release_session_on_close", False)  # of Spark Connect's
     session.stop()
 
 
@@ -243,7 +243,7 @@ def test_a_kafka_that_wants_a_login(spark: SparkSession) -> None:
         put(secured, "t", [(None, "one", 0)])
         admin = AdminClient(secured.client_config())
         [deleted] = admin.delete_records([TopicPartition("t", 0, 1)]).values()
-        deleted.result(30)
+        deleted.result(PATIENCE)
         assert require_topic(spark, login, "t") == (found.id, False)
         wrong = {name: value.replace("quo", "wrong") for name, value in login.items()}
         with pytest.raises(ConnectionError, match="no broker answers at .*: .*Authentication failed"):

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 from kafkalab.distribution import java_home
+from support import PATIENCE
 
 PROGRAM = """
 from kafkalab.streams import topology_test_driver, use_java
@@ -46,12 +47,12 @@ use_java()
 
 
 def test_records_go_through_one_by_one_a_late_one_is_dropped_and_java_starts_once() -> None:
-    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=PATIENCE)
     assert "JavaError: this process runs Java already, and can't start it twice. A StreamsApp is a process" in done.stderr
     assert done.stdout.splitlines() == ["[('k', '0: 1')]", "[('k', '0: 2')]", "[('k', '1000: 1')]", "[]"]
 
 
 def test_java_that_something_else_has_started() -> None:
     environment = os.environ | {"JAVA_HOME": str(java_home())}
-    done = subprocess.run([sys.executable, "-c", OTHER_JAVA], capture_output=True, text=True, timeout=120, env=environment)
+    done = subprocess.run([sys.executable, "-c", OTHER_JAVA], capture_output=True, text=True, timeout=PATIENCE, env=environment)
     assert "JavaError: this process runs Java already, but without Kafka Streams. Restart the kernel" in done.stderr

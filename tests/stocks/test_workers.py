@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
@@ -29,7 +30,7 @@ from kafkacourse.stocks.workers import WorkerPool
 from kafkalab import Cluster
 from kafkalab.cluster import ClusterView
 from kafkalab.waiting import wait_until
-from support import create
+from support import PATIENCE, create
 
 pytestmark = pytest.mark.cluster
 
@@ -50,7 +51,7 @@ def send(cluster: Cluster, topic: str, first: int, last: int, partitions: int) -
         name = NAMES[number // partitions % len(NAMES)]
         value = f'{{"name": "{name}", "dollars": {number}, "cents": 5}}'
         producer.produce(topic, key=name, value=value, partition=number % partitions)
-    assert producer.flush(60) == 0
+    assert producer.flush(PATIENCE) == 0
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +73,7 @@ def consumer_of(cluster: Cluster, group: str, **more: object) -> Consumer:
 def committed(cluster: Cluster, group: str, topic: str = TOPIC, partitions: int = 3) -> dict[int, int]:
     consumer = Consumer(cluster.client_config(group_id=group))
     try:
-        found = consumer.committed([TopicPartition(topic, p) for p in range(partitions)], timeout=60)
+        found = consumer.committed([TopicPartition(topic, p) for p in range(partitions)], timeout=PATIENCE)
         return {p.partition: max(0, p.offset) for p in found}
     finally:
         consumer.close()
@@ -98,7 +99,9 @@ class App:
             journal.close()
 
     def wait_for(self, count: int) -> None:
-        wait_until(lambda: len(set(self.places())) >= count, 60, f"{count} prices", last_seen=lambda: len(set(self.places())))
+        wait_until(
+            lambda: len(set(self.places())) >= count, PATIENCE, f"{count} prices", last_seen=lambda: len(set(self.places()))
+        )
 
 
 @pytest.fixture
@@ -127,15 +130,15 @@ def test_killed_again_and_again_no_commit_passes_what_is_unprocessed(
         running = app("killed", prices, "--instance", "one", "--workers", "8", "--work", "0.005", "--commit-every", "0.05")
         running.wait_for(count + chance.randrange(50))
         running.process.kill()
-        running.process.wait(60)
+        running.process.wait(PATIENCE)
         offsets = committed(cluster, "killed")
         assert not passed(offsets, set(running.places()))
         seen.append(f"{len(set(running.places()))} processed, {sum(offsets.values())} committed")
     running = app("killed", prices, "--instance", "one", "--workers", "8", "--work", "0.001")
     running.wait_for(900)
-    wait_until(lambda: committed(cluster, "killed") == dict.fromkeys(range(3), 300), 60, "the last commit")
+    wait_until(lambda: committed(cluster, "killed") == dict.fromkeys(range(3), 300), PATIENCE, "the last commit")
     running.process.send_signal(signal.SIGTERM)
-    assert running.process.wait(60) == 128 + signal.SIGTERM
+    assert running.process.wait(PATIENCE) == 128 + signal.SIGTERM
     assert set(running.places()) == ALL
     measured(f"worker pool, SIGKILL four times: {'; '.join(seen)}; none lost, {len(running.places()) - 900} duplicates of 900")
 
@@ -146,10 +149,10 @@ def test_the_application_ends_in_order(cluster: Cluster, prices: str, app: Calla
     running = app(group, prices, "--work", "0.2", "--workers", "3")
     running.wait_for(6)
     running.process.send_signal(number)
-    assert running.process.wait(60) == 128 + number
+    assert running.process.wait(PATIENCE) == 128 + number
     assert running.process.stderr.read() == ""
     # It left: the group need not wait until its session is over, 45 seconds later.
-    cluster.wait_for(lambda view: not view.groups[group].members, "no members", 40, groups=True)
+    cluster.wait_for(lambda view: not view.groups[group].members, "no members", PATIENCE, groups=True)
     offsets, processed = committed(cluster, group), set(running.places())
     assert not passed(offsets, processed)
     left_over = {(p, o) for p, o in processed if o >= offsets[p]}
@@ -161,13 +164,13 @@ def test_one_right_address_is_enough(cluster: Cluster, prices: str, app: Callabl
     running = app("one-right", prices, "--work", "0", servers=f"127.0.0.1:1,{right}")
     running.wait_for(900)
     running.process.send_signal(signal.SIGTERM)
-    assert running.process.wait(60) == 128 + signal.SIGTERM
+    assert running.process.wait(PATIENCE) == 128 + signal.SIGTERM
     assert committed(cluster, "one-right") == dict.fromkeys(range(3), 300)
 
 
 def test_a_topic_that_does_not_exist_is_told_in_bounded_time(cluster: Cluster, app: Callable[..., App]) -> None:
     running = app("no-topic", "no-such-topic")
-    assert running.process.wait(60) == 1
+    assert running.process.wait(PATIENCE) == 1
     assert running.process.stderr.read() == "there is no topic 'no-such-topic'\n"
     assert not running.path.exists()
 
@@ -179,11 +182,11 @@ def test_what_a_record_holds_does_not_stop_the_workers(cluster: Cluster, app: Ca
     producer = Producer(cluster.client_config())
     for value in values * 2:
         producer.produce("malformed", value, key="IBM")
-    assert producer.flush(60) == 0
+    assert producer.flush(PATIENCE) == 0
     running = app("malformed", "malformed")
     running.wait_for(12)
     running.process.send_signal(signal.SIGTERM)
-    assert running.process.wait(60) == 128 + signal.SIGTERM
+    assert running.process.wait(PATIENCE) == 128 + signal.SIGTERM
     assert Counter(running.places()) == Counter((0, offset) for offset in range(12))
     assert committed(cluster, "malformed", "malformed", 1) == {0: 12}
 
@@ -196,14 +199,14 @@ def test_who_overslept_goes_on_without_what_it_has_lost(cluster: Cluster, app: C
     sleeper.process.send_signal(signal.SIGSTOP)
     other = app("sleepy", "sleepy", "--work", "0.001")
     other.wait_for(300)
-    wait_until(lambda: committed(cluster, "sleepy", "sleepy") == dict.fromkeys(range(3), 100), 60, "all to be committed")
+    wait_until(lambda: committed(cluster, "sleepy", "sleepy") == dict.fromkeys(range(3), 100), PATIENCE, "all to be committed")
     sleeper.process.send_signal(signal.SIGCONT)
     cluster.wait_for(lambda v: len(v.groups["sleepy"].members) == 2, "the sleeper to be back", groups=True)
     send(cluster, "sleepy", 300, 600, 3)
     other.wait_for(600)
     for running in (sleeper, other):
         running.process.send_signal(signal.SIGTERM)
-    assert [running.process.wait(60) for running in (sleeper, other)] == [128 + signal.SIGTERM] * 2
+    assert [running.process.wait(PATIENCE) for running in (sleeper, other)] == [128 + signal.SIGTERM] * 2
     assert not passed(committed(cluster, "sleepy", "sleepy"), set(other.places()))
 
 
@@ -226,7 +229,7 @@ def test_pools_that_join_and_leave_lose_nothing(cluster: Cluster, prices: str, m
     raised: list[BaseException] = []
 
     def run(name: str) -> None:
-        def work(record: object) -> None:
+        def work(record: Message) -> None:
             quiet.wait(0.02 if len(processed["joins"]) > 20 else 0.2)  # there is work left for who joins
             processed[name].append((record.partition(), record.offset()))
 
@@ -242,17 +245,17 @@ def test_pools_that_join_and_leave_lose_nothing(cluster: Cluster, prices: str, m
 
     threads = {name: threading.Thread(target=run, args=[name], daemon=True) for name in processed}
     threads["stays"].start()
-    wait_until(lambda: total() >= 20, 60, "the first one to work")
+    wait_until(lambda: total() >= 20, PATIENCE, "the first one to work")
     threads["joins"].start()
-    wait_until(lambda: len(processed["joins"]) > 20, 60, "the second one to work", last_seen=total)
+    wait_until(lambda: len(processed["joins"]) > 20, PATIENCE, "the second one to work", last_seen=total)
     stops["joins"].set()
-    threads["joins"].join(60)
+    threads["joins"].join(PATIENCE)
     threads["joins later"].start()
-    wait_until(lambda: total() == 900, 60, "all prices", last_seen=total)
-    wait_until(lambda: committed(cluster, group) == dict.fromkeys(range(3), 300), 60, "the last commit")
+    wait_until(lambda: total() == 900, PATIENCE, "all prices", last_seen=total)
+    wait_until(lambda: committed(cluster, group) == dict.fromkeys(range(3), 300), PATIENCE, "the last commit")
     for name, thread in threads.items():
         stops[name].set()
-        thread.join(60)
+        thread.join(PATIENCE)
         assert not thread.is_alive()
     assert not raised
     assert processed["joins"]
@@ -264,9 +267,9 @@ def test_as_many_records_are_processed_at_once_as_there_are_workers(cluster: Clu
     together = threading.Barrier(workers)  # opens only when so many records are being processed
     numbers, done, least = itertools.count(), [], 10 * workers
 
-    def work(record: object) -> None:
+    def work(record: Message) -> None:
         if next(numbers) < least:
-            together.wait(30)
+            together.wait(PATIENCE)
         done.append(record)
 
     pool = WorkerPool(consumer_of(cluster, f"at-once-{workers}"), work, Contiguous, workers=workers)
@@ -278,7 +281,7 @@ def test_a_worker_is_not_two(cluster: Cluster, prices: str) -> None:
     """Which shows that the test above can fail."""
     together, done = threading.Barrier(2), []
 
-    def work(record: object) -> None:
+    def work(record: Message) -> None:
         try:
             together.wait(1)
         except threading.BrokenBarrierError:
@@ -304,7 +307,7 @@ def test_a_pool_begins_by_its_reset_policy_where_somebody_committed_past_the_end
     with pytest.raises(KafkaException) as raised:
         run("error")
     assert raised.value.args[0].code() == KafkaError._AUTO_OFFSET_RESET
-    cluster.wait_for(lambda view: not view.groups["past-error"].members, "no members", 40, groups=True)
+    cluster.wait_for(lambda view: not view.groups["past-error"].members, "no members", PATIENCE, groups=True)
 
 
 def test_a_trial_tells_right_from_wrong(cluster: Cluster, prices: str, tmp_path: Path, measured: Callable[[str], None]) -> None:
@@ -338,16 +341,16 @@ def test_five_threads_share_three_partitions_and_tell_what_ended_them(cluster: C
 
     cluster.wait_for(lambda view: shares(view) == [0, 0, 1, 1, 1], "five members", groups=True)
     send(cluster, "threads", 0, 90, 3)
-    wait_until(lambda: sum(map(len, read.values())) == 90, 60, "all prices")
+    wait_until(lambda: sum(map(len, read.values())) == 90, PATIENCE, "all prices")
     for thread in threads:
         thread.stop()
     assert sorted(len(places) for places in read.values()) == [0, 0, 30, 30, 30]
     assert committed(cluster, "threads", "threads") == dict.fromkeys(range(3), 30)
-    cluster.wait_for(lambda view: not view.groups["threads"].members, "no members", 40, groups=True)
+    cluster.wait_for(lambda view: not view.groups["threads"].members, "no members", PATIENCE, groups=True)
 
     thread = ConsumerThread({**settings, "group.id": "raises"}, "threads", lambda records: 1 / 0)
     thread.start()
-    thread.join(60)
+    thread.join(PATIENCE)
     with pytest.raises(ZeroDivisionError):
         thread.stop()
     assert committed(cluster, "raises", "threads") == dict.fromkeys(range(3), 0)
@@ -360,18 +363,18 @@ def test_two_readers_of_one_partition_by_hand_both_read_all_of_it(cluster: Clust
 
     def note(record: Message, offsets: list[int]) -> None:
         if not offsets:
-            both_began.wait(60)
+            both_began.wait(PATIENCE)
         offsets.append(record.offset())
 
     twins = [PartitionReader(settings, prices, 0, partial(note, offsets=offsets)) for offsets in read]
     for twin in twins:
         twin.start()
-    wait_until(lambda: all(len(offsets) >= 300 for offsets in read), 60, "both to read all of it")
+    wait_until(lambda: all(len(offsets) >= 300 for offsets in read), PATIENCE, "both to read all of it")
     for twin in twins:
         twin.stop()  # nobody told them: no error, and no group that either could have joined
     assert [sorted(offsets) for offsets in read] == [list(range(300))] * 2
     assert committed(cluster, "twins")[0] == 300
-    cluster.wait_for(lambda view: not view.groups["twins"].members, "no members", 40, groups=True)
+    cluster.wait_for(lambda view: not view.groups["twins"].members, "no members", PATIENCE, groups=True)
 
 
 def test_the_last_partition_has_more_workers_and_keeps_its_keys_in_order(cluster: Cluster) -> None:
@@ -380,11 +383,11 @@ def test_the_last_partition_has_more_workers_and_keeps_its_keys_in_order(cluster
     for number in range(60):
         for name, partition in (("ABC", 0), ("SUN", 1), ("IBM", 2), ("UBER", 2)):
             producer.produce("important", key=name, value=str(number), partition=partition)
-    assert producer.flush(60) == 0
+    assert producer.flush(PATIENCE) == 0
     quiet, counting = threading.Event(), threading.Lock()
     at_once, most, read = Counter(), Counter(), []
 
-    def handle(record: object) -> None:
+    def handle(record: Message) -> None:
         with counting:
             at_once[record.partition()] += 1
             most[record.partition()] = max(most[record.partition()], at_once[record.partition()])
@@ -398,24 +401,24 @@ def test_the_last_partition_has_more_workers_and_keeps_its_keys_in_order(cluster
     assert [reader.workers for reader in started] == [1, 1, 4]
     for reader in started:
         reader.start()
-    wait_until(lambda: len(read) == 240, 60, "all of them")
+    wait_until(lambda: len(read) == 240, PATIENCE, "all of them")
     for reader in started:
         reader.stop()
     assert most == {0: 1, 1: 1, 2: 2}  # two keys: two at once
-    for name in (b"ABC", b"SUN", b"IBM", b"UBER"):
-        assert [number for key, number in read if key == name] == list(range(60))
+    for stock in (b"ABC", b"SUN", b"IBM", b"UBER"):
+        assert [number for key, number in read if key == stock] == list(range(60))
     assert committed(cluster, "important", "important") == {0: 60, 1: 60, 2: 120}
 
 
 def test_a_reader_does_not_commit_a_batch_in_which_one_failed(cluster: Cluster, prices: str) -> None:
-    def handle(record: object) -> None:
+    def handle(record: Message) -> None:
         if record.offset() == 7:
             raise ValueError("no price")
 
     settings = cluster.client_config(group_id="failed", enable_auto_commit=False, auto_offset_reset="earliest")
     reader = PartitionReader(settings, prices, 0, handle, workers=3)
     reader.start()
-    reader.join(60)
+    reader.join(PATIENCE)
     with pytest.raises(ValueError, match="no price"):
         reader.stop()
     assert committed(cluster, "failed")[0] == 0
@@ -426,21 +429,21 @@ def test_important_first_and_the_others_do_not_move_meanwhile(cluster: Cluster) 
     producer = Producer(cluster.client_config(linger_ms=100))
     for number in range(120):
         producer.produce("first", f"price {number}", partition=number % 4)
-    assert producer.flush(60) == 0
+    assert producer.flush(PATIENCE) == 0
     settings = cluster.client_config(group_id="first", auto_offset_reset="earliest", enable_partition_eof=True)
     consumer, quiet = Consumer({**settings, "enable.auto.offset.store": False}), threading.Event()
     others = [TopicPartition("first", p) for p in range(3)]
     read: list[int] = []
     positions: list[list[int]] = []
 
-    def handle(record: object) -> None:
+    def handle(record: Message) -> None:
         read.append(record.partition())
         if record.partition() == 3:
             positions.append([p.offset for p in consumer.position(others)])
         if len(read) == 60:
             for number in range(20):
                 producer.produce("first", f"late price {number}", partition=3)
-            assert producer.flush(60) == 0
+            assert producer.flush(PATIENCE) == 0
         if len(read) >= 60 and read.count(3) == 30:
             quiet.wait(0.1)  # until the late ones have come
 
@@ -462,10 +465,10 @@ class Unready(Consumer):
     def error(self) -> KafkaError:  # of the message, which is the consumer itself here
         return KafkaError(self.code)
 
-    def poll(self, *args: float) -> object:
-        return super().poll(*args) if self.told else self._tell()
+    def poll(self, *args: Any, **more: Any) -> Any:
+        return super().poll(*args, **more) if self.told else self._tell()
 
-    def consume(self, *args: int, **more: float) -> list:
+    def consume(self, *args: Any, **more: Any) -> Any:
         return super().consume(*args, **more) if self.told else [self._tell()]
 
     def _tell(self) -> object:
@@ -480,7 +483,7 @@ def test_a_reader_begins_when_the_coordinator_is_ready(cluster: Cluster, prices:
     read: list[int] = []
     reader = PartitionReader(settings, prices, 0, lambda record: read.append(record.offset()))
     reader.start()
-    wait_until(lambda: len(read) >= 300 or not reader.is_alive(), 60, "all of it")
+    wait_until(lambda: len(read) >= 300 or not reader.is_alive(), PATIENCE, "all of it")
     reader.stop()
     assert sorted(read) == list(range(300))
 
@@ -488,7 +491,7 @@ def test_a_reader_begins_when_the_coordinator_is_ready(cluster: Cluster, prices:
     reader = PartitionReader(settings, prices, 0, lambda record: None)
     reader.start()
     with pytest.raises(KafkaException, match="GROUP_AUTHORIZATION_FAILED"):
-        reader.join(60)
+        reader.join(PATIENCE)
         reader.stop()
 
 

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 
 from kafkalab.cluster.backends.docker import DockerBackend
 from kafkalab.cluster.backends.local import LocalBackend
+from kafkalab.widgets.live import Live
+from kafkalab.widgets.panel import ClusterPanel
+from widget_support import FakeCluster, Shown
 
 
 @pytest.fixture(autouse=True)
@@ -17,3 +23,39 @@ def no_broker(monkeypatch: pytest.MonkeyPatch) -> None:
 
     for backend in (LocalBackend, DockerBackend):
         monkeypatch.setattr(backend, "launch", refuse)
+
+
+@pytest.fixture
+def cluster() -> Iterator[FakeCluster]:
+    """Three brokers that only widgets see."""
+    fake = FakeCluster()
+    yield fake
+    fake.stop()
+
+
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch) -> Shown:
+    """What cells show from now on."""
+    forms: Shown = {}
+
+    def display(form: dict[str, str], *, raw: bool, display_id: str) -> None:
+        forms.setdefault(display_id, []).append(form)
+
+    for name in ("display", "update_display"):
+        monkeypatch.setattr(f"kafkalab.widgets.live.{name}", display)
+    return forms
+
+
+@pytest.fixture
+def progress_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """Where progress is kept, empty."""
+    monkeypatch.setenv("KAFKALAB_PROGRESS", str(tmp_path / "progress"))
+    return tmp_path / "progress"
+
+
+@pytest.fixture
+def panel(monkeypatch: pytest.MonkeyPatch) -> ClusterPanel:
+    """A panel beside the notebook."""
+    panel = ClusterPanel()
+    monkeypatch.setattr(Live, "beside", panel)
+    return panel

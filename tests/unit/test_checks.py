@@ -36,14 +36,14 @@ def lab() -> Check:
 
 
 def states(lab: Check, **answers: object) -> list[str]:
-    return [result.state for result in evaluate(lab, CheckContext(None, answers)).results]  # type: ignore[arg-type]
+    return [result.state for result in evaluate(lab, CheckContext(None, answers)).results]
 
 
 def test_a_requirement_waits_for_the_one_it_rests_on(lab: Check) -> None:
     assert states(lab) == ["unmet", "waiting"]
     assert states(lab, topic=[1]) == ["met", "unmet"]
     assert states(lab, topic=[]) == ["met", "met"]
-    report = evaluate(lab, CheckContext(None, {}))  # type: ignore[arg-type]
+    report = evaluate(lab, CheckContext(None, {}))
     assert not report
     assert "· It's empty\n      Not looked at yet. First: The topic exists." in str(report)
     assert report.summary == "0 of 2 requirements are met."
@@ -57,15 +57,15 @@ def test_what_nobody_answers_is_no_verdict_on_the_learner(lab: Check, error: Exc
     def said(ctx: CheckContext) -> None:
         raise error
 
-    [*_, result] = evaluate(lab, CheckContext(None, {"topic": []})).results  # type: ignore[arg-type]
+    [*_, result] = evaluate(lab, CheckContext(None, {"topic": []})).results
     assert result.state == "unmet" and "This could not be looked up" in str(result)
 
 
 def test_a_report_counts_in_plain_english(lab: Check) -> None:
-    assert evaluate(lab, CheckContext(None, {"topic": []})).summary == "All 2 requirements are met. Lab passed."  # type: ignore[arg-type]
+    assert evaluate(lab, CheckContext(None, {"topic": []})).summary == "All 2 requirements are met. Lab passed."
     one = Check("99_one", "One")
     one.requires("It's so")(lambda ctx: None)
-    assert evaluate(one, CheckContext(None, {})).summary == "The requirement is met. Lab passed."  # type: ignore[arg-type]
+    assert evaluate(one, CheckContext(None, {})).summary == "The requirement is met. Lab passed."
 
 
 def test_a_requirement_comes_after_registered_ones_only(lab: Check) -> None:
@@ -159,13 +159,13 @@ def test_an_answer_of_another_type_is_named(value: object, kind: type, sentence:
 
 
 def test_the_sentence_about_a_part_says_what_the_whole_answer_holds() -> None:
-    ctx = CheckContext(None, {"causes": {"first": "VALUE_CONVERTER"}})  # type: ignore[arg-type]
+    ctx = CheckContext(None, {"causes": {"first": "VALUE_CONVERTER"}})
     with pytest.raises(Unmet, match=r"^Each key of `causes` should be .*\. `causes` should hold offset → stage\.$"):
         ctx.answer("causes", dict[int, str], "offset → stage")
 
 
 def test_an_answer_that_is_missing_none_or_empty() -> None:
-    ctx = CheckContext(None, {"none": None, "empty": [], "zero": 0})  # type: ignore[arg-type]
+    ctx = CheckContext(None, {"none": None, "empty": [], "zero": 0})
     for name, sentence in (("absent", "as absent=…"), ("none", "still None"), ("empty", "is empty")):
         with pytest.raises(Unmet, match=sentence):
             ctx.answer(name, list[int], "numbers")
@@ -180,13 +180,13 @@ FENCED = KafkaError(KafkaError._FENCED)
     "given", ["_FENCED", " _FENCED\n", FENCED, KafkaException(FENCED), str(FENCED), str(KafkaException(FENCED))]
 )
 def test_an_error_by_its_name_itself_or_as_printed(given: object) -> None:
-    assert CheckContext(None, {"fenced": given}).error_name("fenced", "the error") == "_FENCED"  # type: ignore[arg-type]
+    assert CheckContext(None, {"fenced": given}).error_name("fenced", "the error") == "_FENCED"
 
 
 @pytest.mark.parametrize("given", [None, 7, ValueError("_FENCED"), KafkaException()])
 def test_what_is_no_error_of_kafkas(given: object) -> None:
     with pytest.raises(Unmet, match="`fenced` "):
-        CheckContext(None, {"fenced": given}).error_name("fenced", "the error")  # type: ignore[arg-type]
+        CheckContext(None, {"fenced": given}).error_name("fenced", "the error")
 
 
 def test_a_topic_that_cannot_be_read_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,7 +204,7 @@ def test_a_topic_that_cannot_be_read_says_why(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("kafkalab.checks.context.Consumer", Silent)
     monkeypatch.setattr("kafkalab.checks.context.watermarks", lambda cluster, topic: {0: (0, 3)})
     monkeypatch.setattr("kafkalab.checks.context._READ_TIMEOUT", 0)
-    ctx = CheckContext(SimpleNamespace(client_config=dict))  # type: ignore[arg-type]
+    ctx = CheckContext(SimpleNamespace(client_config=dict))
     with pytest.raises(WaitTimeout, match="0 records, and KafkaError{code=TOPIC_AUTHORIZATION_FAILED"):
         ctx.records("customers")
 
@@ -217,7 +217,7 @@ def test_a_name_that_is_nearly_right() -> None:
 @pytest.mark.parametrize("given", [["a cluster"], None, "localhost:9092"])
 def test_a_check_without_a_cluster(given: object) -> None:
     with pytest.raises(TypeError, match=f"takes your cluster next, such as cluster, not a {type(given).__name__}"):
-        check("00_first_record", given)  # type: ignore[arg-type]
+        check("00_first_record", given)
 
 
 def test_the_notebook_of_one_check_may_be_named_instead() -> None:
@@ -248,7 +248,7 @@ class Brokers:
 def test_a_broker_may_hear_of_a_topic_after_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kafkalab.checks.context.AdminClient", Brokers)
     cluster = SimpleNamespace(client_config=dict, describe=lambda groups: SimpleNamespace(topics={"customers": ()}))
-    ctx = CheckContext(cluster)  # type: ignore[arg-type]
+    ctx = CheckContext(cluster)
     assert ctx.topic_config("customers") == {"cleanup.policy": "compact"}
     with pytest.raises(KafkaLabError, match="settings of orders could not be read"):
         ctx.topic_config("orders")

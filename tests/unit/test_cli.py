@@ -11,12 +11,14 @@ import subprocess
 import sys
 import textwrap
 import tomllib
+from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
 
 import nbformat
 import psutil
 import pytest
+from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 from rich.console import Console
 
@@ -37,7 +39,7 @@ from kafkalab.lifeline import RUN_VARIABLE, started
 from kafkalab.paths import files_below, runs_dir
 from kafkalab.spark.archive import spark_archive
 from kafkalab.waiting import wait_until
-from support import flip_bits
+from support import PATIENCE, flip_bits
 
 COMMANDS = ("lab", "reset", "solution", "doctor", "fetch", "run", "clean")
 
@@ -194,10 +196,10 @@ def test_doctor_finds_no_docker(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
 
 
 def test_doctor_finds_no_curl(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(findings.shutil, "which", lambda name: None if name == "curl" else f"/bin/{name}")
+    monkeypatch.setattr("kafkalab.cli.findings.shutil.which", lambda name: None if name == "curl" else f"/bin/{name}")
     finding = findings.commands()
     assert finding.state == "optional" and finding.result == "no curl (chapter 6 calls it)"
-    monkeypatch.setattr(findings.shutil, "which", lambda name: f"/bin/{name}")
+    monkeypatch.setattr("kafkalab.cli.findings.shutil.which", lambda name: f"/bin/{name}")
     assert findings.commands().state == "ok"
 
 
@@ -213,8 +215,8 @@ def test_doctor_looks_at_everything() -> None:
 def test_fetch_skips_what_is_there_and_stops_at_the_first_error(console: Console) -> None:
     made: list[str] = []
 
-    def make(name: str, error: Exception | None = None):
-        def step(report) -> None:
+    def make(name: str, error: Exception | None = None) -> Callable[[Callable[..., object]], None]:
+        def step(report: Callable[..., object]) -> None:
             report(f"making {name}", 1, 2)
             if error:
                 raise error
@@ -522,7 +524,7 @@ def test_run_without_such_a_notebook(capsys: pytest.CaptureFixture[str]) -> None
     assert capsys.readouterr().err == "kafkalab: there is no notebook nowhere.ipynb\n"
 
 
-def leaks_of(*outputs, monkeypatch: pytest.MonkeyPatch, home: Path) -> list[str]:
+def leaks_of(*outputs: NotebookNode, monkeypatch: pytest.MonkeyPatch, home: Path) -> list[str]:
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("LOGNAME", "ada.lovelace")
     cell = new_code_cell("…", execution_count=3, outputs=list(outputs))
@@ -584,10 +586,10 @@ def test_clean_ends_what_a_crash_left(machine: Path, capsys: pytest.CaptureFixtu
         owner = runs_dir() / "owners/999999-1"  # no such process
         owner.mkdir(parents=True)
         (owner / run_id).touch()
-        wait_until(lambda: psutil.Process(left.pid).environ().get(RUN_VARIABLE) == run_id, 5, "the process to start")
+        wait_until(lambda: psutil.Process(left.pid).environ().get(RUN_VARIABLE) == run_id, PATIENCE, "the process to start")
         assert main(["clean"]) == 0
         assert "ended cluster-left: 1 process" in capsys.readouterr().out
-        assert left.wait(5) is not None
+        assert left.wait(PATIENCE) is not None
         assert not (runs_dir() / run_id).exists()
         assert main(["clean"]) == 0
         assert "Nothing was left behind" in capsys.readouterr().out

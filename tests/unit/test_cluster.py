@@ -29,7 +29,7 @@ def cluster() -> Cluster:
 
 @pytest.fixture
 def control(cluster: Cluster) -> Mock:
-    return cluster._lifecycle._access  # type: ignore[return-value]
+    return cluster._lifecycle._access
 
 
 def noted(cluster: Cluster) -> list[tuple[str, int]]:
@@ -82,9 +82,9 @@ def test_a_verb_that_ran_out_of_time_is_one(cluster: Cluster, control: Mock) -> 
 
 def test_it_ends_whatever_its_callbacks_raise(cluster: Cluster) -> None:
     called: list[str] = []
-    cluster._lifecycle._discard = lambda: called.append("discarded")  # type: ignore[method-assign]
+    cluster._lifecycle._discard = lambda: called.append("discarded")
     cluster.nodes.on_stop(lambda: called.append("first"))
-    cluster.nodes.on_stop(lambda: 1 / 0)  # type: ignore[arg-type,return-value]
+    cluster.nodes.on_stop(lambda: 1 / 0)
     cluster.nodes.on_stop(lambda: called.append("last"))
     with pytest.raises(ZeroDivisionError):
         cluster.stop()

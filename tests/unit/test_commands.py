@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from kafkalab.distribution import CONNECT_TOOLS, TOOLS, ensure_jars, faulty_jars, install_tools
+from support import PATIENCE
 
 # A process that is slow between two looks of pexpect: it looks for output, and while it waits for its next turn the command,
 # which was told to go on, prints and ends.
@@ -49,13 +50,13 @@ def test_the_last_line_is_kept(tmp_path: Path, how: str, printed: list[str]) -> 
     """As it comes, IPython loses it: should that change, the mend can go."""
     go_on = tmp_path / "go-on"
     os.mkfifo(go_on)
-    done = subprocess.run([sys.executable, "-c", SLOW, go_on, how], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", SLOW, go_on, how], capture_output=True, text=True, timeout=PATIENCE)
     assert done.stdout.splitlines() == printed, done.stderr
 
 
 def test_outside_of_ipython_nothing_is_loaded_for_it() -> None:
     ask = "import sys; from kafkalab.distribution import keep_all_output; keep_all_output(); print('pexpect' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, timeout=PATIENCE, check=True)
     assert done.stdout == "False\n"
 
 
@@ -82,7 +83,9 @@ def test_every_tool_is_in_its_jars() -> None:
     ],
 )
 def test_a_tool_that_needs_no_broker_for_its_help(name: str) -> None:
-    done = subprocess.run([install_tools() / f"{name}.sh", "--help"], check=False, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [install_tools() / f"{name}.sh", "--help"], check=False, capture_output=True, text=True, timeout=PATIENCE
+    )
     assert "--bootstrap-server" in done.stdout + done.stderr or "--jmx-url" in done.stdout + done.stderr
     assert "NoClassDefFoundError" not in done.stderr
 
@@ -92,6 +95,6 @@ def test_the_tools_of_connect_fetch_their_jars_on_first_use() -> None:
     plugins = ensure_jars("mirror")
     done = subprocess.run(
         [install_tools() / "connect-plugin-path.sh", "list", "--plugin-location", plugins[0].parent],
-        check=False, capture_output=True, text=True, timeout=120,
+        check=False, capture_output=True, text=True, timeout=PATIENCE,
     )  # fmt: skip
     assert "org.apache.kafka.connect.mirror.MirrorSourceConnector" in done.stdout, done.stderr[-500:]

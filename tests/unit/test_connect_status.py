@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 import kafkalab.distribution.javac as javac
 import kafkalab.services.own_plugins as plugins_module
-import kafkalab.widgets.live as live_module
 from kafkalab import ConnectStatus, wait_until
 from kafkalab.services.connect_view import ConnectView, WorkerView, connectors_in
-from kafkalab.services.own_plugins import AVRO_CONVERTER, JDBC, MQTT_SOURCE
+from kafkalab.services.own_plugins import AVRO_CONVERTER, JDBC, MQTT_SOURCE, OwnPlugin
 from kafkalab.services.traces import innermost_cause, reason
 from kafkalab.widgets.connect_drawing import connect_html, connect_text
+from support import PATIENCE
+from widget_support import WIDGET_VIEW, Shown, html, show
 
 WORKERS = (WorkerView(0, "http://127.0.0.1:15001", True), WorkerView(1, "http://127.0.0.1:15002", False))
 TRACE = """\
@@ -102,34 +104,27 @@ class FakeConnect:
         self.callbacks.append(callback)
 
 
-@pytest.fixture
-def shown(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[dict[str, str]]]:
-    bundles: list[dict[str, str]] = []
-    monkeypatch.setattr(live_module, "display", lambda bundle, **_: bundles.append(bundle))
-    monkeypatch.setattr(live_module, "update_display", lambda bundle, **_: bundles.append(bundle))
-    yield bundles
-
-
-def test_it_follows_until_connect_stops_and_stays_as_it_was(shown: list[dict[str, str]]) -> None:
+def test_it_follows_until_connect_stops_and_stays_as_it_was(shown: Shown) -> None:
     connect = FakeConnect()
     status = ConnectStatus(connect)
-    status._ipython_display_()
-    assert "There is no connector." in shown[-1]["text/plain"] and live_module._WIDGET_VIEW in shown[-1]
+    show(status)
+    ((live,),) = shown.values()
+    assert "There is no connector." in live["text/plain"] and WIDGET_VIEW in live
     connect.view = VIEW
-    wait_until(lambda: "FAILED" in status._table.value, 5, "the table to follow")
+    wait_until(lambda: "FAILED" in html(status), PATIENCE, "the table to follow")
     [stopped] = connect.callbacks
     stopped()
     connect.view = ConnectView((), None)
-    assert "task 0 FAILED on worker 1" in shown[-1]["text/plain"] and live_module._WIDGET_VIEW not in shown[-1]
     status.close()
-    assert len(shown) == 2
+    ((_, still),) = shown.values()
+    assert "task 0 FAILED on worker 1" in still["text/plain"] and WIDGET_VIEW not in still
 
 
 @pytest.mark.parametrize("plugin", [AVRO_CONVERTER, JDBC, MQTT_SOURCE])
-def test_a_plugin_is_compiled_once_for_its_sources(plugin, tmp_path, monkeypatch) -> None:
+def test_a_plugin_is_compiled_once_for_its_sources(plugin: OwnPlugin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     compiled = []
 
-    def compile_jar(sources, services, classes, jar, report):
+    def compile_jar(sources: dict[str, str], services: object, classes: Path, jar: Path, report: object) -> None:
         compiled.append(sources)
         jar.touch()
 

@@ -10,6 +10,7 @@ from kafkalab.cluster.observer import Observer
 from kafkalab.cluster.view import BrokerView, ClusterView, PartitionView
 from kafkalab.cluster.wire import NO_QUORUM, Metadata, Quorum
 from kafkalab.errors import BrokerFailed, BrokerNotRunning, ClusterNotRunning, WaitTimeout
+from support import PATIENCE
 
 
 def test_who_waits_for_long_is_patient_with_brokers_that_are_silent(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -22,7 +23,7 @@ def test_who_waits_for_long_is_patient_with_brokers_that_are_silent(monkeypatch:
 
     monkeypatch.setattr(Observer, "describe", describe)
     observer = Observer(EndsWhenLookedAt(by_itself=True))
-    assert observer.wait_for(lambda seen: seen is view, "a view", 5)
+    assert observer.wait_for(lambda seen: seen is view, "a view", PATIENCE)
     silences += [WaitTimeout("nobody answered")]
     with pytest.raises(WaitTimeout, match="waited 0 s for a view; last seen: nobody answered"):
         observer.wait_for(lambda _: True, "a view", 0)
@@ -106,5 +107,5 @@ def test_what_is_waited_for_holds_for_each_broker_that_answers(monkeypatch: pyte
     monkeypatch.setattr(Observer, "_ask", ask)
     monkeypatch.setattr(Observer, "describe", lambda self, groups: ClusterView("c", 0, 0, brokers, topics, {}, frozenset()))
     observer = Observer(EndsWhenLookedAt(by_itself=True))
-    assert observer.wait_for(lambda view: view.leaders("t"), "the topic", 5) == {0: 0}
+    assert observer.wait_for(lambda view: view.leaders("t"), "the topic", PATIENCE) == {0: 0}
     assert asked == [0, 0, 0, 1, 2]

@@ -7,6 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,7 +35,7 @@ def calls(cell: dict) -> Iterator[tuple[str, ast.Call]]:
                 yield ast.unparse(node.func), node
 
 
-def predictions(path: Path) -> dict[str, str]:
+def predictions(path: Path) -> dict[str, Any]:
     """Question of each prediction, by its variable."""
     found = {}
     for cell in code_cells(path):

@@ -1,6 +1,9 @@
+from __future__ import annotations
+
 import errno
 import json
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -8,27 +11,27 @@ from kafkalab import progress
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("KAFKALAB_PROGRESS", str(tmp_path / "progress"))
     return tmp_path / "progress"
 
 
-def test_nothing_done_yet():
+def test_nothing_done_yet() -> None:
     assert progress.load() == progress.ProgressRecord()
 
 
-def test_reading_makes_no_folder(folder):
+def test_reading_makes_no_folder(folder: Path) -> None:
     progress.load()
     assert not folder.exists()
 
 
-def test_a_failed_check_is_counted_but_is_no_pass():
+def test_a_failed_check_is_counted_but_is_no_pass() -> None:
     progress.record_lab("02_failsafe", False)
     lab = progress.load().labs["02_failsafe"]
     assert (lab.passed, lab.checks, lab.passed_at) == (False, 1, None)
 
 
-def test_a_pass_stays_a_pass():
+def test_a_pass_stays_a_pass() -> None:
     progress.record_lab("02_failsafe", True)
     first = progress.load().labs["02_failsafe"]
     progress.record_lab("02_failsafe", False)
@@ -36,13 +39,13 @@ def test_a_pass_stays_a_pass():
     assert (lab.passed, lab.checks, lab.passed_at) == (True, 2, first.passed_at)
 
 
-def test_the_best_quiz_result_is_kept():
+def test_the_best_quiz_result_is_kept() -> None:
     for right in (3, 7, 5):
         progress.record_quiz("01_single_node", right, 7)
     assert progress.load().quizzes["01_single_node"].right == 7
 
 
-def test_a_quiz_with_other_questions_begins_anew():
+def test_a_quiz_with_other_questions_begins_anew() -> None:
     progress.record_quiz("01_single_node", 7, 7)
     progress.record_quiz("01_single_node", 2, 9)
     quiz = progress.load().quizzes["01_single_node"]
@@ -62,7 +65,7 @@ def test_a_quiz_with_other_questions_begins_anew():
         b'{"version": 1, "labs": {"a": {"x": 1}}, "quizzes": {}}',
     ],
 )
-def test_an_unreadable_file_is_set_aside(folder, content):
+def test_an_unreadable_file_is_set_aside(folder: Path, content: bytes) -> None:
     folder.mkdir()
     (folder / "progress.json").write_bytes(content)
     assert progress.load() == progress.ProgressRecord()
@@ -73,14 +76,14 @@ def test_an_unreadable_file_is_set_aside(folder, content):
     assert aside.exists()
 
 
-def test_nothing_but_the_file_and_its_lock_is_left(folder):
+def test_nothing_but_the_file_and_its_lock_is_left(folder: Path) -> None:
     progress.record_lab("01_my_topic", True)
     assert sorted(entry.name for entry in folder.iterdir()) == ["lock", "progress.json"]
     assert set(json.loads((folder / "progress.json").read_text())) == {"version", "labs", "quizzes", "predictions"}
 
 
-def test_notebooks_that_finish_at_once_lose_nothing():
-    def many(worker):
+def test_notebooks_that_finish_at_once_lose_nothing() -> None:
+    def many(worker: int) -> None:
         for i in range(10):
             progress.record_lab(f"{worker:02}_lab_{i}", True)
 
@@ -92,13 +95,13 @@ def test_notebooks_that_finish_at_once_lose_nothing():
     assert len(progress.load().labs) == 40
 
 
-def test_predictions_are_kept_by_their_question_and_the_last_one_counts(folder):
+def test_predictions_are_kept_by_their_question_and_the_last_one_counts(folder: Path) -> None:
     progress.record_prediction("How long?", "2 s")
     progress.record_prediction("How long?", "7 s")
     assert progress.load().predictions == {"How long?": "7 s"}
 
 
-def test_a_file_from_before_there_were_predictions_can_be_read(folder):
+def test_a_file_from_before_there_were_predictions_can_be_read(folder: Path) -> None:
     progress.record_lab("01_my_topic", True)
     content = json.loads((folder / "progress.json").read_text())
     del content["predictions"]
@@ -107,11 +110,13 @@ def test_a_file_from_before_there_were_predictions_can_be_read(folder):
 
 
 @pytest.fixture
-def told(monkeypatch):
+def nothing_reported_yet(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "_printed", set())
 
 
-def test_a_folder_that_cannot_be_made_costs_the_record_and_nothing_else(folder, told, capsys):
+def test_a_folder_that_cannot_be_made_costs_the_record_and_nothing_else(
+    folder: Path, nothing_reported_yet: None, capsys: pytest.CaptureFixture[str]
+) -> None:
     folder.parent.joinpath("progress").write_text("a file")
     for _ in range(2):
         progress.record_lab("02_failsafe", True)
@@ -121,10 +126,12 @@ def test_a_folder_that_cannot_be_made_costs_the_record_and_nothing_else(folder, 
 
 
 @pytest.mark.parametrize("code", [errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EACCES])
-def test_what_cannot_be_written_leaves_the_old_file(code, folder, told, capsys, monkeypatch):
+def test_what_cannot_be_written_leaves_the_old_file(
+    code: int, folder: Path, nothing_reported_yet: None, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     progress.record_lab("02_failsafe", True)
 
-    def refuse(*_):
+    def refuse(*_: object) -> None:
         raise OSError(code, "refused")
 
     monkeypatch.setattr("os.fsync", refuse)
@@ -135,14 +142,18 @@ def test_what_cannot_be_written_leaves_the_old_file(code, folder, told, capsys, 
     assert sorted(path.name for path in folder.iterdir()) == ["lock", "progress.json"]
 
 
-def test_a_file_that_cannot_be_read_is_not_overwritten(folder, told, capsys):
+def test_a_file_that_cannot_be_read_is_not_overwritten(
+    folder: Path, nothing_reported_yet: None, capsys: pytest.CaptureFixture[str]
+) -> None:
     (folder / "progress.json").mkdir(parents=True)
     progress.record_lab("02_failsafe", True)
     assert (folder / "progress.json").is_dir() and "can't be kept" in capsys.readouterr().out
     assert progress.load() == progress.ProgressRecord()
 
 
-def test_a_file_of_a_later_version_is_kept_and_named(folder, told, capsys):
+def test_a_file_of_a_later_version_is_kept_and_named(
+    folder: Path, nothing_reported_yet: None, capsys: pytest.CaptureFixture[str]
+) -> None:
     folder.mkdir()
     (folder / "progress.json").write_text('{"version": 99}')
     progress.load()

@@ -12,6 +12,7 @@ import pytest
 from kafkalab.cli import main
 from kafkalab.kernel import own_folder_after_pythons
 from kafkalab.shadows import hiding_files, shadows
+from support import PATIENCE
 
 HIDING = (
     "kafka.py",
@@ -23,7 +24,17 @@ HIDING = (
     "truck_pipeline.py",
     "kafkalab.py",
 )
-HARMLESS = ("stocks.py", "pipeline.py", "spark.py", "mine.py", "kafka.txt", "my-kafka.py", "random.py", "queue.py", "typing.py")
+HARMLESS = (
+    "kafkacourse.stocks.py",
+    "pipeline.py",
+    "spark.py",
+    "mine.py",
+    "kafka.txt",
+    "my-kafka.py",
+    "random.py",
+    "queue.py",
+    "typing.py",
+)
 
 
 @pytest.mark.parametrize("name", HIDING)
@@ -59,7 +70,7 @@ def python(folder: Path, program: str, *options: str, **variables: str) -> str:
         env={**os.environ, **variables},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
     )
     return result.stdout + result.stderr
 

@@ -26,7 +26,7 @@ from kafkalab.distribution.jars import ensure_jars, locked_jars
 from kafkalab.distribution.shared import PREPARING_VARIABLE, made_by_one, mark_used, sweep
 from kafkalab.errors import JavaError, KafkaLabError
 from kafkalab.waiting import wait_until
-from support import flip_bits
+from support import PATIENCE, flip_bits
 
 LONG_AGO = time.time() - 90 * 86_400
 
@@ -67,10 +67,10 @@ def test_who_comes_second_waits_and_says_for_what(cache: Path, capfd: pytest.Cap
             said += "".join(capfd.readouterr())
             return said
 
-        wait_until(lambda: "waiting" in read(), 30, "the other process to wait", last_seen=read)
+        wait_until(lambda: "waiting" in read(), PATIENCE, "the other process to wait", last_seen=read)
         assert f"waiting for process {os.getpid()}, which prepares the archive" in said
         assert "made" not in said
-    assert second.wait(30) == 0
+    assert second.wait(PATIENCE) == 0
     assert "made" in read()
 
 
@@ -292,7 +292,7 @@ def test_threads_of_one_process_take_turns(cache: Path) -> None:
 
     thread = threading.Thread(target=first)
     thread.start()
-    inside.wait(10)
+    inside.wait(PATIENCE)
     with made_by_one(cache / "archives/x", "x", lambda *_: None):
         order.append("second")
     thread.join()

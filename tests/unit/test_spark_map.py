@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
-import kafkalab.widgets.live as live_module
 from kafkalab import SparkMap, wait_until
 from kafkalab.spark.view import ExecutorView, QueryView, SparkView, SparkWorkerView, query_in
 from kafkalab.widgets.panel import ClusterPanel
 from kafkalab.widgets.spark_drawing import spark_html, spark_text
+from support import PATIENCE
+from widget_support import WIDGET_VIEW, Shown, html, show
 
-PROGRESS = {
+PROGRESS: dict[str, Any] = {
     "batchId": 4,
     "numInputRows": 250,
     "processedRowsPerSecond": 312.5,
@@ -76,20 +78,19 @@ class FakeSpark:
             callback()
 
 
-def test_the_panel_shows_it_live_and_a_cell_keeps_a_still_copy(monkeypatch: pytest.MonkeyPatch) -> None:
-    bundles: list[dict[str, str]] = []
-    monkeypatch.setattr(live_module, "display", lambda bundle, **_: bundles.append(bundle))
-    monkeypatch.setattr(live_module, "update_display", lambda bundle, **_: bundles.append(bundle))
-    panel, spark = ClusterPanel(), FakeSpark()
-    monkeypatch.setattr(live_module.Live, "beside", panel)
+def test_the_panel_shows_it_live_and_a_cell_keeps_a_still_copy(panel: ClusterPanel, shown: Shown) -> None:
+    spark = FakeSpark()
+    _, maps = panel.widget.children
     panel.follow(spark, spark.on_stop, SparkMap)
-    (own,) = panel._body.children
+    (own,) = maps.children
     in_cell = SparkMap(spark)
-    in_cell._ipython_display_()
-    assert panel._body.children == (in_cell.widget,) and own.comm is None
-    assert "No session of this notebook uses it." in bundles[-1]["text/plain"] and live_module._WIDGET_VIEW in bundles[-1]
+    show(in_cell)
+    assert maps.children == (in_cell.widget,) and own.comm is None
+    ((live,),) = shown.values()
+    assert "No session of this notebook uses it." in live["text/plain"] and WIDGET_VIEW in live
     spark.view = VIEW
-    wait_until(lambda: "1,234 tasks done" in in_cell._table.value, 5, "the map to follow")
+    wait_until(lambda: "1,234 tasks done" in html(in_cell), PATIENCE, "the map to follow")
     spark.stop()
-    assert "executor 1: 1,234 tasks done" in bundles[-1]["text/plain"] and live_module._WIDGET_VIEW not in bundles[-1]
-    assert "The cluster has stopped." in panel._body.children[0].value
+    ((_, still),) = shown.values()
+    assert "executor 1: 1,234 tasks done" in still["text/plain"] and WIDGET_VIEW not in still
+    assert "The cluster has stopped." in html(panel.widget)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -32,7 +33,7 @@ def plain(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def master() -> str:
+def master() -> Iterator[str]:
     """Something listens there."""
     with socket.create_server((HOST, 0)) as server:
         yield f"{HOST}:{server.getsockname()[1]}"
@@ -186,7 +187,7 @@ def test_a_session_that_cannot_read_kafka_is_named(place: str, monkeypatch: pyte
 
 @pytest.mark.parametrize("place", ["local[*]", "sc://localhost:15002"])
 def test_a_session_of_ones_own_that_can_is_taken(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    own = ForeignSession(kafka=True)
+    own: object = ForeignSession(kafka=True)
     started_by_hand(monkeypatch, own, place)
     assert start_session("test") is own
 

@@ -29,6 +29,7 @@ from kafkacourse.stocks import (
 )
 from kafkacourse.stocks.interceptors import CountingInterceptor, InterceptedProducer
 from kafkacourse.stocks.producer_app import _DeliveryLog
+from support import PATIENCE
 
 # -- prices ---------------------------------------------------------------------------------------------------------
 
@@ -131,7 +132,7 @@ def test_a_sender_sends_its_count_of_prices_under_its_name() -> None:
     producer = FakeProducer()
     sender = StockSender(producer, "t", STOCKS[0], delay=(0, 0), count=50, seed=1)
     sender.start()
-    sender.join(10)
+    sender.join(PATIENCE)
     producer.flush()
     assert (sender.sent, sender.delivered, sender.failed) == (50, 50, 0)
     assert {(key, deserialize(value).name) for key, value in producer.delivered} == {("IBM", "IBM")}
@@ -141,7 +142,7 @@ def test_a_full_queue_is_waited_for_and_nothing_is_lost() -> None:
     producer = FakeProducer(room=7)
     sender = StockSender(producer, "t", STOCKS[0], delay=(0, 0), count=50)
     sender.start()
-    sender.join(10)
+    sender.join(PATIENCE)
     producer.flush()
     assert producer.full >= 7
     assert sender.sent == sender.delivered == 50
@@ -149,7 +150,7 @@ def test_a_full_queue_is_waited_for_and_nothing_is_lost() -> None:
 
 def test_a_sender_stops_even_while_the_queue_stays_full() -> None:
     producer = FakeProducer(room=3)
-    producer.poll = lambda timeout: 0  # no broker takes anything
+    producer.poll = lambda timeout: 0  # type: ignore[method-assign]  # no broker takes anything
     sender = StockSender(producer, "t", STOCKS[0], delay=(0, 0))
     sender.start()
     while not producer.full:
@@ -168,7 +169,7 @@ def test_failed_deliveries_are_counted_and_reported() -> None:
 
     sender = StockSender(producer, "t", STOCKS[0], delay=(0, 0), count=5, on_delivery=note)
     sender.start()
-    sender.join(10)
+    sender.join(PATIENCE)
     producer.flush()
     assert (sender.delivered, sender.failed, reported) == (0, 5, ["_MSG_TIMED_OUT"] * 5)
 

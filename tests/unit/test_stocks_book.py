@@ -7,7 +7,6 @@ import sys
 import threading
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,7 +16,8 @@ from confluent_kafka import OFFSET_BEGINNING, TopicPartition
 from kafkacourse.stocks.book import Book
 from kafkacourse.stocks.database import Database, DatabaseUnavailable
 from kafkacourse.stocks.prices import MalformedStockPrice
-from support import MALFORMED_PRICES
+from stock_support import Record, records
+from support import MALFORMED_PRICES, PATIENCE
 
 
 @pytest.fixture
@@ -34,31 +34,6 @@ def postgresql(postgresql_server: str) -> Iterator[str]:
 def where(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A database without tables."""
     return str(tmp_path / "book.db") if request.param == "sqlite" else request.getfixturevalue("postgresql")
-
-
-@dataclass(frozen=True)
-class Record:
-    """What a book asks of a message."""
-
-    place: int
-    part: int = 0
-    text: bytes | None = b'{"name": "IBM", "dollars": 90, "cents": 5}'
-
-    def topic(self) -> str:
-        return "stock-prices"
-
-    def partition(self) -> int:
-        return self.part
-
-    def offset(self) -> int:
-        return self.place
-
-    def value(self) -> bytes | None:
-        return self.text
-
-
-def records(first: int, last: int, part: int = 0) -> list[Record]:
-    return [Record(place, part) for place in range(first, last + 1)]
 
 
 def position(book: object, part: int = 0) -> int:
@@ -176,7 +151,7 @@ def test_a_batch_waits_for_another_writer_and_sees_what_it_wrote(where: str) -> 
     class Slow(Book):
         def _before_commit(self) -> None:
             writing.set()
-            assert go_on.wait(10)
+            assert go_on.wait(PATIENCE)
 
     def write() -> None:
         slow = Slow(where)
@@ -186,12 +161,12 @@ def test_a_batch_waits_for_another_writer_and_sees_what_it_wrote(where: str) -> 
     book = Book(where)
     one = threading.Thread(target=write)
     one.start()
-    assert writing.wait(10)
+    assert writing.wait(PATIENCE)
     other = threading.Thread(target=lambda: late(where))
     other.start()
     go_on.set()
-    one.join(20)
-    other.join(20)
+    one.join(PATIENCE)
+    other.join(PATIENCE)
     assert book.bookings() == [(0, place) for place in range(15)]
     book.close()
 
@@ -215,7 +190,7 @@ def test_many_books_are_opened_at_once(where: str) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(PATIENCE)
     assert not failed
 
 

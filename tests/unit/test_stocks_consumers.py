@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,42 +18,14 @@ from kafkacourse.stocks import consumer_app
 from kafkacourse.stocks.book import following
 from kafkacourse.stocks.dead_letters import NotSetAside
 from kafkacourse.stocks.loop import leave, read_batches
+from stock_support import Record, records
 from support import MALFORMED_PRICES
-
-
-@dataclass(frozen=True)
-class Record:
-    """What a book asks of a message."""
-
-    place: int
-    part: int = 0
-    text: bytes | None = b'{"name": "IBM", "dollars": 90, "cents": 5}'
-
-    def topic(self) -> str:
-        return "stock-prices"
-
-    def partition(self) -> int:
-        return self.part
-
-    def offset(self) -> int:
-        return self.place
-
-    def key(self) -> bytes:
-        return b"IBM"
-
-    def value(self) -> bytes | None:
-        return self.text
-
-
-def records(first: int, last: int, part: int = 0) -> list[Record]:
-    return [Record(place, part) for place in range(first, last + 1)]
-
 
 # -- without a cluster ----------------------------------------------------------------------------------------------
 
 
 def test_following_is_the_next_offset_of_each_partition() -> None:
-    found = following([*records(3, 5), *records(7, 7, part=2), *records(0, 1, part=2)])  # type: ignore[arg-type]
+    found = following([*records(3, 5), *records(7, 7, part=2), *records(0, 1, part=2)])
     assert [(p.topic, p.partition, p.offset) for p in found] == [("stock-prices", 0, 6), ("stock-prices", 2, 8)]
 
 
@@ -76,9 +47,9 @@ class Letters:
 
 def test_what_is_no_stock_price_is_set_aside_as_it_came_and_stops_nothing() -> None:
     producer = Letters()
-    latest = LatestPrices(producer, "dead")  # type: ignore[arg-type]
+    latest = LatestPrices(producer, "dead")
     batch = [Record(place, part=2, text=text) for place, text in enumerate(MALFORMED_PRICES)]
-    latest.handle([*records(0, 1), *batch, *records(2, 3)])  # type: ignore[arg-type, list-item]
+    latest.handle([*records(0, 1), *batch, *records(2, 3)])
     assert [str(price) for price in latest.prices.values()] == ["IBM 90.05"]
     assert [topic for topic, _ in producer.sent] == ["dead"] * len(MALFORMED_PRICES)
     assert [(record["key"], record["value"]) for _, record in producer.sent] == [(b"IBM", text) for text in MALFORMED_PRICES]
@@ -94,7 +65,7 @@ def test_what_is_no_stock_price_is_set_aside_as_it_came_and_stops_nothing() -> N
 )
 def test_what_cannot_be_set_aside_is_told_before_anything_is_committed(producer: Letters, says: str) -> None:
     with pytest.raises(NotSetAside, match=says):
-        LatestPrices(producer, "dead").handle([Record(0, text=b"{}")])  # type: ignore[arg-type, list-item]
+        LatestPrices(producer, "dead").handle([Record(0, text=b"{}")])
 
 
 class Transactions:
@@ -148,7 +119,7 @@ def test_a_conversion_leaves_no_transaction_open(
     producer: Transactions, error: type[BaseException] | int | None, calls: str
 ) -> None:
     def run() -> None:
-        convert(Transactions(), producer, "copies", records(0, 1))  # type: ignore[arg-type]
+        convert(Transactions(), producer, "copies", records(0, 1))
 
     if error is None:
         run()
@@ -180,7 +151,7 @@ def test_a_callback_acts_only_the_first_time_that_it_sees_a_partition(name: str)
     callback = {"offset": at_offset(27), "time": at_time(1000)}[name]
     consumer, committed = Assigned(), TopicPartition("stock-prices", 0).offset
     for partitions, offsets in [([0, 2], [27, 27]), ([0], [committed]), ([0, 1, 2], [committed, 27, committed])]:
-        callback(consumer, [TopicPartition("stock-prices", p) for p in partitions])  # type: ignore[arg-type]
+        callback(consumer, [TopicPartition("stock-prices", p) for p in partitions])
         assert consumer.offsets == dict(zip(partitions, offsets, strict=True))
 
 
@@ -211,7 +182,7 @@ def test_the_end_of_a_partition_is_the_end_only_until_something_comes() -> None:
         def close(self) -> None:
             ending.append("close")
 
-    read_batches(Scripted(), "stock-prices", read.extend, until_end=True)  # type: ignore[arg-type]
+    read_batches(Scripted(), "stock-prices", read.extend, until_end=True)
     assert len(read) == 2 and not to_come
     assert ending == ["unsubscribe", "poll", "close"]  # closing beside a rebalance that nobody answers may wait for ever
 
@@ -225,7 +196,7 @@ def test_who_is_fenced_closes_without_leaving(code: int, raises: bool) -> None:
 
     consumer = SimpleNamespace(unsubscribe=unsubscribe, close=lambda: closed.append(True))
     with pytest.raises(KafkaException) if raises else nullcontext():
-        leave(consumer)  # type: ignore[arg-type]
+        leave(consumer)
     assert closed
 
 

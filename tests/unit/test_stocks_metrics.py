@@ -15,6 +15,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 from kafkacourse.stocks.metrics import Metrics, MetricsReporter, read_metrics
 from kafkacourse.stocks.sweep import Run, measure
 from kafkalab.waiting import wait_until
+from support import PATIENCE
 
 
 def window(total: int, count: int) -> dict[str, int]:
@@ -70,7 +71,7 @@ def test_the_real_client_tells_what_is_read() -> None:
         # The first figures may have been made before all three were in the queue.
         return [metrics for metrics in reporter.history if metrics.queued == 3]
 
-    first, second = wait_until(lambda: told()[:2] if len(told()) > 1 else None, 20, "figures of three records that wait")
+    first, second = wait_until(lambda: told()[:2] if len(told()) > 1 else None, PATIENCE, "figures of three records that wait")
     producer.purge()
     assert first.at < second.at
     assert first.records == first.requests == 0
@@ -91,11 +92,11 @@ def test_following_brings_what_comes_next() -> None:
     first = threading.Thread(target=lambda: seen.extend(metrics.records for metrics in following))
     seen: list[int] = []
     first.start()
-    while first.is_alive() and not reporter._news._waiters:  # type: ignore[attr-defined] - until it waits
+    while first.is_alive() and not reporter._news._waiters:  # type: ignore[attr-defined]  # until it waits
         pass
     teller.start()
-    first.join(10)
-    teller.join(10)
+    first.join(PATIENCE)
+    teller.join(PATIENCE)
     assert seen == [2, 3]
 
 

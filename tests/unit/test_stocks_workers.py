@@ -20,6 +20,7 @@ from contiguous import Contiguous
 from kafkacourse.stocks import workers_app
 from kafkacourse.stocks.workers import WorkerPool
 from kafkalab.waiting import wait_until
+from support import PATIENCE
 
 Place = tuple[int, int]
 
@@ -201,7 +202,7 @@ class FakeConsumer:
     def _order(self, order: Callable[[], None]) -> None:
         done = threading.Event()
         self.orders.put(lambda: (order(), done.set()))
-        assert done.wait(10)
+        assert done.wait(PATIENCE)
 
     def _give(self, *partitions: int) -> None:
         self.callbacks["on_assign"](self, [TopicPartition(TOPIC, p) for p in partitions])
@@ -232,7 +233,7 @@ class Work:
             self.at_once[record.name] += 1
             self.most[record.name] = max(self.most[record.name], self.at_once[record.name])
         if place in self.gates:
-            assert self.gates[place].wait(20)
+            assert self.gates[place].wait(PATIENCE)
         with self._counting:
             self.at_once[record.name] -= 1
             self.done.append(place)
@@ -241,7 +242,7 @@ class Work:
 @contextmanager
 def running(consumer: FakeConsumer, work: Callable, **settings: object) -> Iterator[Callable[[], BaseException | None]]:
     """A pool at work; call what comes for its end, which tells what it raised."""
-    pool = WorkerPool(consumer, work, Contiguous, **{"commit_every": 0.01, "patience": 5.0} | settings)  # type: ignore[arg-type]
+    pool = WorkerPool(consumer, work, Contiguous, **{"commit_every": 0.01, "patience": 5.0} | settings)
     stop, raised = threading.Event(), []
 
     def run() -> None:
@@ -255,7 +256,7 @@ def running(consumer: FakeConsumer, work: Callable, **settings: object) -> Itera
 
     def end() -> BaseException | None:
         stop.set()
-        thread.join(10)
+        thread.join(PATIENCE)
         assert not thread.is_alive()
         return raised[0] if raised else None
 
@@ -269,7 +270,7 @@ def running(consumer: FakeConsumer, work: Callable, **settings: object) -> Itera
 
 
 def until(condition: Callable[[], object], what: str) -> None:
-    wait_until(condition, 10, what, interval=0.002)
+    wait_until(condition, PATIENCE, what, interval=0.002)
 
 
 def test_nothing_is_committed_that_comes_after_an_unfinished_record() -> None:
@@ -326,7 +327,7 @@ def test_a_partition_that_is_taken_away_is_finished_where_it_is_begun_and_droppe
         work.gates[0, 11].set()
         assert not taken.wait(0.1)
         work.gates[0, 10].set()
-        assert taken.wait(5)
+        assert taken.wait(PATIENCE)
         assert consumer.committed == {0: 12} and consumer.events[-2:] == [{0: 12}, "on_revoke"]
         consumer.give(1)
         until(lambda: consumer.committed.get(1) == 50, "the other partition")
@@ -372,7 +373,7 @@ def test_the_late_report_of_an_old_share_is_not_taken_for_the_new_one() -> None:
 
     def work(record: Record) -> None:
         begun.append(gates[len(begun)])
-        assert begun[-1].wait(20)
+        assert begun[-1].wait(PATIENCE)
 
     with running(consumer, work, workers=2, patience=0.05) as end:
         consumer.give(0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from kafkalab.cluster import ClusterView, PartitionView
@@ -45,6 +47,6 @@ def test_who_is_in_sync() -> None:
 
 
 @pytest.mark.parametrize("ask", [lambda v: v.led("u"), lambda v: v.led_by("u", 0), lambda v: v.in_sync(["t", "u"])])
-def test_a_topic_that_is_not_there_yet(ask) -> None:
+def test_a_topic_that_is_not_there_yet(ask: Callable[[ClusterView], object]) -> None:
     with pytest.raises(KeyError):
         ask(view(t=[WHOLE]))

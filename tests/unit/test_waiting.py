@@ -6,6 +6,7 @@ import pytest
 
 from kafkalab import wait_until
 from kafkalab.errors import WaitTimeout
+from support import PATIENCE
 
 
 def test_it_ends_at_once_when_the_condition_cannot_come_true() -> None:
@@ -17,7 +18,7 @@ def test_it_ends_at_once_when_the_condition_cannot_come_true() -> None:
             raise LookupError("it's gone")
 
     with pytest.raises(LookupError, match="it's gone"):
-        wait_until(lambda: 1 / 0, 60, "the end", ignore=(ArithmeticError, LookupError), unless=gone, interval=0)
+        wait_until(lambda: 1 / 0, PATIENCE, "the end", ignore=(ArithmeticError, LookupError), unless=gone, interval=0)
     assert len(looks) == 3
 
 

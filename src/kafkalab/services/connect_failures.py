@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from kafkalab.errors import ConnectFailed
@@ -26,12 +26,15 @@ class Failures:
     ----------
     connectors
         The connectors that count.
+    clock
+        Tells the time in seconds.
     """
 
-    def __init__(self, connectors: Collection[str]) -> None:
+    def __init__(self, connectors: Collection[str], clock: Callable[[], float] = time.monotonic) -> None:
         self._connectors = sorted(connectors)
         self._old: set[str] | None = None
-        self._began = time.monotonic()
+        self._clock = clock
+        self._began = clock()
         self._missing_since: float | None = None
 
     def look(self, existing: Collection[str], statuses: Mapping[str, Any]) -> None:
@@ -51,14 +54,14 @@ class Failures:
         """
         failed = {key: trace for name in self._connectors if name in statuses for key, trace in _failed(name, statuses[name])}
         self._old = set(failed) if self._old is None else self._old & set(failed)
-        in_vain = time.monotonic() - self._began > _OLD_SECONDS
+        in_vain = self._clock() - self._began > _OLD_SECONDS
         for key, trace in failed.items():
             if in_vain or key not in self._old:
                 raise ConnectFailed(f"{key} failed: {reason(trace)}")
         missing = [name for name in self._connectors if name not in existing]
         if not missing or self._missing_since is None:
-            self._missing_since = time.monotonic() if missing else None
-        elif time.monotonic() - self._missing_since > _OLD_SECONDS:
+            self._missing_since = self._clock() if missing else None
+        elif self._clock() - self._missing_since > _OLD_SECONDS:
             raise ConnectFailed(f"there is no connector {missing[0]!r}. What did the worker answer when you asked for it?")
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from kafkalab.cluster.view import ClusterView, Fault, GroupView, PartitionView
+from kafkalab.widgets.prose import counted
 
 __all__ = ["Event", "EventKind", "events_between", "fault_event", "is_settled", "last_fault"]
 
@@ -39,11 +40,8 @@ class Event:
     topic: str | None = None
 
 
-@dataclass(frozen=True)
-class _Change:
-    kind: EventKind
-    text: str
-    topic: str | None = None
+_Change = tuple[EventKind, str, str | None]
+"""An event without its time: kind, text, topic."""
 
 
 def events_between(before: ClusterView, after: ClusterView, at: float, faults: Sequence[Fault] = ()) -> list[Event]:
@@ -65,10 +63,8 @@ def events_between(before: ClusterView, after: ClusterView, at: float, faults: S
         *_group_changes(before, after),
     ]
     since = _since_last_fault(at, faults)
-    return [
-        Event(at, c.kind, c.text + (since if c.kind in ("broker", "controller", "leader", "isr") else ""), c.topic)
-        for c in changes
-    ]  # fmt: skip
+    consequences = ("broker", "controller", "leader", "isr")
+    return [Event(at, kind, text + (since if kind in consequences else ""), topic) for kind, text, topic in changes]
 
 
 def fault_event(fault: Fault) -> Event:
@@ -96,39 +92,39 @@ def _broker_changes(before: ClusterView, after: ClusterView) -> Iterator[_Change
     for id_, broker in after.brokers.items():
         old = before.brokers.get(id_)
         if old is None:
-            yield _Change("broker", f"broker {id_} added: {broker.state}")
+            yield "broker", f"broker {id_} added: {broker.state}", None
         elif old.state != broker.state:
-            yield _Change("broker", f"broker {id_}: {old.state} → {broker.state}")
+            yield "broker", f"broker {id_}: {old.state} → {broker.state}", None
     for id_ in before.brokers.keys() - after.brokers.keys():
-        yield _Change("broker", f"broker {id_} removed")
+        yield "broker", f"broker {id_} removed", None
 
 
 def _controller_change(before: ClusterView, after: ClusterView) -> Iterator[_Change]:
     if before.controller == after.controller:
         return
     if after.controller is None:
-        yield _Change("controller", f"no active controller (was {before.controller})")
+        yield "controller", f"no active controller (was {before.controller})", None
     else:
         old = "none" if before.controller is None else before.controller
-        yield _Change("controller", f"active controller {old} → {after.controller}, epoch {after.controller_epoch}")
+        yield "controller", f"active controller {old} → {after.controller}, epoch {after.controller_epoch}", None
 
 
 def _topic_changes(before: ClusterView, after: ClusterView) -> Iterator[_Change]:
     for topic in sorted(before.topics.keys() - after.topics.keys()):
-        yield _Change("topic", f"{topic}: deleted", topic)
+        yield "topic", f"{topic}: deleted", topic
     for topic, partitions in after.topics.items():
         if topic not in before.topics:
             replicas = len(partitions[0].replicas) if partitions else 0
-            yield _Change(
+            yield (
                 "topic",
-                f"{topic}: created, {_count(len(partitions), 'partition')}, {_count(replicas, 'replica')} of each",
+                f"{topic}: created, {counted(len(partitions), 'partition')}, {counted(replicas, 'replica')} of each",
                 topic,
             )
             continue
         old = {p.partition: p for p in before.topics[topic]}
         added = [p for p in partitions if p.partition not in old]
         if added:
-            yield _Change("topic", f"{topic}: {_named(added, len(partitions))} added", topic)
+            yield "topic", f"{topic}: {_named(added, len(partitions))} added", topic
         pairs = [(old[p.partition], p) for p in partitions if p.partition in old]
         yield from _replica_changes(topic, pairs)
         yield from _leader_changes(topic, pairs)
@@ -142,7 +138,7 @@ def _replica_changes(topic: str, pairs: _Pairs) -> Iterator[_Change]:
     for old, new in pairs:
         if old.replicas != new.replicas:
             was, now = (",".join(map(str, p.replicas)) for p in (old, new))
-            yield _Change("topic", f"{topic}: partition {new.partition}: replicas {was} → {now}", topic)
+            yield "topic", f"{topic}: partition {new.partition}: replicas {was} → {now}", topic
 
 
 def _leader_changes(topic: str, pairs: _Pairs) -> Iterator[_Change]:
@@ -160,7 +156,7 @@ def _leader_changes(topic: str, pairs: _Pairs) -> Iterator[_Change]:
             text = f"{topic}: partition {new.partition}: leader {was} → {leader}, ISR {isr}"
         else:
             text = f"{topic}: {names} now led by {leader}, ISR {isr}"
-        yield _Change("leader", text, topic)
+        yield "leader", text, topic
 
 
 def _isr_changes(topic: str, pairs: _Pairs) -> Iterator[_Change]:
@@ -177,7 +173,7 @@ def _isr_changes(topic: str, pairs: _Pairs) -> Iterator[_Change]:
         else:
             deeds = [f"{_brokers(ids)} {deed}" for ids, deed in ((left, "left"), (joined, "joined")) if ids]
             text = f"{topic}: {' and '.join(deeds)} the ISR of {_named([new for _, new in changed], len(pairs))}"
-        yield _Change("isr", text, topic)
+        yield "isr", text, topic
 
 
 def _group_changes(before: ClusterView, after: ClusterView) -> Iterator[_Change]:
@@ -189,10 +185,10 @@ def _group_changes(before: ClusterView, after: ClusterView) -> Iterator[_Change]
             continue
         if not owned:
             if old is not None:
-                yield _Change("group", f"group {id_}: no members")
+                yield "group", f"group {id_}: no members", None
             continue
         shares = ", ".join(f"{name} {len(partitions) or 'idle'}" for name, partitions in owned)
-        yield _Change("group", f"group {id_}: {_count(len(owned), 'member')} own partitions: {shares}")
+        yield "group", f"group {id_}: {counted(len(owned), 'member')} own partitions: {shares}", None
 
 
 def is_settled(group: GroupView) -> bool:
@@ -216,7 +212,3 @@ def _named(partitions: Iterable[PartitionView], of: int) -> str:
 
 def _brokers(ids: Sequence[int]) -> str:
     return ("broker " if len(ids) == 1 else "brokers ") + ", ".join(map(str, ids))
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" + ("" if number == 1 else "s")

@@ -18,7 +18,7 @@ from kafkalab.checks.lab import Lab, find_lab
 from kafkalab.checks.learner import on_report
 from kafkalab.checks.requirements import Check, Report, Result, evaluate
 from kafkalab.errors import KafkaLabError
-from kafkalab.widgets.live import Live, wide_html
+from kafkalab.widgets.live import Live, button, wide_html
 from kafkalab.widgets.prose import prose
 
 __all__ = ["LabCard"]
@@ -52,10 +52,10 @@ class LabCard(Live):
         self._busy = False
         self._lock = threading.RLock()
         self._list, self._said, self._opened = (wide_html() for _ in range(3))
-        self._check = _button("Check", self._check_now, "primary")
-        self._hint = _button("Next hint", self._next_hint)
-        self._reset = _button("Reset", self._ask("Start this notebook again? Your copy is kept beside it.", "reset"))
-        self._solution = _button("Solution", self._ask("Show the solution? A hint often helps more.", "solution"))
+        self._check = button("Check", self._check_now, "primary")
+        self._hint = button("Next hint", self._next_hint)
+        self._reset = button("Reset", self._ask("Start this notebook again? Your copy is kept beside it.", "reset"))
+        self._solution = button("Solution", self._ask("Show the solution? A hint often helps more.", "solution"))
         self._asking = ipywidgets.VBox()
         buttons = ipywidgets.HBox(
             [self._check, self._hint, self._reset, self._solution], layout=ipywidgets.Layout(flex_flow="row wrap")
@@ -123,8 +123,8 @@ class LabCard(Live):
 
     def _ask(self, question: str, action: str) -> Callable[[object], None]:
         def ask(_: object) -> None:
-            yes = _button("Yes", lambda _: self._answer(action))
-            no = _button("No", lambda _: self._answer(None))
+            yes = button("Yes", lambda _: self._answer(action))
+            no = button("No", lambda _: self._answer(None))
             self._asking.children = [wide_html(escape(question)), ipywidgets.HBox([yes, no])]
 
         return ask
@@ -216,9 +216,3 @@ def _result_html(result: Result, message: str) -> str:
 def _mark(state: str) -> str:
     words = {"met": "met", "unmet": "not met", "waiting": "not looked at yet"}[state]
     return f'<span style="color:{_COLOURS[state]};font-weight:700" role="img" aria-label="{words}">{_SYMBOLS[state]}</span>'
-
-
-def _button(label: str, action: Callable[[object], None], style: str = "") -> ipywidgets.Button:
-    button = ipywidgets.Button(description=label, button_style=style, layout=ipywidgets.Layout(width="auto"))
-    button.on_click(action)
-    return button

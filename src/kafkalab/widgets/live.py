@@ -11,7 +11,7 @@ import ipywidgets
 from IPython.core.getipython import get_ipython
 from IPython.display import display, update_display
 
-__all__ = ["Beside", "Live", "wide_html"]
+__all__ = ["Beside", "Live", "button", "wide_html"]
 
 _WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 
@@ -19,6 +19,15 @@ _WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 def wide_html(value: str = "") -> ipywidgets.HTML:
     """Return an HTML widget as wide as its cell. With the usual margin on both sides, its right edge would be cut off."""
     return ipywidgets.HTML(value, layout=ipywidgets.Layout(width="100%", margin="2px 0"))
+
+
+def button(label: str, action: Callable[[object], None], style: str = "") -> ipywidgets.Button:
+    """Return a button as wide as its label."""
+    made = ipywidgets.Button(
+        description=label, button_style=style, layout=ipywidgets.Layout(width="auto", align_self="flex-start")
+    )
+    made.on_click(action)
+    return made
 
 
 class Beside(Protocol):
@@ -102,11 +111,11 @@ def _at_end_of_cell(action: Callable[[], None]) -> None:
     if shell is None:
         return
 
-    def once(*_: object) -> None:
-        shell.events.unregister("post_run_cell", once)
+    def after_cell(*_: object) -> None:
+        shell.events.unregister("post_run_cell", after_cell)
         action()
 
-    shell.events.register("post_run_cell", once)
+    shell.events.register("post_run_cell", after_cell)
 
 
 def _walk(widget: ipywidgets.Widget) -> Iterator[ipywidgets.Widget]:

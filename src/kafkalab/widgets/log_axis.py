@@ -57,8 +57,8 @@ def _axis(view: LogView) -> _Axis:
 def axis_card(view: LogView, palette: Palette = LIGHT) -> Drawing:
     """Draw segments, records, the clean and the dirty part, and every replica's log end along one axis of offsets."""
     axis = _axis(view)
-    told = marks(view)
-    start = dict(told)["log start"] or 0
+    marked_offsets = marks(view)
+    start = dict(marked_offsets)["log start"] or 0
     rows: list[tuple[str, int | str | None, str]] = []
     if view.files is not None:
         rows.append(("segments", len(view.files.live), _segment_bars(view.files.live, axis)))
@@ -88,7 +88,7 @@ def axis_card(view: LogView, palette: Palette = LIGHT) -> Drawing:
     drawn, y = _rows(below, y + _ROW, palette)
     body += drawn
     lines = ""
-    for name, offset in told:
+    for name, offset in marked_offsets:
         if offset is None:
             continue
         colour = _MARKS[name]

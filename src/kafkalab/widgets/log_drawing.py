@@ -5,8 +5,9 @@ from __future__ import annotations
 from kafkalab.cluster.log_reader import LogView
 from kafkalab.widgets.log_axis import axis_card, key_card, marks
 from kafkalab.widgets.log_segments import segment_cards
-from kafkalab.widgets.log_style import CARD, GONE, REMOTE, SEGMENT_WORDS, counted, ranged, sized
+from kafkalab.widgets.log_style import CARD, GONE, REMOTE, SEGMENT_WORDS, ranged, sized
 from kafkalab.widgets.palette import LIGHT, STATE_COLOURS, Palette
+from kafkalab.widgets.prose import counted
 from kafkalab.widgets.svg import WIDTH, Drawing, Picture, document, phrases, stack
 
 __all__ = ["log_picture", "log_status", "log_summary"]
@@ -35,9 +36,9 @@ def log_status(view: LogView, palette: Palette) -> list[tuple[str, str]]:
 def log_summary(view: LogView) -> str:
     """Describe the log in words, for places that show no picture."""
     lines = [" · ".join(words for words, _ in log_status(view, LIGHT))]
-    told = [f"{name} {offset}" for name, offset in marks(view) if offset is not None]
+    mark_texts = [f"{name} {offset}" for name, offset in marks(view) if offset is not None]
     ends = [f"broker {broker} {end}" for broker, end in sorted(view.offsets.ends.items())]
-    lines += [", ".join(told)] if told else []
+    lines += [", ".join(mark_texts)] if mark_texts else []
     lines += [f"log end offset: {', '.join(ends)}"] if ends else []
     if view.offsets.tiered is not None and view.offsets.tiered >= 0:
         lines.append(f"in the remote tier up to {view.offsets.tiered}, on disk from {view.offsets.local_start}")

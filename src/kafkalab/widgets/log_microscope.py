@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from html import escape
@@ -12,6 +11,7 @@ from typing import Any, Protocol
 import ipywidgets
 
 from kafkalab.cluster.log_reader import LogView
+from kafkalab.widgets.clock import Clock
 from kafkalab.widgets.live import Live, wide_html
 from kafkalab.widgets.log_axis import axis_card, key_card
 from kafkalab.widgets.log_drawing import log_picture, log_status, log_summary
@@ -82,6 +82,8 @@ class LogMicroscope(Live):
         Which log. Internal topics have one, too.
     broker
         The broker whose disk to show. By default the partition's current leader.
+    clock
+        The clock for pauses between looks. By default the machine's.
 
     Raises
     ------
@@ -95,7 +97,10 @@ class LogMicroscope(Live):
     >>> LogMicroscope(cluster, "customers")  # doctest: +SKIP
     """
 
-    def __init__(self, cluster: Readable, topic: str, partition: int = 0, broker: int | None = None) -> None:
+    def __init__(
+        self, cluster: Readable, topic: str, partition: int = 0, broker: int | None = None, *, clock: Clock | None = None
+    ) -> None:
+        self._clock = clock or Clock()
         self._reader = cluster.disk.log_reader(topic, partition, broker)
         self._view = self._reader.read()
         self._looking = threading.RLock()
@@ -138,10 +143,10 @@ class LogMicroscope(Live):
 
     def _follow(self) -> None:
         pause = _INTERVAL
-        while not self._closed.wait(pause):
-            began = time.monotonic()
+        while not self._clock.wait(self._closed, pause):
+            began = self._clock.now()
             self._look()
-            pause = max(_INTERVAL, time.monotonic() - began)  # leaves the brokers processor time
+            pause = max(_INTERVAL, self._clock.now() - began)  # leaves the brokers processor time
 
     def _look(self) -> None:
         with self._looking:

@@ -58,7 +58,7 @@ def outcomes(view: LogView) -> dict[int, Kind]:
     A transaction without a marker is open. But below the last stable offset it was committed, because the cleaner
     removes the records of an aborted transaction before its marker.
     """
-    found: dict[int, Kind] = {}
+    kinds: dict[int, Kind] = {}
     pending: dict[int, list[int]] = {}
     stable = view.offsets.last_stable
     for segment in view.only_remote + view.segments:
@@ -66,12 +66,12 @@ def outcomes(view: LogView) -> dict[int, Kind]:
             if not batch.transactional:
                 continue
             if not batch.control:
-                found[batch.base_offset] = "committed" if stable is not None and batch.last_offset < stable else "open"
+                kinds[batch.base_offset] = "committed" if stable is not None and batch.last_offset < stable else "open"
                 pending.setdefault(batch.producer_id, []).append(batch.base_offset)
             elif batch.records:
                 ended: Kind = "committed" if batch.records[0].marker == "commit" else "aborted"
-                found.update(dict.fromkeys(pending.pop(batch.producer_id, ()), ended))
-    return found
+                kinds.update(dict.fromkeys(pending.pop(batch.producer_id, ()), ended))
+    return kinds
 
 
 def kind_of(batch: RecordBatch, record: Record, ended: Mapping[int, Kind]) -> Kind:

@@ -18,11 +18,11 @@ from kafkalab.widgets.log_style import (
     SEGMENT_COLOURS,
     SEGMENT_WORDS,
     card,
-    counted,
     ranged,
     sized,
 )
 from kafkalab.widgets.palette import LIGHT, Palette
+from kafkalab.widgets.prose import counted
 from kafkalab.widgets.svg import Drawing, fit, line, path, rect, stack, text, text_width
 
 __all__ = ["segment_cards"]
@@ -91,12 +91,12 @@ def _folded(segments: Sequence[Segment], which: str, palette: Palette) -> list[D
 
 def _with_ends(segments: Sequence[Segment]) -> list[tuple[Segment, int]]:
     """Return each segment with the offset where the log's next one begins."""
-    found, after = [], -1
+    segment_ends, after = [], -1
     for segment in reversed(segments):
-        found.append((segment, after if segment.live and after >= 0 else segment.next_offset))
+        segment_ends.append((segment, after if segment.live and after >= 0 else segment.next_offset))
         if segment.live:
             after = segment.base_offset
-    return found[::-1]
+    return segment_ends[::-1]
 
 
 def _segment_card(segment: Segment, end: int, scene: _Scene) -> Drawing:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kafkalab.cluster.log_files import Segment, SegmentState
 from kafkalab.widgets.log_records import Kind
 from kafkalab.widgets.palette import LAG, LEADER, STATE_COLOURS, Palette
+from kafkalab.widgets.prose import counted
 from kafkalab.widgets.svg import Drawing, rect
 
 __all__ = [
@@ -17,7 +18,6 @@ __all__ = [
     "SEGMENT_COLOURS",
     "SEGMENT_WORDS",
     "card",
-    "counted",
     "ranged",
     "segment_title",
     "sized",
@@ -75,11 +75,6 @@ def segment_title(segment: Segment) -> str:
 def ranged(first: int, last: int) -> str:
     """Return a range of offsets in words."""
     return str(first) if first >= last else f"{first}–{last}"
-
-
-def counted(count: int, one: str, many: str = "") -> str:
-    """Return a number with its noun."""
-    return f"{count:,} {one if count == 1 else many or f'{one}s'}"
 
 
 def sized(size: int) -> str:

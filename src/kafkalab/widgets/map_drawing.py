@@ -339,10 +339,10 @@ def _member_row(member: MemberView, group: GroupView, width: float, name_topics:
 
 
 def _by_topic(partitions: Iterable[tuple[str, int]]) -> list[tuple[str, list[int]]]:
-    found: dict[str, list[int]] = {}
+    numbers_by_topic: dict[str, list[int]] = {}
     for topic, partition in sorted(partitions):
-        found.setdefault(topic, []).append(partition)
-    return list(found.items())
+        numbers_by_topic.setdefault(topic, []).append(partition)
+    return list(numbers_by_topic.items())
 
 
 def _draw_events(events: Sequence[Event]) -> Drawing:

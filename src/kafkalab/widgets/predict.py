@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import ipywidgets
 
 from kafkalab import progress
-from kafkalab.widgets.live import Live, wide_html
+from kafkalab.widgets.live import Live, button, wide_html
 from kafkalab.widgets.prose import plain, prose
 
 __all__ = ["Explanation", "Predict"]
@@ -49,8 +49,7 @@ class Predict(Live):
         self._guess = progress.load().predictions.get(question)
         self._explanations: list[Explanation] = []
         self._field = self._make_field()
-        self._button = _button("Predict", self._predict, style="primary")
-        self._button.layout.align_self = "flex-start"  # as wide as its label
+        self._button = button("Predict", self._predict, style="primary")
         self._said = wide_html()
         field = [self._field, ipywidgets.Label(unit)] if unit else [self._field]
         ask = wide_html(f'<div style="line-height:1.4"><b>Predict.</b> {prose(question)}</div>')
@@ -134,7 +133,7 @@ class Explanation(Live):
         self._why = why
         self._seen = seen
         words = ipywidgets.HTML("Make your prediction above first. No idea?")
-        super().__init__(ipywidgets.HBox([words, _button("Show me", lambda _: self.open())]))
+        super().__init__(ipywidgets.HBox([words, button("Show me", lambda _: self.open())]))
 
     def open(self) -> None:
         """Show the explanation. Safe to call again."""
@@ -153,9 +152,3 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _button(label: str, action: Callable[[object], None], style: str = "") -> ipywidgets.Button:
-    button = ipywidgets.Button(description=label, button_style=style, layout=ipywidgets.Layout(width="auto"))
-    button.on_click(action)
-    return button

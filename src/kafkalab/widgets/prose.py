@@ -1,11 +1,11 @@
-"""Render the marks in questions and messages: backticks for code, asterisks for emphasis."""
+"""Words for a reader: marks in questions and messages (backticks for code, asterisks for emphasis), numbers with nouns."""
 
 from __future__ import annotations
 
 import re
 from html import escape
 
-__all__ = ["plain", "prose"]
+__all__ = ["counted", "plain", "prose"]
 
 
 def prose(text: str) -> str:
@@ -17,3 +17,8 @@ def prose(text: str) -> str:
 def plain(text: str) -> str:
     """Return the text without marks, for labels that can't render them."""
     return re.sub(r"\*(\w+)\*", r"\1", text.replace("`", ""))
+
+
+def counted(count: int, one: str, many: str = "") -> str:
+    """Return a number with its noun."""
+    return f"{count:,} {one if count == 1 else many or f'{one}s'}"

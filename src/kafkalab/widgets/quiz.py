@@ -8,7 +8,7 @@ from html import escape
 import ipywidgets
 
 from kafkalab.progress import record_quiz
-from kafkalab.widgets.live import Live, wide_html
+from kafkalab.widgets.live import Live, button, wide_html
 from kafkalab.widgets.prose import plain, prose
 from kafkalab.widgets.quiz_data import Question, QuizData, load_quiz
 
@@ -50,7 +50,7 @@ class Quiz(Live):
         self._results: list[bool | None] = [None] * number
         self._at = 0
         self._head, self._body = ipywidgets.HTML(), ipywidgets.VBox()
-        self._back, self._next = _button("Back", self._step(-1)), _button("Next", self._step(1))
+        self._back, self._next = button("Back", self._step(-1)), button("Next", self._step(1))
         self._forms = [_Form(question, self._answered(i)) for i, question in enumerate(self._quiz.questions)]
         root = ipywidgets.VBox(
             [ipywidgets.HTML(_STYLE), self._head, self._body, ipywidgets.HBox([self._back, self._next])],
@@ -111,7 +111,7 @@ class _Form:
         self._feedback = wide_html()
         self._choice = _choice(question)
         label = "Show an answer" if question.kind == "open" else "Check"
-        check = _button(label, self._check, style="primary")
+        check = button(label, self._check, style="primary")
         hint = "" if question.kind != "many" else " <i>(more than one is right)</i>"
         ask = wide_html(f'<div style="line-height:1.45;margin-top:6px"><b>{prose(question.ask)}</b>{hint}</div>')
         self.widget = ipywidgets.VBox([ask, self._choice, check, self._feedback])
@@ -157,14 +157,6 @@ def _choice(question: Question) -> ipywidgets.Widget:
     return ipywidgets.Textarea(
         placeholder="Your own words (kept nowhere)", layout=ipywidgets.Layout(width="100%", height="70px")
     )
-
-
-def _button(label: str, action: Callable[[object], None], style: str = "") -> ipywidgets.Button:
-    button = ipywidgets.Button(
-        description=label, button_style=style, layout=ipywidgets.Layout(width="auto", align_self="flex-start")
-    )
-    button.on_click(action)
-    return button
 
 
 def _dot(result: bool | None, *, here: bool) -> str:

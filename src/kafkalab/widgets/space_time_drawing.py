@@ -60,8 +60,8 @@ def draw_space_time(layout: SpaceTimeLayout, faults: Iterable[Fault] = (), palet
 
 
 def _title(verdict: Verdict, palette: Palette) -> list[tuple[str, str]]:
-    found = [(counted(count, kind), _COLOURS[kind]) for kind, count in verdict.counts.items()]
-    return [(verdict.summary, palette.text), *(found or [("no anomaly", STATE_COLOURS["up"])])]
+    anomalies = [(counted(count, kind), _COLOURS[kind]) for kind, count in verdict.counts.items()]
+    return [(verdict.summary, palette.text), *(anomalies or [("no anomaly", STATE_COLOURS["up"])])]
 
 
 class _Diagram:

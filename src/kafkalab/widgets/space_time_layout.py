@@ -157,8 +157,8 @@ class _Log:
 
     def under(self, poll: Poll) -> Record | None:
         """Return the record that a consumer got."""
-        found = self.at.get((poll.place, poll.value))
-        return found or next(iter(self.copies.get((poll.topic, poll.value), ())), None)
+        record = self.at.get((poll.place, poll.value))
+        return record or next(iter(self.copies.get((poll.topic, poll.value), ())), None)
 
 
 def _read(history: History) -> _Log:
@@ -259,8 +259,8 @@ def _polled(verdict: Verdict, log: _Log, order: _Order, statuses: dict[Record, S
         consumer: Lane = "consumer", poll.who
         arrows, end = groups[_lane(poll), consumer], order.polled(poll)
         for skipped in skips.get(poll, ()):
-            found = log.at.get((skipped.place, skipped.value))
-            start = end - 1 if found is None else order.came(found)
+            record = log.at.get((skipped.place, skipped.value))
+            start = end - 1 if record is None else order.came(record)
             arrows.append(Arrow(_lane(poll), consumer, start, end - 0.5, skipped, "poll skip", arrives=False))
         record = log.under(poll)
         start = end - 1 if record is None else order.came(record)

@@ -8,6 +8,7 @@ from typing import Generic, Protocol, TypeVar
 
 import ipywidgets
 
+from kafkalab.widgets.clock import Clock, repeat
 from kafkalab.widgets.live import Live
 
 __all__ = ["Described", "Status"]
@@ -49,17 +50,13 @@ class Status(Live, Generic[V]):
         super().__init__(ipywidgets.VBox([self._table], layout=ipywidgets.Layout(width="100%")))
         self._closed = threading.Event()
         service.on_stop(self.close)
-        threading.Thread(target=self._follow, name="kafkalab-status", daemon=True).start()
+        repeat(self._look, _LOOK, self._closed, "kafkalab-status", Clock())
 
     def close(self) -> None:
         """Look once more, leave a still copy in the notebook and follow no more. Safe to call again."""
         self._look()
         self._closed.set()
         self._finish()
-
-    def _follow(self) -> None:
-        while not self._closed.wait(_LOOK):
-            self._look()
 
     def _look(self) -> None:
         if self._finished:

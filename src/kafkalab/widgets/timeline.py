@@ -13,6 +13,7 @@ from typing import Protocol
 import ipywidgets
 
 from kafkalab.cluster.view import ClusterView, Fault
+from kafkalab.widgets.clock import Clock, repeat
 from kafkalab.widgets.events import Event, last_fault
 from kafkalab.widgets.live import Live, wide_html
 from kafkalab.widgets.palette import THEMED
@@ -61,18 +62,18 @@ class Timeline(Live):
         super().__init__(ipywidgets.VBox([self._html], layout=ipywidgets.Layout(width="100%", max_width="1100px")))
         self._draw()
         Watcher.of(cluster).observe(self, groups=False)
-        threading.Thread(target=self._follow, name="kafkalab-timeline", daemon=True).start()
+        repeat(self._follow, _REDRAW, self._closed, "kafkalab-timeline", Clock())
 
     @property
     def gap(self) -> float:
         """Longest time without any acknowledgement, in seconds. It's 0 with fewer than two acknowledgements."""
-        found = longest_gap(ack.at for ack in self._acks())
-        return found.seconds if found else 0.0
+        gap = longest_gap(ack.at for ack in self._acks())
+        return gap.seconds if gap else 0.0
 
     @property
     def gaps(self) -> dict[int, float]:
         """Longest time without an acknowledgement for each partition, in seconds."""
-        return {partition: found.seconds for partition, found in partition_gaps(self._acks()).items()}
+        return {partition: gap.seconds for partition, gap in partition_gaps(self._acks()).items()}
 
     def snapshot(self) -> Picture:
         """Return a still picture of the current state."""
@@ -96,11 +97,10 @@ class Timeline(Live):
         self.close()
 
     def _follow(self) -> None:
-        while not self._closed.wait(_REDRAW):
-            alive = self._alive()  # checked before reading, so that the last lines before its end aren't missed
-            self._draw()
-            if not alive:
-                self.close()
+        alive = self._alive()  # checked before reading, so that the last lines before its end aren't missed
+        self._draw()
+        if not alive:
+            self.close()
 
     def _draw(self) -> None:
         with self._display_lock:

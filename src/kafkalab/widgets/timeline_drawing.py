@@ -207,13 +207,13 @@ def _lanes(acks: Sequence[Ack], axis: _Axis, marks: Sequence[Mark], palette: Pal
 
 def _stretches(times: Sequence[float]) -> list[tuple[float, float]]:
     """Return the times without an interruption worth showing."""
-    found = [(times[0], times[0])]
+    spans = [(times[0], times[0])]
     for at in times[1:]:
-        if at - found[-1][1] > _WORTH_TELLING:
-            found.append((at, at))
+        if at - spans[-1][1] > _WORTH_TELLING:
+            spans.append((at, at))
         else:
-            found[-1] = (found[-1][0], at)
-    return found
+            spans[-1] = (spans[-1][0], at)
+    return spans
 
 
 def _seconds(axis: _Axis, palette: Palette) -> Drawing:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -9,6 +10,7 @@ from dataclasses import replace
 from typing import ClassVar, Protocol
 
 from kafkalab.cluster.view import BrokerState, ClusterView, Fault, GroupView
+from kafkalab.widgets.clock import Clock, repeat
 from kafkalab.widgets.events import Event, events_between, fault_event, is_settled
 
 __all__ = ["Observer", "Watchable", "Watcher", "with_states"]
@@ -67,34 +69,39 @@ class Watcher:
     ----------
     cluster
         The cluster.
+    clock
+        The clock for pauses between looks and for the time without an answer.
     """
 
     _of: ClassVar[dict[int, Watcher]] = {}
     _of_lock: ClassVar[threading.Lock] = threading.Lock()
 
-    def __init__(self, cluster: Watchable) -> None:
+    def __init__(self, cluster: Watchable, clock: Clock) -> None:
         self._cluster = cluster
+        self._clock = clock
         self._view: ClusterView | None = None
         self._fresh = True
-        self._answered_at = time.monotonic()
+        self._answered_at = self._clock.now()
+        self._asked = itertools.count(1)
+        self._answered = 0  # number of the newest question with an answer
         self._groups: dict[str, tuple[float, GroupView]] = {}
         self._settled: dict[str, GroupView] = {}
-        self._faults_told = frozenset(cluster.nodes.faults)
+        self._reported_faults = frozenset(cluster.nodes.faults)
         self._observers: list[Observer] = []
         self._watches_groups = False
         self._ended = threading.Event()
         self._lock = threading.RLock()
 
     @classmethod
-    def of(cls, cluster: Watchable) -> Watcher:
+    def of(cls, cluster: Watchable, clock: Clock | None = None) -> Watcher:
         """Return the existing watcher of a running cluster, or a new one."""
         with cls._of_lock:
             watcher = cls._of.get(id(cluster))
             if watcher is None:
-                watcher = cls._of[id(cluster)] = cls(cluster)
+                watcher = cls._of[id(cluster)] = cls(cluster, clock or Clock())
                 cluster.nodes.on_stop(watcher.end)
-                watcher._in_background(watcher.look, _INTERVAL)
-                watcher._in_background(watcher._look_at_processes, _PROCESS_INTERVAL)
+                watcher._repeat(watcher.look, _INTERVAL)
+                watcher._repeat(watcher._look_at_processes, _PROCESS_INTERVAL)
             return watcher
 
     def observe(self, observer: Observer, *, groups: bool) -> None:
@@ -105,21 +112,25 @@ class Watcher:
                 self._watches_groups = True
                 # Separate, because the answer about a group waits for its coordinator, which may be the broker that was
                 # just killed. Partitions must not wait for it.
-                self._in_background(self._look_at_groups, _GROUPS_INTERVAL)
+                self._repeat(self._look_at_groups, _GROUPS_INTERVAL)
             if self._view is not None:
                 observer.seen(self._view, (), self._fresh)
             if self._ended.is_set():
                 observer.ended()
 
     def look(self, *, groups: bool = False) -> None:
-        """Look once, now."""
+        """Look once, now. An answer to an older question than the last one answered is dropped."""
+        question = next(self._asked)
         try:
             view = self._cluster.describe(groups=groups)
         except Exception:  # whatever a failing cluster raises, the next look may see it again
             return
         at = time.time()
         with self._lock:
-            self._answered_at = time.monotonic()
+            if question < self._answered:
+                return
+            self._answered = question
+            self._answered_at = self._clock.now()
             if groups:
                 self._remember(view)
             self._take(view, at, fresh=True)
@@ -135,13 +146,8 @@ class Watcher:
             for observer in self._observers:
                 observer.ended()
 
-    def _in_background(self, look: Callable[[], None], interval: float) -> None:
-        def again() -> None:
-            while not self._ended.is_set():
-                look()
-                self._ended.wait(interval)
-
-        threading.Thread(target=again, name="kafkalab-watcher", daemon=True).start()
+    def _repeat(self, look: Callable[[], None], interval: float) -> None:
+        repeat(look, interval, self._ended, "kafkalab-watcher", self._clock)
 
     def _look_at_groups(self) -> None:
         try:
@@ -165,10 +171,10 @@ class Watcher:
                 self._take(with_states(self._view, states), at, fresh=self._silent_for() < _LONG_SILENCE)
 
     def _silent_for(self) -> float:
-        return time.monotonic() - self._answered_at
+        return self._clock.now() - self._answered_at
 
     def _remember(self, view: ClusterView) -> None:
-        now = time.monotonic()
+        now = self._clock.now()
         known = {id_: (at, group) for id_, (at, group) in self._groups.items() if now - at < _GROUP_MEMORY}
         if not self._coordinators_may_move(view):
             known = {}
@@ -186,8 +192,8 @@ class Watcher:
             return
         before, after = self._view, replace(view, groups={id_: group for id_, (_, group) in self._groups.items()})
         faults = tuple(self._cluster.nodes.faults)
-        events = [fault_event(fault) for fault in faults if fault not in self._faults_told]
-        self._faults_told = frozenset(faults)  # not their number, because a failed verb removes its fault again
+        events = [fault_event(fault) for fault in faults if fault not in self._reported_faults]
+        self._reported_faults = frozenset(faults)  # not their number, because a failed verb removes its fault again
         if before is not None:
             # Compare groups with their last settled state, not with the middle of a rebalance.
             events += events_between(replace(before, groups=self._settled), after, at, faults)

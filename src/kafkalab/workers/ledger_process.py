@@ -7,13 +7,14 @@ import math
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from typing import TextIO
 
 from confluent_kafka import KafkaError, Message, Producer
 
 from kafkalab.workers.channel import Channel
 
-__all__ = ["main"]
+__all__ = ["Sender", "main"]
 
 _REPORT_EVERY = 1.0  # seconds
 
@@ -26,30 +27,36 @@ def main() -> None:
     stopping = channel.closing()
     # Line buffering: the operating system gets each line in one piece, so killing this process loses none.
     with open(channel.start["ledger"], "w", buffering=1, encoding="utf-8") as ledger:
-        sender = _Sender(channel, producer, ledger)
+        sender = Sender(channel, producer, ledger)
         sender.run(stopping)
     channel.end("closed")
 
 
-class _Sender:
-    def __init__(self, channel: Channel, producer: Producer, ledger: TextIO) -> None:
+class Sender:
+    """Sends numbered messages and writes the acknowledged ones to a ledger."""
+
+    def __init__(
+        self, channel: Channel, producer: Producer, ledger: TextIO, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._channel = channel
         self._producer = producer
         self._ledger = ledger
+        self._clock = clock
         self._topic: str = channel.start["topic"]
         self._keys: list[str] = channel.start["keys"]
         self._answered: bool = channel.start["answered"]
         self._sent = 0
         self._acknowledged = 0
         self._failed: Counter[str] = Counter()
-        self._next_report = time.monotonic() + _REPORT_EVERY
+        self._next_report = clock() + _REPORT_EVERY
 
     def run(self, stopping: threading.Event) -> None:
+        """Send at the requested rate until `stopping` or all are sent. After a delay it catches up."""
         rate: float = self._channel.start["rate"]
         count: int | None = self._channel.start["count"]
-        due = time.monotonic()
+        due = self._clock()
         while not stopping.is_set() and self._sent != count:
-            wait = due - time.monotonic()
+            wait = due - self._clock()
             # Polling fills the pause between two messages. librdkafka counts in milliseconds.
             self._producer.poll(math.ceil(wait * 1000) / 1000 if wait > 0 else 0)
             if wait <= 0 and self._send():
@@ -94,7 +101,7 @@ class _Sender:
         self._acknowledged += 1
 
     def _report_if_due(self) -> None:
-        if time.monotonic() >= self._next_report:
+        if self._clock() >= self._next_report:
             self._next_report += _REPORT_EVERY
             self._report()
 

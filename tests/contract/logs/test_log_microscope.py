@@ -25,7 +25,8 @@ from kafkalab.cluster.record_batches import Record, RecordBatch
 from kafkalab.cluster.wire import BrokerConnection
 from kafkalab.errors import NoReplica, UnknownBroker, UnknownPartition, UnknownTopic
 from kafkalab.waiting import wait_until
-from support import delete
+from support import PATIENCE, delete
+from widget_support import html
 
 ONE_RECORD_A_SEGMENT = {"index.interval.bytes": "1", "segment.index.bytes": "12"}
 TABLE = "K1V5 K5V2 K2V7 K7V1 K8V4 K4V6 K1V1 K1V2 K1V9 K9V6 K8V22 K2V25".split()
@@ -36,7 +37,7 @@ def send(cluster: Cluster, topic: str, *records: str, **settings: object) -> Non
     producer = Producer(cluster.client_config(enable_idempotence=True, linger_ms=0, **settings))
     for record in records:
         producer.produce(topic, key=record[:2], value=record[2:] or None, partition=0)
-        assert producer.flush(60) == 0
+        assert producer.flush(PATIENCE) == 0
 
 
 def consumed(cluster: Cluster, topic: str, until: int, isolation: str = "read_uncommitted") -> list[tuple[object, ...]]:
@@ -44,7 +45,7 @@ def consumed(cluster: Cluster, topic: str, until: int, isolation: str = "read_un
     consumer = Consumer(cluster.client_config(group_id=uuid.uuid4().hex, isolation_level=isolation))
     place = TopicPartition(topic, 0, 0)
     consumer.assign([place])
-    found = []
+    found: list[tuple[object, ...]] = []
     try:
 
         def all_read() -> bool:
@@ -52,7 +53,7 @@ def consumed(cluster: Cluster, topic: str, until: int, isolation: str = "read_un
                 found.append((m.offset(), m.key(), m.value(), m.timestamp()[1]))
             return consumer.position([place])[0].offset >= until
 
-        wait_until(all_read, 30, "all records", last_seen=lambda: found, interval=0)
+        wait_until(all_read, PATIENCE, "all records", last_seen=lambda: found, interval=0)
     finally:
         consumer.close()
     return found
@@ -114,7 +115,7 @@ def test_every_replica_has_what_a_consumer_reads(shared: Cluster, readers: list[
             ends = view.offsets.ends == {0: 15, 1: 15, 2: 15}  # a busy leader may not have told them in time
             return view if ends and view.files and len(records_of(view.files)) == 15 else None
 
-        view = wait_until(all_there, 30, "the replica to have all")
+        view = wait_until(all_there, PATIENCE, "the replica to have all")
         assert view.files is not None
         assert [(r.offset, r.key, r.value, r.timestamp) for r in records_of(view.files)] == expected
         assert sum(segment.size for segment in view.files.live) == size_by_protocol(shared, topic, broker)
@@ -147,10 +148,12 @@ def test_compaction_one_record_at_a_time(shared: Cluster, readers: list[LogReade
         files = look(reader)
         return files if [r.offset for r in records_of(files)] == survivors else None
 
-    files = wait_until(cleaned, 60, "the cleaner to be done", last_seen=lambda: [r.offset for r in records_of(look(reader))])
+    files = wait_until(
+        cleaned, PATIENCE, "the cleaner to be done", last_seen=lambda: [r.offset for r in records_of(look(reader))]
+    )
     assert [offset for offset, *_ in consumed(shared, topic, 13)] == survivors
     assert files.gaps() == ((0, 0), (2, 2), (4, 4), (6, 7))
-    assert wait_until(lambda: look(reader).clean_until == 12, 30, "the cleaner to write down how far it came")
+    assert wait_until(lambda: look(reader).clean_until == 12, PATIENCE, "the cleaner to write down how far it came")
     gone = {r.offset for s in look(reader).segments if s.state == "deleted" for b in s.batches for r in b.records or ()}
     assert {0, 2, 4, 6, 7} <= gone  # they stay for a minute
     assert reader.read().offsets.compacted
@@ -171,7 +174,9 @@ def test_a_tombstone_and_what_it_removes(shared: Cluster, readers: list[LogReade
             (b for s in files.live for b in s.batches if gone and b.base_offset == 2 and b.delete_horizon is not None), None
         )
 
-    batch = wait_until(cleaned, 60, "the record to be removed", last_seen=lambda: [r.offset for r in records_of(look(reader))])
+    batch = wait_until(
+        cleaned, PATIENCE, "the record to be removed", last_seen=lambda: [r.offset for r in records_of(look(reader))]
+    )
     assert batch.records is not None and batch.records[0].tombstone
     assert batch.delete_horizon > batch.records[0].timestamp
 
@@ -185,12 +190,12 @@ def test_a_transaction_leaves_markers(shared: Cluster, readers: list[LogReader])
         producer.begin_transaction()
         for key in ("K1", "K2"):
             producer.produce(topic, key=key, value="V", partition=0)
-        producer.flush(30)
+        producer.flush(PATIENCE)
         if end is not None:
             end(30)
     reader = shared.disk.log_reader(topic)
     readers.append(reader)
-    view = wait_until(lambda: v if (v := reader.read()).offsets.high_watermark == 8 else None, 30, "all to be replicated")
+    view = wait_until(lambda: v if (v := reader.read()).offsets.high_watermark == 8 else None, PATIENCE, "all to be replicated")
     assert view.files is not None
     assert [(r.offset, r.marker) for r in records_of(view.files)] == [
         (0, ""), (1, ""), (2, "commit"), (3, ""), (4, ""), (5, "abort"), (6, ""), (7, ""),
@@ -202,7 +207,7 @@ def test_a_transaction_leaves_markers(shared: Cluster, readers: list[LogReader])
     assert [offset for offset, *_ in consumed(shared, topic, 6, "read_committed")] == [0, 1]
     assert [offset for offset, *_ in consumed(shared, topic, 8)] == [0, 1, 3, 4, 6, 7]
     producer.abort_transaction(30)
-    wait_until(lambda: reader.read().offsets.last_stable == 9, 30, "the open transaction to end")
+    wait_until(lambda: reader.read().offsets.last_stable == 9, PATIENCE, "the open transaction to end")
 
 
 def test_the_files_of_a_dead_broker_are_shown(shared: Cluster) -> None:
@@ -210,22 +215,28 @@ def test_the_files_of_a_dead_broker_are_shown(shared: Cluster) -> None:
     send(shared, topic, "K1V1", "K2V2")
     microscope = LogMicroscope(shared, topic, broker=1)
     try:
-        wait_until(lambda: "2 records" in microscope.snapshot().summary, 30, "both records on the follower")
+        wait_until(lambda: "2 records" in microscope.snapshot().summary, PATIENCE, "both records on the follower")
         shared.kill(1)
         send(shared, topic, "K3V3")
-        wait_until(lambda: "K2 → V2" in microscope.snapshot().svg and microscope.view.state == "dead", 30, "the dead broker")
-        shared.wait_for(lambda v: v.led(topic), "a leader", 30)
-        view = wait_until(lambda: v if set((v := microscope.view).offsets.ends) == {0, 2} else None, 30, "the others' ends")
+        wait_until(
+            lambda: "K2 → V2" in microscope.snapshot().svg and microscope.view.state == "dead", PATIENCE, "the dead broker"
+        )
+        shared.wait_for(lambda v: v.led(topic), "a leader", PATIENCE)
+        view = wait_until(
+            lambda: v if set((v := microscope.view).offsets.ends) == {0, 2} else None, PATIENCE, "the others' ends"
+        )
         assert view.files is not None and [r.offset for r in records_of(view.files)] == [0, 1]
         assert view.leader in (0, 2)
         shared.restart(1)
-        wait_until(lambda: microscope.view.offsets.ends.get(1) == 3, 60, "the broker to catch up")
-        wait_until(lambda: microscope.view.files and len(records_of(microscope.view.files)) == 3, 60, "its files to show it")
+        wait_until(lambda: microscope.view.offsets.ends.get(1) == 3, PATIENCE, "the broker to catch up")
+        wait_until(
+            lambda: microscope.view.files and len(records_of(microscope.view.files)) == 3, PATIENCE, "its files to show it"
+        )
     finally:
         microscope.close()
         if shared.nodes.states()[1] == "dead":
             shared.restart(1)
-        shared.wait_for(lambda v: v.in_sync(topic), "all replicas in sync", 60)
+        shared.wait_for(lambda v: v.in_sync(topic), "all replicas in sync", PATIENCE)
 
 
 def test_a_record_is_seen_live_and_a_deleted_topic_as_it_was(shared: Cluster) -> None:
@@ -233,10 +244,10 @@ def test_a_record_is_seen_live_and_a_deleted_topic_as_it_was(shared: Cluster) ->
     microscope = LogMicroscope(shared, topic)
     try:
         send(shared, topic, "K1V1")
-        wait_until(lambda: "K1 → V1" in microscope._segments.value, 60, "the record to be seen")
+        wait_until(lambda: "K1 → V1" in html(microscope), PATIENCE, "the record to be seen")
         delete(shared, topic)
-        wait_until(lambda: f"the topic {topic} was deleted" in microscope._overview.value, 30, "the microscope to say so")
-        assert "K1 → V1" in microscope._segments.value
+        wait_until(lambda: f"the topic {topic} was deleted" in html(microscope), PATIENCE, "the microscope to say so")
+        assert "K1 → V1" in html(microscope)
     finally:
         microscope.close()
 
@@ -265,9 +276,9 @@ def test_an_attached_cluster_shows_offsets_and_says_what_it_cannot_see(shared: C
     with Cluster.attached(shared.bootstrap_servers) as attached:
         microscope = LogMicroscope(attached, topic)
         ends = {0: 2, 1: 2, 2: 2}
-        view = wait_until(lambda: v if (v := microscope.view).offsets.ends == ends else None, 60, "all brokers' answers")
+        view = wait_until(lambda: v if (v := microscope.view).offsets.ends == ends else None, PATIENCE, "all brokers' answers")
         send(shared, topic, "K3V3")
-        wait_until(lambda: "K3 → V3" in microscope._segments.value, 60, "the record to be seen")
+        wait_until(lambda: "K3 → V3" in html(microscope), PATIENCE, "the record to be seen")
     assert view.fetched is not None and [r.key for b in view.fetched.batches for r in b.records or ()] == [b"K1", b"K2"]
     assert view.files is None and view.unseen == "the files of an attached cluster are where its brokers run"
     assert view.offsets.high_watermark == 2

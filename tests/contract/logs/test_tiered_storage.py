@@ -11,7 +11,7 @@ from kafkalab import Cluster, LogMicroscope, wait_until
 from kafkalab.checks.context import CheckContext
 from kafkalab.cluster.log_reader import LogView
 from kafkalab.errors import BrokerNotRunning, NoReplica, UnknownTopic
-from support import create, send
+from support import PATIENCE, create, send
 
 A_SEGMENT_EACH = {"index_interval_bytes": "1", "segment_index_bytes": "12"}
 COUNT = 6
@@ -36,7 +36,7 @@ def wait_until_moved(cluster: Cluster, topic: str, count: int) -> None:
         return (offsets.tiered, offsets.local_start, on_disk) == (count - 1, count, [count])
 
     try:
-        wait_until(moved, 90, "all records to move", last_seen=lambda: seen[-1].offsets, interval=0.3)
+        wait_until(moved, PATIENCE, "all records to move", last_seen=lambda: seen[-1].offsets, interval=0.3)
     finally:
         reader.close()
 
@@ -83,7 +83,7 @@ def test_who_lost_its_log_begins_where_the_leader_s_disk_does_and_can_lead(share
         raise NoReplica(look(shared, topic, preferred).unseen)
     shared.wait_for(lambda v: v.moved_from(topic, preferred), "another leader")
     shared.restart(preferred)
-    shared.wait_for(lambda v: v.in_sync(topic), "it to be back in the ISR", 60)
+    shared.wait_for(lambda v: v.in_sync(topic), "it to be back in the ISR", PATIENCE)
     view = look(shared, topic, preferred)
     assert view.segments[0].base_offset == start and view.offsets.start == 0
     admin = AdminClient(shared.client_config())
@@ -100,7 +100,7 @@ def test_nothing_is_lost_while_the_tier_is_cut_off(shared: Cluster, topic: str) 
         leader = shared.describe(groups=False).leaders(topic)[0]
         assert leader is not None
         failed = "Error occurred while copying log segments of partition"
-        wait_until(lambda: failed in shared.nodes.logs(leader), 60, "a copy to fail", interval=0.3)
+        wait_until(lambda: failed in shared.nodes.logs(leader), PATIENCE, "a copy to fail", interval=0.3)
         view = look(shared, topic)
         assert view.remote == () and view.offsets.tiered == COUNT - 1  # what brokers know of it
         assert view.segments[0].base_offset <= COUNT  # though local.retention.ms is over for most
@@ -120,7 +120,7 @@ def test_nothing_is_lost_while_the_tier_is_full(shared: Cluster, topic: str) -> 
     assert shared.disk.remote_tier.is_full
     try:
         send(shared, topic, ["price"] * COUNT)
-        wait_until(lambda: "No space left on device" in shared.nodes.logs(leader), 60, "a copy to fail", interval=0.3)
+        wait_until(lambda: "No space left on device" in shared.nodes.logs(leader), PATIENCE, "a copy to fail", interval=0.3)
         view = look(shared, topic)
         assert view.offsets.tiered == before - 1 and view.segments[0].base_offset <= before
         assert len(CheckContext(shared).records(topic)) == before + COUNT  # the old ones come from the tier
@@ -136,6 +136,8 @@ def test_total_retention_empties_the_tier(shared: Cluster, topic: str) -> None:
     assert shared.disk.remote_tier.files(topic)
     set_retention(shared, topic, 1000)
     tier = shared.disk.remote_tier
-    wait_until(lambda: not tier.files(topic), 90, "the tier to be empty", last_seen=lambda: tier.files(topic))
-    offsets = wait_until(lambda: o if (o := look(shared, topic).offsets).start == end else None, 30, "the log's new start")
+    wait_until(lambda: not tier.files(topic), PATIENCE, "the tier to be empty", last_seen=lambda: tier.files(topic))
+    offsets = wait_until(
+        lambda: o if (o := look(shared, topic).offsets).start == end else None, PATIENCE, "the log's new start"
+    )
     assert offsets.high_watermark == end

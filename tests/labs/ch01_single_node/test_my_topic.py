@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import Consumer
 
 from kafkalab import Cluster
-from support import Verdict, commit, create, put, send
+from support import PATIENCE, Verdict, commit, create, put, send
 
 pytestmark = pytest.mark.cluster
 
@@ -22,7 +22,7 @@ def read(cluster: Cluster) -> dict[str, tuple[int, int]]:
     """Read and commit as the lab's group; where each value is."""
     consumer = Consumer(cluster.client_config(group_id="my-readers", auto_offset_reset="earliest", enable_auto_commit=False))
     consumer.subscribe([TOPIC])
-    records = consumer.consume(7, timeout=30)
+    records = consumer.consume(7, timeout=PATIENCE)
     consumer.commit(asynchronous=False)
     consumer.close()
     return {r.value().decode(): (r.partition(), r.offset()) for r in records}

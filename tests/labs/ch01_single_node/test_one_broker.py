@@ -9,7 +9,7 @@ from confluent_kafka import KafkaError, Producer
 
 from kafkalab import Cluster
 from kafkalab.cluster import Fault
-from support import Verdict, create
+from support import PATIENCE, Verdict, create
 
 pytestmark = pytest.mark.cluster
 
@@ -66,7 +66,7 @@ def remember(cluster: Cluster, sent: dict[str, int], faults: list[tuple[str, int
     producer = Producer(cluster.client_config())
     for value, ago in sent.items():
         producer.produce(TOPIC, value, timestamp=int((now + ago) * 1000))
-    assert producer.flush(20) == 0
+    assert producer.flush(PATIENCE) == 0
     cluster.nodes.faults.extend(Fault(now + ago, verb, 0) for verb, ago in faults)
 
 

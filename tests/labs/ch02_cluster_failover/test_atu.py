@@ -13,7 +13,7 @@ from kafkalab import Cluster, wait_until
 from kafkalab.cluster import PartitionView
 from kafkalab.distribution import put_tools_on_path
 from kafkalab.errors import WaitTimeout
-from support import BACKEND, Doctored, Verdict, create, put, spread, wait_for
+from support import BACKEND, PATIENCE, Doctored, Verdict, create, put, spread, wait_for
 
 pytestmark = pytest.mark.cluster
 
@@ -145,7 +145,9 @@ def test_failover_ids_and_rebalance(breakable: Cluster, verdict: Verdict) -> Non
         return [p for partitions in topics for p in partitions if set(p.isr) != set(p.replicas)]
 
     # The tool fails if there is one partition whose preferred leader can't lead, and means internal topics, too.
-    wait_until(lambda: not lagging_ones(), 60, "complete ISRs of all topics", last_seen=lagging_ones, ignore=(WaitTimeout,))
+    wait_until(
+        lambda: not lagging_ones(), PATIENCE, "complete ISRs of all topics", last_seen=lagging_ones, ignore=(WaitTimeout,)
+    )
     put_tools_on_path()
     command = ["kafka-leader-election.sh", "--bootstrap-server", breakable.bootstrap_servers, "--election-type", "preferred"]
     subprocess.run([*command, "--all-topic-partitions"], check=True, capture_output=True)

@@ -11,7 +11,7 @@ from pyspark.sql import Row
 from kafkacourse.datasets import customers, customers_partition
 from kafkalab import Cluster, ConsoleConsumer, wait_until
 from kafkalab.workers import wait_until_shared
-from support import Verdict, create, put, wait_for
+from support import PATIENCE, Verdict, create, put, wait_for
 
 pytestmark = pytest.mark.cluster
 
@@ -142,14 +142,14 @@ def test_customer_groups(clean: Cluster, verdict: Verdict) -> None:
         consumers.append(join(clean, "customer-group-5"))
         joined(clean, {**sizes, "customer-group-5": 5})
         for name in sizes:
-            wait_until_shared(*(c for c in consumers if c.group == name), timeout=60)
+            wait_until_shared(*(c for c in consumers if c.group == name), timeout=PATIENCE)
         verdict.says("customers is empty, so customer-group-1 has read nothing", lab, clean)
         load(clean, LINES[:30])
 
         def read() -> set[tuple[str, int, int]]:  # a rebalance may have some of it read twice
             return {(c.group, r.partition, r.offset) for c in consumers for r in c.records}
 
-        wait_until(lambda: len(read()) == 120, 60, "all to be read", last_seen=lambda: len(read()))
+        wait_until(lambda: len(read()) == 120, PATIENCE, "all to be read", last_seen=lambda: len(read()))
         for consumer in consumers:
             consumer.wait_committed(60)
         verdict.passes(lab, clean)
@@ -168,7 +168,7 @@ def test_customer_groups_that_started_with_the_latest(clean: Cluster, verdict: V
     try:
         joined(clean, sizes)
         for name in sizes:
-            wait_until_shared(*(c for c in consumers if c.group == name), timeout=60)
+            wait_until_shared(*(c for c in consumers if c.group == name), timeout=PATIENCE)
         verdict.says("customer-group-1 has committed nothing in partition 0 of customers", "02_customer_groups", clean)
     finally:
         for consumer in consumers:

@@ -15,7 +15,7 @@ from kafkalab import Cluster, ConsoleConsumer
 from kafkalab.cluster import ClusterView, Fault
 from kafkalab.distribution import put_tools_on_path
 from kafkalab.workers import wait_until_shared
-from support import Doctored, Verdict, commit, create, spread, wait_for
+from support import PATIENCE, Doctored, Verdict, commit, create, spread, wait_for
 
 pytestmark = pytest.mark.cluster
 
@@ -329,12 +329,12 @@ def test_load_sharing_and_consumer_failover(clean: Cluster, verdict: Verdict) ->
     assert "0 of 4" in said
 
     members = [member(clean, 1), member(clean, 2)]
-    wait_until_shared(*members, timeout=60)
+    wait_until_shared(*members, timeout=PATIENCE)
     spread(clean, TOPIC, *m(1, 7))
     verdict.says("mygroup has 2 members, not 3", "02_load_sharing", clean)
 
     members.append(member(clean, 3))
-    wait_until_shared(*members, timeout=60)
+    wait_until_shared(*members, timeout=PATIENCE)
     wait_for(clean, lambda v: len(v.groups["mygroup"].members) == 3, "three members", groups=True)
     all_committed(clean)
     verdict.passes("02_load_sharing", clean)
@@ -345,13 +345,13 @@ def test_load_sharing_and_consumer_failover(clean: Cluster, verdict: Verdict) ->
 
     members[2].close()
     members[1].close()
-    wait_until_shared(members[0], timeout=60)
+    wait_until_shared(members[0], timeout=PATIENCE)
     verdict.says("mygroup has 1 member, not 2", "02_consumer_failover", clean)
 
     members[1] = member(clean, 2)
-    wait_until_shared(*members[:2], timeout=60)
+    wait_until_shared(*members[:2], timeout=PATIENCE)
     spread(clean, TOPIC, *m(8, 14))
-    members[0].wait_for(1, 60)
+    members[0].wait_for(1, PATIENCE)
     all_committed(clean)
     verdict.passes("02_consumer_failover", clean)
     for one in members:
@@ -370,7 +370,7 @@ def test_load_sharing_in_groups_of_their_own(clean: Cluster, verdict: Verdict) -
 def test_load_sharing_without_commits(clean: Cluster, verdict: Verdict) -> None:
     create(clean, TOPIC, 13)
     members = [member(clean, n, **{"enable.auto.commit": False}) for n in (1, 2, 3)]
-    wait_until_shared(*members, timeout=60)
+    wait_until_shared(*members, timeout=PATIENCE)
     spread(clean, TOPIC, *m(1, 7))
     verdict.says("mygroup has no committed offset behind 'm1'", "02_load_sharing", clean)
     for one in members:

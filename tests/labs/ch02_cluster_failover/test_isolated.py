@@ -28,7 +28,7 @@ def test_isolated(breakable: Cluster, verdict: Verdict) -> None:
     _, said = verdict(LAB, cluster, **right)
     assert "No broker was isolated." in said and "1 of 6" in said
 
-    view = wait_for(cluster, lambda view: view.controller is not None and view, "a controller")
+    view = wait_for(cluster, lambda view: view if view.controller is not None else None, "a controller")
     isolated = next(broker for broker in (0, 1, 2) if broker != view.controller)
     cluster.kill(isolated)  # not the same: a dead broker acknowledges nothing
     cluster.restart(isolated)

@@ -9,7 +9,7 @@ from confluent_kafka import Producer
 
 from kafkalab import Cluster, wait_until
 from kafkalab.cluster.offsets import end_offsets
-from support import Doctored, Verdict, create, delete, wait_for
+from support import PATIENCE, Doctored, Verdict, create, delete, wait_for
 
 pytestmark = pytest.mark.cluster
 
@@ -44,7 +44,7 @@ def wait_until_refused(cluster: Cluster) -> None:
         told[:] = [order(cluster, "never", timestamp=FAR_FUTURE)]
         return told == ["NOT_ENOUGH_REPLICAS"]
 
-    wait_until(refused, 60, "the leader to refuse", last_seen=lambda: told)
+    wait_until(refused, PATIENCE, "the leader to refuse", last_seen=lambda: told)
 
 
 def test_min_insync(governed: Cluster, verdict: Verdict) -> None:

@@ -13,7 +13,7 @@ from confluent_kafka import Producer
 
 from kafkacourse.datasets import customers
 from kafkalab import Cluster
-from support import Doctored, Verdict, create, put, spread
+from support import PATIENCE, Doctored, Verdict, create, put, spread
 
 pytestmark = pytest.mark.cluster
 
@@ -74,7 +74,7 @@ def rounds(cluster: Cluster, *ages: int, **config: str) -> None:
     for number, age in enumerate(ages):
         for index in range(15 * number, 15 * number + 15):
             producer.produce("customers-new", LINES[index], partition=index % 3, timestamp=now - age * DAY)
-        assert producer.flush(20) == 0
+        assert producer.flush(PATIENCE) == 0
 
 
 def test_storage_right(clean: Cluster, verdict: Verdict) -> None:

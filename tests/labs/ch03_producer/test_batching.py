@@ -12,7 +12,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from kafkalab import Cluster
 from kafkalab.distribution import tools_dir
-from support import Verdict, create
+from support import PATIENCE, Verdict, create
 
 pytestmark = pytest.mark.cluster
 
@@ -45,7 +45,7 @@ def fill(cluster: Cluster, topic: str, settings: Mapping[str, object], values: S
     producer = Producer({**cluster.client_config(), **settings, "queue.buffering.max.messages": 200_000})
     for value in values:
         producer.produce(topic, value)
-    assert producer.flush(30) == 0
+    assert producer.flush(PATIENCE) == 0
 
 
 def send_batch(producer: Producer, topic: str, values: Sequence[bytes]) -> None:
@@ -170,8 +170,8 @@ def test_batching_half_done_then_right_then_spoiled(clean: Cluster, verdict: Ver
         [("prices-none", zstd, PRICES, "prices-none has batches with the codec 'zstd'")],
     ]
     for step in steps:
-        for topic, settings, values, _ in step:
-            fill(clean, topic, settings, values)
+        for topic, spoilt, values, _ in step:
+            fill(clean, topic, spoilt, values)
         passed, said = verdict(LAB, clean, batches=found, send_fast=send_fast)
         assert not passed
         for topic, _, _, sentence in step:

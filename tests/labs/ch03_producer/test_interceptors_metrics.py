@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka import Producer
 
 from kafkalab import Cluster
-from support import Told, Verdict, create, put
+from support import PATIENCE, Told, Verdict, create, put
 
 pytestmark = pytest.mark.cluster
 
@@ -23,7 +23,7 @@ def intercepted(cluster: Cluster, headers: Sequence[list[tuple[str, bytes]]]) ->
     producer = Producer(cluster.client_config())
     for n, those in enumerate(headers):
         producer.produce("intercepted", b"{}", key=str(n), headers=those)
-    assert producer.flush(20) == 0
+    assert producer.flush(PATIENCE) == 0
 
 
 def numbered(*numbers: int) -> list[list[tuple[str, bytes]]]:
@@ -95,7 +95,7 @@ def hurt(cluster: Cluster) -> Cluster:
     put(cluster, "stock-prices", [(str(number), b"{}", -1) for number in range(SENT)], enable_idempotence=True)
     put(cluster, "stock-prices", [(None, b"{}", 0)])  # a producer that tries the topic once
     cluster.restart(2)
-    cluster.wait_for(lambda v: v.in_sync("stock-prices"), "complete ISRs", 60)
+    cluster.wait_for(lambda v: v.in_sync("stock-prices"), "complete ISRs", PATIENCE)
     return cluster
 
 
@@ -131,7 +131,7 @@ def test_metrics_right(hurt: Cluster, verdict: Verdict) -> None:
         ({"lags": [1000, 1000, 0]}, "Did you wait for 2000 more records in between?"),
         ({"lags": [1000, 9000, 0]}, "records from the time when broker 2 was away. What did you subtract"),
         ({"in_sync": lambda *_: SEEN}, "Which attribute has them?"),
-        ({"in_sync": lambda *_: {}["isr"]}, "raised KeyError: 'isr'"),
+        ({"in_sync": lambda *_: dict[str, object]()["isr"]}, "raised KeyError: 'isr'"),
         ({"lags": [1000, 3000, 40]}, "Were all ISRs complete, and had the senders stopped?"),
         ({"lags": [1000, 3000]}, "`lags` has 2 numbers"),
         ({"lags": [None, None, None]}, "Each item of `lags` should be a whole number, not None"),

@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka import Producer
 
 from kafkalab import Cluster
-from support import Record, Told, Verdict, create, put
+from support import PATIENCE, Record, Told, Verdict, create, put
 
 pytestmark = pytest.mark.cluster
 
@@ -38,7 +38,7 @@ def rows(cluster: Cluster, records: list[Record]) -> list[tuple[int, int, int]]:
             partition=partition,
             on_delivery=lambda _, m: told.append((int.from_bytes(m.key(), "big"), m.partition(), m.offset())),
         )
-    assert producer.flush(20) == 0
+    assert producer.flush(PATIENCE) == 0
     return told
 
 

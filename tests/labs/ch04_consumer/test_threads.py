@@ -201,8 +201,8 @@ def test_workers_right_and_wrong_trials(clean: Cluster, trial: Path, verdict: Ve
         "1 price was never processed": {"journal": places[1:]},
     }.items():
         right = {"committed": {0: 5, 1: 10}, "processed": [place for place in places if place != (0, 5)], "journal": places}
-        leave(trial, **{**right, **left})  # type: ignore[arg-type]
+        leave(trial, **{**right, **left})
         verdict.says(says, "04_workers", clean, tracker=Right, folder=trial)
-    leave(trial, **right)  # type: ignore[arg-type]
+    leave(trial, **right)
     commit(clean, GROUP, LOAD, {2: 17})
     verdict.says(f"{GROUP} has committed offset 17 in partition 2", "04_workers", clean, tracker=Right, folder=trial)

@@ -11,7 +11,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
 from kafkalab import Cluster, wait_until
-from support import Verdict, create, delete
+from support import PATIENCE, Verdict, create, delete
 
 pytestmark = pytest.mark.cluster
 
@@ -35,7 +35,7 @@ def write(cluster: Cluster, *records: tuple[str | None, str | bytes | None], tim
     producer = Producer(cluster.client_config())
     for number, (key, value) in enumerate(records):
         producer.produce(TOPIC, value, key=key, timestamp=timestamps[number] if timestamps else 0)
-        assert producer.flush(20) == 0
+        assert producer.flush(PATIENCE) == 0
 
 
 def offsets(cluster: Cluster) -> list[int]:
@@ -51,7 +51,7 @@ def offsets(cluster: Cluster) -> list[int]:
 
 def wait_for(cluster: Cluster, left: list[int]) -> None:
     """Until the cleaner left these of the history."""
-    wait_until(lambda: [o for o in offsets(cluster) if o < 12] == left, 20, f"{left}", last_seen=lambda: offsets(cluster))
+    wait_until(lambda: [o for o in offsets(cluster) if o < 12] == left, PATIENCE, f"{left}", last_seen=lambda: offsets(cluster))
 
 
 def untouched(cluster: Cluster) -> None:
@@ -71,7 +71,7 @@ def test_compact_create_right(cleaning: Cluster, verdict: Verdict) -> None:
     resource = ConfigResource(ResourceType.TOPIC, "customers", incremental_configs=[entry])
     admin = AdminClient(cleaning.client_config())
     admin.incremental_alter_configs([resource])[resource].result()  # afterwards will do
-    wait_until(lambda: verdict(CREATE, cleaning)[0], 20, "the setting to be known")
+    wait_until(lambda: verdict(CREATE, cleaning)[0], PATIENCE, "the setting to be known")
 
 
 @pytest.mark.parametrize(
@@ -112,13 +112,13 @@ def test_a_segment_for_each_record(cleaning: Cluster, verdict: Verdict) -> None:
     wait_for(cleaning, LEFT[1:])
     verdict.says("K5 has an empty value, which is a value, too, at offset 13", TOMBSTONE, cleaning)
     write(cleaning, ("K5", None), ROLL)
-    wait_until(lambda: 13 not in offsets(cleaning), 20, "the empty value to go")
+    wait_until(lambda: 13 not in offsets(cleaning), PATIENCE, "the empty value to go")
     verdict.says("The tombstone is still there, at offset 15. delete.retention.ms is 0 now.", TOMBSTONE, cleaning)
     until_the_tombstone_goes(cleaning)
     verdict.passes(TOMBSTONE, cleaning)
 
     write(cleaning, ("K7", None), ROLL)
-    wait_until(lambda: 3 not in offsets(cleaning), 20, "K7 to go")
+    wait_until(lambda: 3 not in offsets(cleaning), PATIENCE, "K7 to go")
     verdict.says("The history's last value of K7 isn't at offset 3", TOMBSTONE, cleaning)
     verdict.says("Offset 1 is gone, too, and with it the history's last value of K5", COMPACT, cleaning)
 
@@ -130,7 +130,7 @@ def until_the_tombstone_goes(cluster: Cluster) -> None:
         write(cluster, ROLL)
         return stone not in offsets(cluster)
 
-    wait_until(gone, 20, "the tombstone to go", interval=0.5)
+    wait_until(gone, PATIENCE, "the tombstone to go", interval=0.5)
 
 
 def test_all_in_one_segment(cleaning: Cluster, verdict: Verdict) -> None:
@@ -148,7 +148,7 @@ def test_all_in_one_segment(cleaning: Cluster, verdict: Verdict) -> None:
     wait_for(cleaning, LEFT[1:])
     verdict.says("The tombstone is still there", TOMBSTONE, cleaning)
     write(cleaning, ROLL, timestamps=[next(ages)])
-    wait_until(lambda: 13 not in offsets(cleaning), 20, "the tombstone to go")
+    wait_until(lambda: 13 not in offsets(cleaning), PATIENCE, "the tombstone to go")
     verdict.passes(TOMBSTONE, cleaning)
 
 

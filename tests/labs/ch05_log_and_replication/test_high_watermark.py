@@ -7,7 +7,7 @@ from confluent_kafka import KafkaError, Message, Producer
 
 from kafkalab import Cluster, wait_until
 from kafkalab.cluster.offsets import end_offsets
-from support import Told, Verdict, create
+from support import PATIENCE, Told, Verdict, create
 
 pytestmark = pytest.mark.cluster
 
@@ -34,7 +34,7 @@ def pay(cluster: Cluster, number: int, acks: str | int = "all") -> list[str]:
 
 
 def wait_for_isr(cluster: Cluster, size: int) -> None:
-    cluster.wait_for(lambda view: len(view.topics[TOPIC][0].isr) == size, f"an ISR of {size}", timeout=60)
+    cluster.wait_for(lambda view: len(view.topics[TOPIC][0].isr) == size, f"an ISR of {size}", timeout=PATIENCE)
 
 
 def follower(cluster: Cluster) -> int:
@@ -59,7 +59,7 @@ def test_hidden_and_seen(cleaning: Cluster, verdict: Verdict) -> None:
     verdict.says(f"Broker {stopped} hasn't come back yet", SEEN, cluster)
     cluster.restart(stopped)
     wait_for_isr(cluster, 3)
-    wait_until(lambda: verdict(SEEN, cluster)[0], 30, "the high watermark")
+    wait_until(lambda: verdict(SEEN, cluster)[0], PATIENCE, "the high watermark")
     verdict.says("The ISR has 3 members; the lab asks for two", HIDDEN, cluster)
 
 
@@ -71,10 +71,10 @@ def test_a_follower_that_is_killed_will_do(cleaning: Cluster, verdict: Verdict) 
     wait_for_isr(cleaning, 2)
     for _ in range(3):
         assert pay(cleaning, 1, acks=0) == ["acknowledged"]  # nobody confirms it, and the leader writes it all the same
-    wait_until(lambda: verdict(HIDDEN, cleaning)[0], 30, "the records to be written")
+    wait_until(lambda: verdict(HIDDEN, cleaning)[0], PATIENCE, "the records to be written")
     cleaning.restart(killed)
     wait_for_isr(cleaning, 3)
-    wait_until(lambda: verdict(SEEN, cleaning)[0], 30, "the high watermark")
+    wait_until(lambda: verdict(SEEN, cleaning)[0], PATIENCE, "the high watermark")
 
 
 def test_two_in_sync_are_enough_for_the_topic(cleaning: Cluster, verdict: Verdict) -> None:
@@ -83,7 +83,9 @@ def test_two_in_sync_are_enough_for_the_topic(cleaning: Cluster, verdict: Verdic
     cleaning.stop_broker(follower(cleaning))
     wait_for_isr(cleaning, 2)
     pay(cleaning, 3, acks=1)
-    wait_until(lambda: "The high watermark is 8, and so is the end" in verdict(HIDDEN, cleaning)[1], 30, "both to be copied")
+    wait_until(
+        lambda: "The high watermark is 8, and so is the end" in verdict(HIDDEN, cleaning)[1], PATIENCE, "both to be copied"
+    )
 
 
 def test_other_numbers(cleaning: Cluster, verdict: Verdict) -> None:
@@ -100,4 +102,4 @@ def test_too_few_at_the_end(cleaning: Cluster, verdict: Verdict) -> None:
     open_account(cleaning)
     pay(cleaning, 2)
     told: object = Told(cleaning, ("stop", 1), ("restart", 1))
-    wait_until(lambda: "All replicas end at offset 2" in verdict(SEEN, told)[1], 30, "all to be even")
+    wait_until(lambda: "All replicas end at offset 2" in verdict(SEEN, told)[1], PATIENCE, "all to be even")

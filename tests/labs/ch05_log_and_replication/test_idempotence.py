@@ -10,7 +10,7 @@ from confluent_kafka import Producer
 from kafkalab import Cluster
 from kafkalab.checks import CheckContext
 from kafkalab.checks.transactions import log_of, transactions
-from support import Verdict, create, delete, put
+from support import PATIENCE, Verdict, create, delete, put
 
 pytestmark = pytest.mark.cluster
 
@@ -24,7 +24,7 @@ def orders(cluster: Cluster, topic: str, *values: str, **settings: object) -> No
     producer = Producer(cluster.client_config(**settings))
     for value in values:
         producer.produce(topic, value, partition=0)
-        assert producer.flush(30) == 0
+        assert producer.flush(PATIENCE) == 0
 
 
 def again(cluster: Cluster, topic: str) -> None:

@@ -12,7 +12,7 @@ from kafkalab import Cluster, wait_until
 from kafkalab.checks.context import CheckContext
 from kafkalab.checks.quotas import CLIENT_ID, USER, quotas_of
 from kafkalab.cluster.wire import BrokerConnection
-from support import BACKEND, Verdict, create, delete, put
+from support import BACKEND, PATIENCE, Verdict, create, delete, put
 
 pytestmark = pytest.mark.cluster
 
@@ -34,7 +34,7 @@ def quota(cluster: Cluster, entity: dict[str, str], change: str) -> None:
         [answer] = connection.ask(request, AlterClientQuotasResponse, 1).entries
     assert answer.error_code == 0, answer
     asking = CheckContext(cluster)
-    wait_until(lambda: quotas_of(asking, entity).get(setting) == (float(value) if value else None), 30, change)
+    wait_until(lambda: quotas_of(asking, entity).get(setting) == (float(value) if value else None), PATIENCE, change)
 
 
 def load_a_megabyte(cluster: Cluster, topic: str, producers: int = 1, **settings: object) -> None:

@@ -11,7 +11,7 @@ from confluent_kafka import Producer
 
 from kafkalab import Cluster, wait_until
 from kafkalab.cluster.offsets import watermarks
-from support import Verdict, create
+from support import PATIENCE, Verdict, create
 
 pytestmark = pytest.mark.cluster
 
@@ -27,8 +27,8 @@ def rounds(cluster: Cluster, *sizes: int, copies: int = 3, apart: int = 2000, to
         for record in range(3 * size):
             producer.produce(TOPIC, "21.5 °C", partition=record % 3, timestamp=now + apart * number)
             if not together:
-                assert producer.flush(20) == 0
-        assert producer.flush(20) == 0
+                assert producer.flush(PATIENCE) == 0
+        assert producer.flush(PATIENCE) == 0
 
 
 def names(*offsets: int) -> list[str]:
@@ -103,11 +103,11 @@ def events(cluster: Cluster, records: int = 3, age: int = 0, **config: str) -> N
     producer, now = Producer(cluster.client_config()), int(time.time() * 1000)
     for number in range(records):
         producer.produce(EVENTS, f"event {number}", timestamp=now - age)
-    assert producer.flush(20) == 0
+    assert producer.flush(PATIENCE) == 0
 
 
 def expired(cluster: Cluster, records: int = 3) -> None:
-    wait_until(lambda: watermarks(cluster, EVENTS)[0] == (records, records), 60, "the records to expire")
+    wait_until(lambda: watermarks(cluster, EVENTS)[0] == (records, records), PATIENCE, "the records to expire")
 
 
 def test_retention_right(cleaning: Cluster, verdict: Verdict) -> None:

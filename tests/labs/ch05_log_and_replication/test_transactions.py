@@ -14,7 +14,7 @@ from confluent_kafka.admin import AdminClient
 from kafka.admin import AbortTransactionSpec, KafkaAdminClient
 
 from kafkalab import Cluster, wait_until
-from support import BACKEND, Verdict, create, delete, delete_topics, put
+from support import BACKEND, PATIENCE, Verdict, create, delete, delete_topics, put
 
 pytestmark = pytest.mark.cluster
 
@@ -49,7 +49,7 @@ def write(
         producer.produce(topic, value, key=key or ACCOUNTS.get((topic, value), "anna"))
     if reader is not None:
         producer.send_offsets_to_transaction([TopicPartition("payments", 0, 1)], reader.consumer_group_metadata())
-    assert producer.flush(30) == 0
+    assert producer.flush(PATIENCE) == 0
     {"commit": producer.commit_transaction, "abort": producer.abort_transaction, "": lambda: None}[end]()
 
 
@@ -215,7 +215,7 @@ def test_timeout(eager: Cluster, verdict: Verdict) -> None:
 
     def wait_for_abort() -> None:
         with closing(eager.disk.log_reader("late-fees")) as reader:
-            wait_until(lambda: [b for s in reader.read().segments for b in s.batches if b.control], 60, "a marker")
+            wait_until(lambda: [b for s in reader.read().segments for b in s.batches if b.control], PATIENCE, "a marker")
 
     verdict.says("There is no topic 'late-fees' yet", TIMEOUT, eager)
     leave(60)
@@ -264,7 +264,7 @@ def test_hanging(clean: Cluster, verdict: Verdict) -> None:
         create(cluster, "stuck-fees", 1)
         write(instance(cluster, "lost"), [("stuck-fees", "4")], "")
         delete_topics(cluster, [STATE])
-        wait_until(lambda: STATE not in cluster.describe(groups=False, internal=True).topics, 60, "the state to be gone")
+        wait_until(lambda: STATE not in cluster.describe(groups=False, internal=True).topics, PATIENCE, "the state to be gone")
         put(cluster, "stuck-fees", [(None, "5", 0)])
 
     hang()

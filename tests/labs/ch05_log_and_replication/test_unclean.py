@@ -10,7 +10,7 @@ from confluent_kafka import ElectionType, TopicPartition
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
 from kafkalab import Cluster, wait_until
-from support import BACKEND, Told, Verdict, create, put, renew, wait_for
+from support import BACKEND, PATIENCE, Told, Verdict, create, put, renew, wait_for
 
 pytestmark = pytest.mark.cluster
 
@@ -81,11 +81,11 @@ def test_unclean(pair: Cluster, verdict: Verdict) -> None:
     verdict.says("There is no topic 'careful' yet", ELECTION, cluster)
     make_topics(cluster)
     verdict.says("No broker has been down since both were last up", ELECTION, cluster)
-    verdict.says("Broker 0 went down first", ELECTION, Told(cluster, ("kill", 0)))  # type: ignore[arg-type]
+    verdict.says("Broker 0 went down first", ELECTION, Told(cluster, ("kill", 0)))
     first_try = (("kill", 0), ("kill", 1), ("restart", 0), ("restart", 1))
-    told: Cluster = Told(cluster, *first_try)  # type: ignore[assignment]
+    told: Cluster = Told(cluster, *first_try)
     verdict.says("No broker has been down since both were last up", ELECTION, told)
-    told = Told(cluster, *first_try, ("kill", 1), ("kill", 0), ("restart", 1))  # type: ignore[assignment]
+    told = Told(cluster, *first_try, ("kill", 1), ("kill", 0), ("restart", 1))
     verdict.says("Broker 0 is up. It should be down", ELECTION, told)
     ledger = send_fifteen(cluster)
     verdict.says("Broker 0 is up. It should be down", ELECTION, cluster)
@@ -127,7 +127,7 @@ def test_all_may_be_unclean_and_nothing_was_sent_to_one_replica(pair: Cluster, v
     for topic in TOPICS:
         allow(cluster, topic, AlterConfigOpType.SET)
     known = "unclean.leader.election.enable of careful is true"
-    wait_until(lambda: known in verdict(ELECTION, cluster)[1], 20, "the settings to be known")
+    wait_until(lambda: known in verdict(ELECTION, cluster)[1], PATIENCE, "the settings to be known")
     for topic in ("careful", "by-hand"):  # another way to have it false: take it off
         allow(cluster, topic, AlterConfigOpType.DELETE)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, ScramCredentialInfo, ScramMechanism, UserScramCredentialUpsertion
@@ -10,7 +12,7 @@ from kafkalab import Cluster, wait_until
 from kafkalab.checks.access import CONNECTED, try_connect
 from kafkalab.cluster import Listener
 from kafkalab.security import Security, login_line
-from support import BACKEND, Verdict, commit, create, put
+from support import BACKEND, PATIENCE, Verdict, commit, create, put
 
 pytestmark = pytest.mark.cluster
 
@@ -32,12 +34,12 @@ def make_users(cluster: Cluster, password: str, iterations: int, mechanism: Scra
         made.result()
 
     def known() -> bool:
-        told = admin.describe_user_scram_credentials(list(USERS))
-        found = [{i.mechanism: i.iterations for i in told[user].result().scram_credential_infos} for user in USERS]
-        return all(credentials.get(mechanism) == iterations for credentials in found)
+        described: Any = admin.describe_user_scram_credentials(list(USERS))
+        infos = [described[user].result().scram_credential_infos for user in USERS]
+        return all({i.mechanism: i.iterations for i in of_user}.get(mechanism) == iterations for of_user in infos)
 
     # The controller has them; the broker, which is asked next, may hear of them a moment later.
-    wait_until(known, 60, f"the users' {mechanism.name} to be known", ignore=(KafkaException,))
+    wait_until(known, PATIENCE, f"the users' {mechanism.name} to be known", ignore=(KafkaException,))
 
 
 def send(cluster: Cluster, count: int) -> None:
@@ -78,7 +80,9 @@ def test_plain_and_scram(verdict: Verdict) -> None:
         make_users(cluster, "kafka123", 8192, SHA_256)
         config = {**cluster.client_config(listener="SASL_SSL"), "sasl.mechanism": "SCRAM-SHA-256", "sasl.password": "kafka123"}
         for user in USERS:
-            wait_until(lambda u=user: try_connect({**config, "sasl.username": u}) == CONNECTED, 60, "the password to be known")
+            wait_until(
+                lambda u=user: try_connect({**config, "sasl.username": u}) == CONNECTED, PATIENCE, "the password to be known"
+            )
         verdict.says("holds 60 records, not 120", SCRAM, cluster, users=NEW)
         send(cluster, 60)
         verdict.says("There is no consumer group 'stocks-again' yet", SCRAM, cluster, users=NEW)

@@ -29,7 +29,7 @@ def server() -> Iterator[PostgreSQL]:
 def _worker(single: Cluster) -> Iterator[ConnectCluster]:
     connect = ConnectCluster(single)
     for plugin in ("debezium-postgres", "jdbc", "mqtt-source"):
-        connect.add_plugin(plugin)  # type: ignore[arg-type]
+        connect.add_plugin(plugin)
     with connect:
         yield connect
 

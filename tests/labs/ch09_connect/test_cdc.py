@@ -11,7 +11,7 @@ from connect_support import SMT, put
 from database_support import tell
 from kafkalab import Cluster, ConnectCluster, PostgreSQL, wait_until
 from kafkalab.checks import CheckContext
-from support import Verdict, create
+from support import PATIENCE, Verdict, create
 from support import put as send
 
 pytestmark = pytest.mark.cluster
@@ -34,7 +34,7 @@ def database(server: PostgreSQL) -> Iterator[PostgreSQL]:
     tell(server, "INSERT INTO driver VALUES (10, 'Diana', true), (11, 'Micky', true)")
     yield server
     tell(server, "DROP TABLE driver")
-    wait_until(lambda: forgotten(server), 60, "Debezium to let go of its slot", ignore=(psycopg.errors.ObjectInUse,))
+    wait_until(lambda: forgotten(server), PATIENCE, "Debezium to let go of its slot", ignore=(psycopg.errors.ObjectInUse,))
 
 
 def forgotten(server: PostgreSQL) -> bool:
@@ -73,7 +73,7 @@ def wait_for(cluster: Cluster, *parts: bytes) -> None:
         records = [(record.key() or b"") + (record.value() or b"") for record in CheckContext(cluster).records(TOPIC)]
         return all(any(part in record for record in records) for part in parts)
 
-    wait_until(there, 90, f"{parts} in {TOPIC}")
+    wait_until(there, PATIENCE, f"{parts} in {TOPIC}")
 
 
 def poll(cluster: Cluster, *drivers: int) -> None:

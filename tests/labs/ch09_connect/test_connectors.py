@@ -27,7 +27,7 @@ def look(monkeypatch: pytest.MonkeyPatch) -> Look:
 
         monkeypatch.setattr(connectors, "answer_of", answer)
         monkeypatch.setattr(connectors, "config_of", lambda *_: {})
-        connectors.runs(CheckContext(cluster=None), "rows")  # type: ignore[arg-type]
+        connectors.runs(CheckContext(cluster=None), "rows")
         assert not [*told]
 
     return look

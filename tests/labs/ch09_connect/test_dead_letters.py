@@ -9,7 +9,7 @@ import pytest
 
 from connect_support import PLAIN_JSON, SMT, TEXT, ask, put, wait_until_failed
 from kafkalab import Cluster, ConnectCluster, wait_until
-from support import Verdict, create
+from support import PATIENCE, Verdict, create
 from support import put as send
 
 pytestmark = pytest.mark.cluster
@@ -38,7 +38,7 @@ def written(connect: ConnectCluster, config: dict[str, object]) -> None:
     """Make the sink so, and wait until it has written the last order."""
     put(connect, "orders-out", config)
     file = Path(str(config["file"]))
-    wait_until(lambda: file.exists() and "order-7" in file.read_text(), 60, "order-7", last_seen=connect.states)
+    wait_until(lambda: file.exists() and "order-7" in file.read_text(), PATIENCE, "order-7", last_seen=connect.states)
 
 
 def again(connect: ConnectCluster) -> None:
@@ -72,18 +72,21 @@ def test_nothing_is_kept_then_too_little_then_all(
     connect.wait_until_running("orders-out")
     again(connect)
     answers = {"connect": connect, "causes": RIGHT}
-    wait_until(lambda: "says where it came from" in verdict(LAB, single, **answers)[1], 60, "letters without headers")
+    wait_until(lambda: "says where it came from" in verdict(LAB, single, **answers)[1], PATIENCE, "letters without headers")
     put(connect, "orders-out", orders | MASK | TOLD)
     connect.wait_until_running("orders-out")
     again(connect)
     wait_until(
-        lambda: verdict(LAB, single, **answers)[0], 60, "the check to pass", last_seen=lambda: verdict(LAB, single, **answers)
+        lambda: verdict(LAB, single, **answers)[0],
+        PATIENCE,
+        "the check to pass",
+        last_seen=lambda: verdict(LAB, single, **answers),
     )
 
 
 def test_the_answer_is_looked_at(single: Cluster, connect: ConnectCluster, orders: dict[str, object], verdict: Verdict) -> None:
     written(connect, orders | MASK | TOLD)
-    wait_until(lambda: verdict(LAB, single, connect=connect, causes=RIGHT)[0], 60, "the check to pass")
+    wait_until(lambda: verdict(LAB, single, connect=connect, causes=RIGHT)[0], PATIENCE, "the check to pass")
     verdict.passes(LAB, single, connect=connect, causes={5: "TRANSFORMATION", 2: "VALUE_CONVERTER"})
     for causes, sentence in [
         ({0: "VALUE_CONVERTER", 1: "TRANSFORMATION"}, "`causes` has the offset 0. That isn't where a letter was in orders"),
@@ -98,8 +101,8 @@ def test_another_topic_for_the_letters_will_do_but_a_card_must_not_be_seen(
 ) -> None:
     other = TOLD | {f"{ERRORS}.topic.name": "letters"}
     written(connect, orders | MASK | other)
-    wait_until(lambda: verdict(LAB, single, connect=connect, causes=RIGHT)[0], 60, "the check to pass")
+    wait_until(lambda: verdict(LAB, single, connect=connect, causes=RIGHT)[0], PATIENCE, "the check to pass")
     put(connect, "orders-out", orders | other)
     again(connect)
-    wait_until(lambda: "4000-12" in Path(str(orders["file"])).read_text(), 60, "a card", last_seen=connect.states)
+    wait_until(lambda: "4000-12" in Path(str(orders["file"])).read_text(), PATIENCE, "a card", last_seen=connect.states)
     verdict.says("A line of the file shows a card's number", LAB, single, connect=connect, causes=RIGHT)

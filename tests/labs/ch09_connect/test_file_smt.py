@@ -10,7 +10,7 @@ import pytest
 from connect_support import PLAIN_JSON, SMT, TEXT, ask, put
 from kafkalab import Cluster, ConnectCluster, wait_until
 from kafkalab.cluster.offsets import end_offsets
-from support import Verdict
+from support import PATIENCE, Verdict
 
 pytestmark = pytest.mark.cluster
 
@@ -57,7 +57,7 @@ def sink(connect: ConnectCluster, target: Path, chain: dict[str, object], lines:
     given = {"connector.class": "FileStreamSink", "file": str(target), "topics": "truck_position", **TEXT, **PLAIN_JSON}
     put(connect, "positions-out", {**given, **chain, **more})
     connect.wait_until_running("positions-out")
-    wait_until(lambda: target.exists() and target.read_text().count("\n") >= lines, 60, f"{lines} lines")
+    wait_until(lambda: target.exists() and target.read_text().count("\n") >= lines, PATIENCE, f"{lines} lines")
 
 
 def wait_for(cluster: Cluster, records: int) -> None:
@@ -65,7 +65,7 @@ def wait_for(cluster: Cluster, records: int) -> None:
         topics = cluster.describe(groups=False).topics
         return sum(end_offsets(cluster, "truck_position").values()) if "truck_position" in topics else 0
 
-    wait_until(lambda: found() >= records, 60, f"{records} records", last_seen=found)
+    wait_until(lambda: found() >= records, PATIENCE, f"{records} records", last_seen=found)
 
 
 def test_a_source_that_is_not_routed(
@@ -93,7 +93,7 @@ def test_a_masked_file_passes(
     sink(connect, tmp_path / "masked.txt", mask("driver"))
     verdict.passes(LAB, single, connect=connect)
     ask(connect, "PUT", "/connectors/positions-out/pause")
-    wait_until(lambda: connect.states()["positions-out task 0"] == "PAUSED", 60, "a pause", ignore=(OSError,))
+    wait_until(lambda: connect.states()["positions-out task 0"] == "PAUSED", PATIENCE, "a pause", ignore=(OSError,))
     verdict.says("is PAUSED", LAB, single, connect=connect)
     source(connect, positions, "positions-again", **ROUTE)
     wait_for(single, 20)
@@ -173,7 +173,7 @@ def test_right_lines_again(
         late.write_text("".join(lines[9:]))
         source(connect, late, **ROUTE)
     wait_for(single, 15)
-    wait_until(lambda: verdict(OFFSETS, single, connect=connect)[0], 30, "the check to pass")
+    wait_until(lambda: verdict(OFFSETS, single, connect=connect)[0], PATIENCE, "the check to pass")
 
 
 def test_a_source_reset_begins_at_the_beginning(

@@ -13,7 +13,7 @@ from connect_support import SMT, put
 from database_support import tell
 from kafkalab import Cluster, ConnectCluster, PostgreSQL, wait_until
 from kafkalab.checks import CheckContext
-from support import Verdict, create
+from support import PATIENCE, Verdict, create
 
 pytestmark = pytest.mark.cluster
 
@@ -56,7 +56,7 @@ def poll(cluster: Cluster, connect: ConnectCluster, server: PostgreSQL, links: s
     def there() -> bool:
         return POLLED in cluster.describe(groups=False).topics and len(CheckContext(cluster).records(POLLED)) >= 2
 
-    wait_until(there, 60, "both drivers")  # and so the topic, which a sink's regex must find
+    wait_until(there, PATIENCE, "both drivers")  # and so the topic, which a sink's regex must find
 
 
 def capture(cluster: Cluster, *drivers: tuple[int, str | None]) -> None:
@@ -73,7 +73,9 @@ def ids(server: PostgreSQL, table: str) -> set[int]:
 
 
 def wait_for(server: PostgreSQL, table: str, *drivers: int) -> None:
-    wait_until(lambda: set(drivers) <= ids(server, table), 60, f"{drivers} in {table}", last_seen=lambda: ids(server, table))
+    wait_until(
+        lambda: set(drivers) <= ids(server, table), PATIENCE, f"{drivers} in {table}", last_seen=lambda: ids(server, table)
+    )
 
 
 @pytest.mark.parametrize(("key", "sinks"), [(JSON, {"topics": f"{POLLED},{CAPTURED}"}), (TEXT, {"topics.regex": ".*_driver"})])
@@ -132,7 +134,7 @@ def test_copies_that_are_wrong(single: Cluster, database: PostgreSQL, connect: C
     wait_for(database, POLLED, 10, 11)
     wait_for(database, CAPTURED, 10, 11)
     capture(single, (10, "Diana"))
-    wait_until(lambda: "FAILED" in connect.states().values(), 60, "the task to fail", ignore=(OSError,))
+    wait_until(lambda: "FAILED" in connect.states().values(), PATIENCE, "the task to fail", ignore=(OSError,))
     verdict.says("has failed: the table has a row of that key already", LAB, single, **answers)
     connector(connect, database, "driver-copies", "Sink", topics=topics, insert_mode="upsert")
     tell(database, "DELETE FROM driver WHERE id = 11", "INSERT INTO driver VALUES (12, 'Lila', true)")

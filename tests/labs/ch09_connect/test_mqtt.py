@@ -7,11 +7,12 @@ from collections.abc import Iterator
 
 import paho.mqtt.client as mqtt
 import pytest
+from paho.mqtt.enums import CallbackAPIVersion
 
 from connect_support import ask, put
 from kafkalab import Cluster, ConnectCluster, MqttBroker, wait_until
 from kafkalab.checks import CheckContext
-from support import Verdict, create
+from support import PATIENCE, Verdict, create
 from support import put as send
 
 pytestmark = pytest.mark.cluster
@@ -42,12 +43,12 @@ def listen(connect: ConnectCluster, broker: MqttBroker, name: str, qos: int, top
     before = worker.logs().count("connected to tcp")
     put(connect, name, config | {key.replace("_", "."): value for key, value in more.items()})
     connect.wait_until_running(name)
-    wait_until(lambda: worker.logs().count("connected to tcp") > before, 60, f"{name} to reach the MQTT broker")
+    wait_until(lambda: worker.logs().count("connected to tcp") > before, PATIENCE, f"{name} to reach the MQTT broker")
 
 
 def drive(cluster: Cluster, broker: MqttBroker, topic: str) -> None:
     """Publish positions and temperatures, and wait until the topic has what its connector asks for."""
-    client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2)
+    client = mqtt.Client(CallbackAPIVersion.VERSION2)
     client.connect(broker.host, broker.port)
     client.loop_start()
     for position in SENT:
@@ -60,7 +61,7 @@ def drive(cluster: Cluster, broker: MqttBroker, topic: str) -> None:
     def there() -> bool:
         return topic in cluster.describe(groups=False).topics and len(CheckContext(cluster).records(topic)) >= len(SENT)
 
-    wait_until(there, 60, f"the positions in {topic}")
+    wait_until(there, PATIENCE, f"the positions in {topic}")
 
 
 def pretend(cluster: Cluster, topic: str, values: list[str]) -> None:

@@ -11,7 +11,7 @@ from connect_support import PLAIN_JSON, SMT, TEXT, put, wait_until_failed
 from kafkalab import Cluster, ConnectCluster, wait_until
 from kafkalab.distribution import connect_classpath
 from kafkalab.distribution.javac import compile_jar
-from support import Verdict, create
+from support import PATIENCE, Verdict, create
 from support import put as send
 
 pytestmark = pytest.mark.cluster
@@ -132,7 +132,7 @@ class Drivers:
         """Make a sink, and wait until it has written its lines."""
         file = self.put(name, link, more)
         seen = self._connect.states
-        wait_until(lambda: file.exists() and file.read_text().count("\n") >= lines, 60, f"{lines} lines", last_seen=seen)
+        wait_until(lambda: file.exists() and file.read_text().count("\n") >= lines, PATIENCE, f"{lines} lines", last_seen=seen)
         self._connect.wait_until_running(name)
 
     def write_both(self, kind: str, lines: int = 6, **more: object) -> None:

@@ -11,7 +11,7 @@ from confluent_kafka import Producer
 from kafkacourse.datasets import TruckEvent, truck_events
 from kafkalab import Cluster, StreamsApp, wait_until
 from kafkalab.checks import CheckContext
-from support import Verdict, create, put
+from support import PATIENCE, Verdict, create, put
 
 pytestmark = pytest.mark.cluster
 
@@ -37,7 +37,7 @@ def commit(cluster: Cluster, life: str, events: Iterable[TruckEvent], aborted: I
         producer.begin_transaction()
         for event in batch:
             producer.produce(SINK, event.csv(), key=str(event.driver))
-        assert producer.flush(30) == 0
+        assert producer.flush(PATIENCE) == 0
         end()
 
 
@@ -111,10 +111,10 @@ def overspeed_and_others(builder: Any) -> None:
 def test_an_application_with_other_steps(driven: Cluster, verdict: Verdict) -> None:
     settings = {"processing_guarantee": "exactly_once_v2", "transaction_timeout_ms": 3000}
     with StreamsApp(driven, overspeed_and_others, **settings) as app:
-        wait_until(lambda: len(CheckContext(driven).values(SINK)) == 86, 60, "86 events")
+        wait_until(lambda: len(CheckContext(driven).values(SINK)) == 86, PATIENCE, "86 events")
         verdict.says("Everything in dangerous_driving comes from one producer", LAB, driven)
         app.kill()
         drive(driven)
         app.start()
-        wait_until(lambda: len(CheckContext(driven).values(SINK)) == 129, 60, "129 events", interval=0.5)
+        wait_until(lambda: len(CheckContext(driven).values(SINK)) == 129, PATIENCE, "129 events", interval=0.5)
         verdict.passes(LAB, driven)

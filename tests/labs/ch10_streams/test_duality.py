@@ -10,7 +10,7 @@ import pytest
 from kafkacourse.datasets import first_positions
 from kafkalab import Cluster, StreamsApp
 from kafkalab.errors import StreamsFailed
-from support import Verdict, create, delete, put
+from support import PATIENCE, Verdict, create, delete, put
 
 pytestmark = pytest.mark.cluster
 
@@ -102,7 +102,7 @@ def copied(builder: Any) -> None:
 
 def reduced(builder: Any) -> None:
     """Another way than the solution's: the table comes from a reduction, and tells of every change."""
-    from org.apache.kafka.streams.kstream import Materialized  # type: ignore[import-not-found]
+    from org.apache.kafka.streams.kstream import Materialized
 
     events = builder.stream("positions")
     events.to("position_stream")
@@ -114,7 +114,9 @@ def test_a_table_is_told_from_a_copy_of_the_stream(topics: Cluster, verdict: Ver
     create(topics, "positions", 1, 1)
     put(topics, "positions", ROWS)
     with StreamsApp(topics, topology, statestore_cache_max_bytes=0) as app:
-        rows = app.wait_until(lambda: (found := app.store("rows")) == LATEST and found, 60, "two rows", ignore=(StreamsFailed,))
+        rows = app.wait_until(
+            lambda: (found := app.store("rows")) == LATEST and found, PATIENCE, "two rows", ignore=(StreamsFailed,)
+        )
     if topology is reduced:
         verdict.passes(LAB, topics, latest=rows, app=app)
     else:

@@ -10,7 +10,7 @@ from confluent_kafka import Producer
 
 from kafkacourse.ch10_streams.exactly_once import EXACT, REPEATED, SOURCE
 from kafkalab import Cluster, LedgerProducer
-from support import Verdict, create
+from support import PATIENCE, Verdict, create
 
 pytestmark = pytest.mark.cluster
 
@@ -57,7 +57,7 @@ class Lab:
     def _produce(producer: Producer, topic: str, values: Sequence[str]) -> None:
         for value in values:
             producer.produce(topic, value)
-        assert producer.flush(30) == 0
+        assert producer.flush(PATIENCE) == 0
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def lab(clean: Cluster) -> Iterator[Lab]:
     for topic in (SOURCE, REPEATED, EXACT):
         create(clean, topic, 1, 1)
     ledger = LedgerProducer(clean, SOURCE, rate=1000, count=TOLLS)
-    ledger.wait_for(TOLLS, 60)
+    ledger.wait_for(TOLLS, PATIENCE)
     ledger.stop()
     yield Lab(clean, ledger)
 

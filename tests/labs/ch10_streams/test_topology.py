@@ -9,7 +9,7 @@ import pytest
 from kafkacourse.datasets import truck_events
 from kafkalab import Cluster, StreamsApp, wait_until
 from kafkalab.checks import CheckContext
-from support import Verdict, create, put
+from support import PATIENCE, Verdict, create, put
 
 pytestmark = pytest.mark.cluster
 
@@ -88,5 +88,5 @@ def test_an_application_with_a_global_table(sent: Cluster, verdict: Verdict) -> 
             records = CheckContext(sent).records("out-1")
             return {(r.key() or b"").decode(): (r.value() or b"").decode() for r in records}
 
-        wait_until(lambda: table() == right, 60, "the counts", last_seen=table)
+        wait_until(lambda: table() == right, PATIENCE, "the counts", last_seen=table)
         verdict.passes(LAB, sent)

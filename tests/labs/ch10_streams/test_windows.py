@@ -10,7 +10,7 @@ from confluent_kafka import Producer
 from kafkacourse.ch10_streams.windows import ALARMS
 from kafkalab import Cluster, StreamsApp, wait_until
 from kafkalab.checks import CheckContext
-from support import Verdict, create, put
+from support import PATIENCE, Verdict, create, put
 
 pytestmark = pytest.mark.cluster
 
@@ -88,7 +88,7 @@ def test_an_application_that_waits_until_windows_close(clean: Cluster, verdict: 
     producer = Producer(clean.client_config())
     for second, driver in ALARMS:
         producer.produce(SOURCE, "Overspeed", key=driver, timestamp=1000 * second)
-        assert producer.flush(20) == 0
+        assert producer.flush(PATIENCE) == 0
     with StreamsApp(clean, finally_counted):
-        wait_until(lambda: len(CheckContext(clean).values(SINK)) == 4, 60, "4 counts")
+        wait_until(lambda: len(CheckContext(clean).values(SINK)) == 4, PATIENCE, "4 counts")
         verdict.passes(LAB, clean)

@@ -12,7 +12,7 @@ import pytest
 from kafkacourse.ch11_spark_pipeline.spark_cluster import REPORTS
 from kafkalab import Cluster, wait_until
 from kafkalab.spark.standalone import WorkerFault
-from support import Verdict, create, put
+from support import PATIENCE, Verdict, create, put
 from truck_pipeline import DRIVERS, Event, Trucks
 
 pytestmark = pytest.mark.cluster
@@ -65,7 +65,7 @@ def workers() -> Workers:
 def batch(cluster: Cluster, upto: int, *, repeats: bool = False, names: dict[int, str] = NAMES) -> None:
     """Write what the stream has counted by then. Times are in whole milliseconds: no two steps are in the same one."""
     now = time.time()
-    wait_until(lambda: time.time() > now + 0.002, 5, "the clock to go on", interval=0.001)
+    wait_until(lambda: time.time() > now + 0.002, PATIENCE, "the clock to go on", interval=0.001)
     events = SENT[:upto] if repeats else list({event.correlation: event for event in SENT[:upto]}.values())
     minutes = Counter((event.driver, (event.timestamp // 60_000) % 60) for event in events if event.dangerous)
     values = {key: json.dumps({"last_name": names.get(key[0]), "alarms": alarms}) for key, alarms in minutes.items()}

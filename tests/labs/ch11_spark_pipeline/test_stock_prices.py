@@ -14,7 +14,7 @@ from kafkacourse.ch11_spark_pipeline.stock_prices import PRICES, ROUNDS
 from kafkacourse.prices import NAMES
 from kafkacourse.stocks.prices import StockPrice, serialize
 from kafkalab import Cluster
-from support import Verdict, create, put
+from support import PATIENCE, Verdict, create, put
 
 pytestmark = pytest.mark.cluster
 
@@ -49,7 +49,7 @@ def traded(clean: Cluster) -> Cluster:
         for number, price in enumerate(prices):
             at = now - 60_000 if price is LATE else now + number
             exchange.produce("stock-prices", serialize(price), key=name, timestamp=at)
-    assert exchange.flush(30) == 0
+    assert exchange.flush(PATIENCE) == 0
     return clean
 
 

@@ -9,7 +9,7 @@ from confluent_kafka.admin import AdminClient
 
 from kafkalab import Cluster, wait_until
 from kafkalab.cluster import ShareGroupView
-from support import BACKEND, empty
+from support import BACKEND, PATIENCE, empty
 
 IMPATIENT = {
     **{f"group.{kind}.{which}heartbeat.interval.ms": 2000 for kind in ("share", "consumer") for which in ("", "min.")},
@@ -37,7 +37,7 @@ def impatient(_impatient: Cluster) -> Iterator[Cluster]:
         return not any(view.members for view in found)
 
     # The coordinator hears a little later that a consumer was closed, and doesn't delete a group that has members.
-    wait_until(all_have_left, 60, "the members of share groups to have left", last_seen=lambda: found, ignore=(OSError,))
+    wait_until(all_have_left, PATIENCE, "the members of share groups to have left", last_seen=lambda: found, ignore=(OSError,))
     admin = AdminClient(_impatient.client_config())
     for deleted in admin.delete_consumer_groups([view.id for view in found]).values() if found else ():
         deleted.result()

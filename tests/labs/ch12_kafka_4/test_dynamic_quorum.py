@@ -12,7 +12,7 @@ import pytest
 from kafkacourse.quorum import all_voters_heard
 from kafkalab import Cluster, LedgerProducer, wait_until
 from kafkalab.workers import Acknowledgement
-from support import BACKEND, Told, Verdict, create, led, wait_for, wait_for_level
+from support import BACKEND, PATIENCE, Told, Verdict, create, led, wait_for, wait_for_level
 
 pytestmark = pytest.mark.cluster
 
@@ -58,7 +58,7 @@ def add(cluster: Cluster, controller: int) -> None:
             said = error.stderr
         return led(cluster).brokers[controller].voter
 
-    wait_until(votes, 120, f"controller {controller} to vote", last_seen=lambda: said)
+    wait_until(votes, PATIENCE, f"controller {controller} to vote", last_seen=lambda: said)
 
 
 def remove(cluster: Cluster, controller: int) -> None:

@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka import Consumer
 
 from kafkalab import Cluster
-from support import Verdict, create, every_group, put
+from support import PATIENCE, Verdict, create, every_group, put
 
 pytestmark = pytest.mark.cluster
 
@@ -47,7 +47,7 @@ def teams(cluster: Cluster, settings: Mapping[str, Mapping[str, object]], size: 
                 sorted(len(m.partitions) for m in view.groups[group].members) == [12 // size] * size for group in settings
             ),
             "every group to share the partitions",
-            60,
+            PATIENCE,
             groups=True,
         )
         yield

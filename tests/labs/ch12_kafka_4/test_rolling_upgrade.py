@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -27,15 +28,15 @@ class Upgraded:
 
     def __init__(self, cluster: Cluster, restarts: Mapping[int, float], supported: int = NEW, finalized: int = OLD) -> None:
         self._cluster = cluster
-        self.faults = [Fault(at, "restart", broker) for broker, at in restarts.items()]
-        self._features = Features({"metadata.version": supported}, {"metadata.version": finalized})
+        features = Features({"metadata.version": supported}, {"metadata.version": finalized})
+        self.nodes = SimpleNamespace(
+            faults=[Fault(at, "restart", broker) for broker, at in restarts.items()],
+            features=lambda: dict.fromkeys((0, 1, 2), features),
+            states=cluster.nodes.states,
+        )
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._cluster, name)
-
-    def features(self) -> dict[int, Features]:
-        """The same on every broker."""
-        return dict.fromkeys((0, 1, 2), self._features)
 
 
 @dataclass

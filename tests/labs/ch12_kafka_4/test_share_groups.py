@@ -11,7 +11,7 @@ from confluent_kafka import AcknowledgeType, ShareConsumer
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
 from kafkalab import Cluster, ConsoleShareConsumer, wait_until
-from support import Verdict, commit, create, delete, put
+from support import PATIENCE, Verdict, commit, create, delete, put
 
 pytestmark = pytest.mark.cluster
 
@@ -32,7 +32,7 @@ def set_group(cluster: Cluster, group: str, **settings: str) -> None:
 
     # The controller has them; the broker, which is asked next, may hear of them a moment later.
     wanted = {change.name: change.value for change in changes}
-    wait_until(lambda: wanted.items() <= told().items(), 60, f"the settings {wanted} of {group}", last_seen=told)
+    wait_until(lambda: wanted.items() <= told().items(), PATIENCE, f"the settings {wanted} of {group}", last_seen=told)
 
 
 def send(cluster: Cluster, topic: str, values: Sequence[str]) -> None:
@@ -150,7 +150,7 @@ def test_a_shop_that_judges_well_passes(
             found = cluster.nodes.share_group("shop")
             return found is not None and found.lag.get(("orders", 0)) == 0
 
-        wait_until(finished, 60, "every order to be settled", ignore=(OSError,))
+        wait_until(finished, PATIENCE, "every order to be settled", ignore=(OSError,))
     verdict.passes(POISON, cluster)
 
 

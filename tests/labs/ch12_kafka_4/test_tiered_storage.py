@@ -13,8 +13,9 @@ from pyspark.sql import Row
 from kafkacourse.ch12_kafka_4.tiered_storage import look
 from kafkalab import Cluster, wait_until
 from kafkalab.checks.context import CheckContext
+from kafkalab.cluster.log_offsets import LogOffsets
 from kafkalab.cluster.wire import BrokerConnection
-from support import BACKEND, Told, Verdict, commit, create, delete, empty, put
+from support import BACKEND, PATIENCE, Told, Verdict, commit, create, delete, empty, put
 
 pytestmark = pytest.mark.cluster
 
@@ -56,10 +57,10 @@ def rows_of(cluster: Cluster) -> list[Row]:
 def wait_until_moved(cluster: Cluster, upto: int) -> None:
     """Wait until the leader's disk begins at an offset."""
 
-    def offsets() -> object:
+    def offsets() -> LogOffsets:
         return look(CheckContext(cluster)).offsets
 
-    wait_until(lambda: offsets().local_start == upto, 90, f"{upto} records to move", last_seen=offsets)
+    wait_until(lambda: offsets().local_start == upto, PATIENCE, f"{upto} records to move", last_seen=offsets)
 
 
 def set_retention(cluster: Cluster, **settings: str) -> None:
@@ -72,7 +73,7 @@ def set_retention(cluster: Cluster, **settings: str) -> None:
     admin.incremental_alter_configs([resource])[resource].result()
     wanted = {name.replace("_", "."): value for name, value in settings.items()}
     for broker in (0, 1, 2):  # a check asks any of them, and each hears of a change at a time of its own
-        wait_until(lambda b=broker: told(cluster, b, wanted) == wanted, 30, f"broker {broker} to know {wanted}")
+        wait_until(lambda b=broker: told(cluster, b, wanted) == wanted, PATIENCE, f"broker {broker} to know {wanted}")
 
 
 def told(cluster: Cluster, broker: int, names: Iterable[str]) -> dict[str, str]:
@@ -129,7 +130,7 @@ def test_tiered_storage(tiered: Cluster, verdict: Verdict) -> None:
     cluster.disk.delete_replica(broker, "readings")
     verdict.says(f"Broker {broker} lost its log, and wasn't started again", FOLLOWER, cluster)
     cluster.restart(broker)
-    cluster.wait_for(lambda view: view.in_sync("readings"), "all replicas in sync", 60)
+    cluster.wait_for(lambda view: view.in_sync("readings"), "all replicas in sync", PATIENCE)
     verdict.passes(FOLLOWER, cluster)
     again = [("kill", leader), ("delete a replica of", leader), ("restart", leader)]
     verdict.passes(FOLLOWER, Told(cluster, *again))  # its disk looks the same
@@ -150,9 +151,9 @@ def test_tiered_storage(tiered: Cluster, verdict: Verdict) -> None:
     put(cluster, "readings", [(None, "reading 3", 0)])
     verdict.says("'reading 3' is in readings 2 times", BACK, cluster)
     set_retention(cluster, local_retention_ms="1000", retention_ms="1000")
-    wait_until(lambda: not cluster.disk.remote_tier.files("readings"), 90, "an empty tier")
+    wait_until(lambda: not cluster.disk.remote_tier.files("readings"), PATIENCE, "an empty tier")
     ctx = CheckContext(cluster)
-    wait_until(lambda: look(ctx).offsets.start == 21, 90, "an empty log", last_seen=lambda: look(ctx).offsets)
+    wait_until(lambda: look(ctx).offsets.start == 21, PATIENCE, "an empty log", last_seen=lambda: look(ctx).offsets)
     verdict.passes(RETENTION, cluster)
     verdict.says("The log of readings starts at offset 21", FOLLOWER, cluster)
 
@@ -182,7 +183,7 @@ def test_what_stays_on_disk_or_is_not_given(tiered: Cluster, verdict: Verdict) -
     wait_until_moved(cluster, 19)
     verdict.passes(BACK, cluster)
     set_retention(cluster, retention_ms="5000")
-    wait_until(lambda: not cluster.disk.remote_tier.files("readings"), 90, "an empty tier")
+    wait_until(lambda: not cluster.disk.remote_tier.files("readings"), PATIENCE, "an empty tier")
     ctx = CheckContext(cluster)
-    wait_until(lambda: look(ctx).offsets.start == 20, 90, "an empty log", last_seen=lambda: look(ctx).offsets)
+    wait_until(lambda: look(ctx).offsets.start == 20, PATIENCE, "an empty log", last_seen=lambda: look(ctx).offsets)
     verdict.passes(RETENTION, cluster)

@@ -1,0 +1,69 @@
+"""The panel beside the notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import ipywidgets
+
+from kafkalab import running
+from kafkalab.waiting import wait_until
+from kafkalab.widgets import ClusterMap
+from kafkalab.widgets.panel import ClusterPanel
+from support import PATIENCE
+from widget_support import TOPIC, WIDGET_VIEW, FakeCluster, Shown, html, show
+
+
+def maps_in(panel: ClusterPanel) -> Sequence[ipywidgets.Widget]:
+    """What stands below the lab's card."""
+    _, maps = panel.widget.children
+    return tuple(maps.children)
+
+
+def test_the_panel_is_empty_until_a_cluster_starts_and_says_when_it_has_stopped(
+    panel: ClusterPanel, cluster: FakeCluster
+) -> None:
+    assert maps_in(panel) == ()
+    panel.follow(cluster, cluster.nodes.on_stop, ClusterMap)
+    (shown_map,) = maps_in(panel)
+    wait_until(lambda: "3 of 3 nodes up" in html(shown_map), PATIENCE, "the map to be drawn")
+    cluster.stop()
+    (words,) = maps_in(panel)
+    assert "The cluster has stopped." in html(words)
+
+
+def test_a_map_that_a_cell_shows_takes_the_place_of_the_panels_own(
+    panel: ClusterPanel, cluster: FakeCluster, shown: Shown
+) -> None:
+    panel.follow(cluster, cluster.nodes.on_stop, ClusterMap)
+    (own,) = maps_in(panel)
+    cell_map = ClusterMap(cluster, topics=TOPIC)
+    show(cell_map)
+    assert maps_in(panel) == (cell_map.widget,)
+    assert own.comm is None  # closed: it would be drawn for nobody
+    ((bundle,),) = shown.values()
+    assert bundle[WIDGET_VIEW]["model_id"] != cell_map.widget.model_id  # a line that says where the map is
+    assert "image/svg+xml" in bundle
+    cluster.stop()
+    assert set(next(iter(shown.values()))[-1]) == {"image/svg+xml", "text/plain"}
+
+
+def test_two_clusters_stand_one_below_the_other_under_their_names(panel: ClusterPanel) -> None:
+    clusters = [FakeCluster("<home>"), FakeCluster("backup")]
+    for one in clusters:
+        panel.follow(one, one.nodes.on_stop, ClusterMap)
+    assert [child.value for child in maps_in(panel)[::2]] == ["<b>&lt;home&gt;</b>", "<b>backup</b>"]
+    clusters[0].stop()
+    assert len(maps_in(panel)) == 1
+    clusters[1].stop()
+
+
+def test_who_wants_to_hear_of_clusters_hears_of_those_that_run_and_of_those_that_start() -> None:
+    register: running.Register[FakeCluster] = running.Register()
+    clusters, heard = [FakeCluster(str(number)) for number in range(3)], []
+    for one in clusters[:2]:
+        register.announce(one, one.nodes.on_stop)
+    clusters[0].stop()
+    register.for_each(lambda one, on_stop: heard.append(one))
+    register.announce(clusters[2], clusters[2].on_stop)
+    assert heard == clusters[1:]
