@@ -297,15 +297,23 @@ def members(cluster: Cluster, topic: str, group: str, number: int) -> Iterator[N
         yield
 
 
-class Told:
+class Altered:
+    """Something else, but for some attributes."""
+
+    def __init__(self, original: object, **attributes: object) -> None:
+        self._original = original
+        vars(self).update(attributes)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._original, name)
+
+
+class Told(Altered):
     """A cluster that says these faults were done to it, and no others. They weren't."""
 
     def __init__(self, cluster: Cluster, *faults: tuple[str, int]) -> None:
-        self._cluster = cluster
-        self.faults = [Fault(float(at), verb, broker) for at, (verb, broker) in enumerate(faults)]
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._cluster, name)
+        noted = [Fault(float(at), verb, broker) for at, (verb, broker) in enumerate(faults)]
+        super().__init__(cluster, nodes=Altered(cluster.nodes, faults=noted))
 
 
 def spread(cluster: Cluster, topic: str, *values: str) -> None:
@@ -322,14 +330,12 @@ def send(cluster: Cluster, topic: str, values: Sequence[str], *, key: Callable[[
         assert producer.flush(PATIENCE) == 0
 
 
-class Doctored:
+class Doctored(Altered):
     """A cluster that shows something else than it is: what is over in a moment, for example."""
 
     def __init__(self, cluster: Cluster, topic: str, change: Callable[[PartitionView], PartitionView]) -> None:
+        super().__init__(cluster)
         self._cluster, self._topic, self._change = cluster, topic, change
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._cluster, name)
 
     def describe(self, **options: bool) -> ClusterView:
         """As the cluster's, with the topic's partitions changed."""

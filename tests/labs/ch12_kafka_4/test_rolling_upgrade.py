@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from types import SimpleNamespace
 
 import pytest
 
@@ -15,7 +14,7 @@ from kafkalab import Cluster, LedgerProducer
 from kafkalab.cluster import Fault, Features
 from kafkalab.errors import BrokerFailed, DowngradeRefused
 from kafkalab.workers import Acknowledgement
-from support import Verdict, create, delete, put
+from support import Altered, Verdict, create, delete, put
 
 pytestmark = pytest.mark.cluster
 
@@ -23,20 +22,14 @@ BROKERS, LEDGER, LEVELS = "12_upgrade_brokers", "12_upgrade_ledger", "12_upgrade
 OLD, NEW = 29, 30
 
 
-class Upgraded:
+class Upgraded(Altered):
     """A cluster that says when its brokers were restarted, and which levels of metadata.version they have."""
 
     def __init__(self, cluster: Cluster, restarts: Mapping[int, float], supported: int = NEW, finalized: int = OLD) -> None:
-        self._cluster = cluster
-        features = Features({"metadata.version": supported}, {"metadata.version": finalized})
-        self.nodes = SimpleNamespace(
-            faults=[Fault(at, "restart", broker) for broker, at in restarts.items()],
-            features=lambda: dict.fromkeys((0, 1, 2), features),
-            states=cluster.nodes.states,
-        )
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._cluster, name)
+        levels = Features({"metadata.version": supported}, {"metadata.version": finalized})
+        faults = [Fault(at, "restart", broker) for broker, at in restarts.items()]
+        features = lambda: dict.fromkeys((0, 1, 2), levels)  # noqa: E731
+        super().__init__(cluster, nodes=Altered(cluster.nodes, faults=faults, features=features))
 
 
 @dataclass
