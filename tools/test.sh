@@ -92,7 +92,7 @@ run_pytest() { "$BIN/python" -m pytest -n "$WORKERS" --dist loadscope --no-loads
 
 check_code() {
   "$BIN/ruff" check . && "$BIN/ruff" format --check . && "$BIN/mypy" && "$BIN/lint-imports" && "$BIN/deptry" src &&
-    "$BIN/deptry" src tests tools solutions/03_producer solutions/04_consumer --exclude nothing --ignore DEP002,DEP004 &&
+    "$BIN/deptry" src tests pipeline/tests tools solutions/03_producer solutions/04_consumer --exclude nothing --ignore DEP002,DEP004 &&
     (cd pipeline && "$BIN/deptry" src)
 }
 
