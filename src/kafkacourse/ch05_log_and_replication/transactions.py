@@ -78,8 +78,8 @@ def _coordinator_log(ctx: CheckContext, *halves: Transaction) -> list[bytes] | N
 
 def _spans_both(ctx: CheckContext, debit: Transaction, credit: Transaction) -> bool:
     """Return whether the coordinator ended one transaction with partitions of both topics. It prepares that in its log."""
-    noted = _coordinator_log(ctx, debit, credit)
-    return noted is None or any(note[16] in PREPARED and all(topic.encode() in note for topic in BOOKS) for note in noted)
+    notes = _coordinator_log(ctx, debit, credit)
+    return notes is None or any(note[16] in PREPARED and all(topic.encode() in note for topic in BOOKS) for note in notes)
 
 
 def ended(ctx: CheckContext, amount: str, wanted: str) -> None:
@@ -246,8 +246,8 @@ def second_is_over(ctx: CheckContext) -> None:
     if took > SOON:
         raise Unmet(f"The transaction with fee 3 was open for {took:.0f} s. Which transaction.timeout.ms had its producer?")
     # The last note is of this transaction. Those before it may be of an attempt that a new instance ended.
-    noted = _coordinator_log(ctx, slow)
-    if noted and (limit := int.from_bytes(noted[-1][12:16], "big")) != TIMEOUT * 1000:
+    notes = _coordinator_log(ctx, slow)
+    if notes and (limit := int.from_bytes(notes[-1][12:16], "big")) != TIMEOUT * 1000:
         raise Unmet(f"Its producer told the coordinator that a transaction may take {limit} ms. How many make a second?")
 
 

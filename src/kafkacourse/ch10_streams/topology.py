@@ -49,14 +49,14 @@ def recomputed(ctx: CheckContext) -> Counter[str]:
     return Counter(depots.get(key_of(record), WITHOUT) for record in ctx.records(ALARMS))
 
 
-def _found(ctx: CheckContext) -> dict[str, str]:
+def _counts(ctx: CheckContext) -> dict[str, str]:
     """The last count of each key, as a table has it."""
     return last_values(passed_on(ctx, SINK))
 
 
 @check.requires(f"{SINK} has a count for each depot, and its keys are depots", after=topics_are_filled)
 def keys_are_depots(ctx: CheckContext) -> None:
-    counts, right = _found(ctx), recomputed(ctx)
+    counts, right = _counts(ctx), recomputed(ctx)
     if others := [key for key in counts if key not in right]:
         raise Unmet(
             f"{SINK} has a record with the key {quoted(others[0])}. The keys are the depots of {DEPOTS}, and {WITHOUT}. By "
@@ -68,7 +68,7 @@ def keys_are_depots(ctx: CheckContext) -> None:
 
 @check.requires(f"An alarm whose driver has no depot is counted, too: under {WITHOUT}", after=topics_are_filled)
 def the_join_keeps_them(ctx: CheckContext) -> None:
-    if WITHOUT not in _found(ctx):
+    if WITHOUT not in _counts(ctx):
         raise Unmet(
             f"{SINK} has no count for {WITHOUT}, but {counted(recomputed(ctx)[WITHOUT], 'alarm')} of {ALARMS} came from "
             f"drivers that aren't in {DEPOTS}. What does your join do with a record that has no partner?"
@@ -80,7 +80,7 @@ def the_join_keeps_them(ctx: CheckContext) -> None:
 )
 def counts_are_right(ctx: CheckContext) -> None:
     right = recomputed(ctx)
-    for key, value in _found(ctx).items():
+    for key, value in _counts(ctx).items():
         if value != str(right[key]):
             raise Unmet(
                 f"{SINK} ends with {quoted(value)} for {key}, and that isn't the number of alarms of its drivers. What does "

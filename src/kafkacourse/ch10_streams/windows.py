@@ -56,14 +56,14 @@ def alarms_were_sent(ctx: CheckContext) -> None:
     was_given(ctx, SOURCE, len(ALARMS), "record", f"Run its cell once. {FROM_SECTION_1}")
 
 
-def _found(ctx: CheckContext) -> dict[str, str]:
+def _counts(ctx: CheckContext) -> dict[str, str]:
     """The last count of each window, as a table has it."""
     return last_values(passed_on(ctx, SINK))
 
 
 @check.requires(f"{SINK} has each window of each driver, and no other", after=alarms_were_sent)
 def windows_are_right(ctx: CheckContext) -> None:
-    counts = _found(ctx)
+    counts = _counts(ctx)
     if others := [key for key in counts if key not in RIGHT]:
         raise Unmet(
             f"{SINK} has a record with the key {quoted(others[0])}. A key is driver@start, with the start in seconds, and "
@@ -77,7 +77,7 @@ def windows_are_right(ctx: CheckContext) -> None:
 
 @check.requires("A record that is late, but within the grace period, is counted", after=windows_are_right)
 def late_ones_are_counted(ctx: CheckContext) -> None:
-    for key, value in _found(ctx).items():
+    for key, value in _counts(ctx).items():
         if value == str(_WITHOUT_GRACE[key]) != str(RIGHT[key]):
             raise Unmet(
                 f"{SINK} has {value} for {key}, but one more record of that window came before it was closed. How long after "
@@ -87,7 +87,7 @@ def late_ones_are_counted(ctx: CheckContext) -> None:
 
 @check.requires("A record that comes after the grace period isn't counted", after=windows_are_right)
 def too_late_ones_are_dropped(ctx: CheckContext) -> None:
-    for key, value in _found(ctx).items():
+    for key, value in _counts(ctx).items():
         if value == str(_WITHOUT_END[key]) != str(RIGHT[key]):
             raise Unmet(
                 f"{SINK} has {value} for {key}, but one of these records came when the window was closed. What was stream time "
@@ -97,6 +97,6 @@ def too_late_ones_are_dropped(ctx: CheckContext) -> None:
 
 @check.requires("All other counts are right, too", after=(late_ones_are_counted, too_late_ones_are_dropped))
 def counts_are_right(ctx: CheckContext) -> None:
-    for key, value in _found(ctx).items():
+    for key, value in _counts(ctx).items():
         if value != str(RIGHT[key]):
             raise Unmet(f"{SINK} has {quoted(value)} for {key}. Count the alarms of that driver in that window by hand.")

@@ -138,8 +138,8 @@ class OffsetReader:
         )
         with contextlib.suppress(OSError):
             answer = self.connection(address).ask(request, ListOffsetsResponse, _LIST_OFFSETS_VERSION)
-            for told in (p for t in answer.topics for p in t.partitions):
-                return None if told.error_code else int(told.offset)
+            for answered in (p for t in answer.topics for p in t.partitions):
+                return None if answered.error_code else int(answered.offset)
         return None
 
     def _settings(self, address: str, topic: str) -> dict[str, str]:

@@ -111,7 +111,7 @@ class Content:
             raise KafkaLabError(f"the metadata of {path.name} has no complete `kafkalab`: {error}") from error
 
     def _below(self, folder: str) -> list[tuple[str, Path]]:
-        found = []
+        files = []
         for parent, folders, names in os.walk(self.root / folder):
             folders[:] = sorted(name for name in folders if name not in LEFTOVERS and not name.startswith("."))
             for name in sorted(names):
@@ -119,5 +119,5 @@ class Content:
                 # A README at the top is for authors: it explains where the files come from.
                 is_for_authors = name == "README.md" and path.parent == self.root / folder
                 if not name.startswith(".") and not is_for_authors:
-                    found.append((path.relative_to(self.root).as_posix(), path))
-        return found
+                    files.append((path.relative_to(self.root).as_posix(), path))
+        return files

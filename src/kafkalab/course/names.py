@@ -44,9 +44,9 @@ def find_notebook(name: str, content: Content) -> str:
     labs = [path for path in notebooks if path not in chapters]
     if name.isdigit():
         wanted = name.zfill(2) + "_"
-        found = [path for path in chapters if _stem(path).startswith(wanted)]
-        if len(found) == 1:
-            return found[0]
+        matches = [path for path in chapters if _stem(path).startswith(wanted)]
+        if len(matches) == 1:
+            return matches[0]
         raise KafkaLabError(f"there is no chapter {name}; there are {_listed(chapters)}")
 
     wanted = _stem(name)
@@ -57,11 +57,11 @@ def find_notebook(name: str, content: Content) -> str:
     if wanted in checks:
         return checks[wanted]
     for kind in (chapters, labs):
-        found = [path for path in kind if wanted and any(known.startswith(wanted) for known in _names(path))]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            raise KafkaLabError(f"{name!r} can mean several notebooks: {_listed(found)}")
+        matches = [path for path in kind if wanted and any(known.startswith(wanted) for known in _names(path))]
+        if len(matches) == 1:
+            return matches[0]
+        if matches:
+            raise KafkaLabError(f"{name!r} can mean several notebooks: {_listed(matches)}")
 
     full = {word: _stem(path) for path in notebooks for word in _names(path)} | {check: check for check in checks}
     if near := get_close_matches(wanted, full, 4, 0.7):

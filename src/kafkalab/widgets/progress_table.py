@@ -51,7 +51,7 @@ class _Row:
 def _rows(record: ProgressRecord, labs: Mapping[str, str]) -> list[_Row]:
     """Return the labs by chapter in the given order, each chapter with its quiz at the end."""
     place = {name: i for i, name in enumerate(labs)}
-    found = []
+    rows = []
     for name in {*labs, *record.labs}:
         lab = record.labs.get(name)
         if lab is None:
@@ -60,15 +60,15 @@ def _rows(record: ProgressRecord, labs: Mapping[str, str]) -> list[_Row]:
             words = f"checked {lab.checks} ×, not passed yet"
         else:
             words = f"passed on {lab.passed_at[:10]}"
-        found.append(
+        rows.append(
             (name[:2], place.get(name, len(place)), _Row(name, labs.get(name, ""), words, lab is not None and lab.passed))
         )
     for name in quiz_names():
         quiz, number = record.quizzes.get(name), load_quiz(name).marked
         words = "not answered yet" if quiz is None else f"{quiz.right} of {quiz.questions} right"
         done = quiz is not None and quiz.right == number
-        found.append((name[:2], len(place) + 1, _Row(f"{name[:2]} quiz", load_quiz(name).title, words, done)))
-    return [row for *_, row in sorted(found, key=lambda entry: (entry[0], entry[1], entry[2].name))]
+        rows.append((name[:2], len(place) + 1, _Row(f"{name[:2]} quiz", load_quiz(name).title, words, done)))
+    return [row for *_, row in sorted(rows, key=lambda entry: (entry[0], entry[1], entry[2].name))]
 
 
 def progress_html(record: ProgressRecord, labs: Mapping[str, str]) -> str:
