@@ -117,7 +117,7 @@ OWNER = """
         kept.append(Cluster(1, backend="local").start())
         flow = {"here->there.enabled": True, "here->there.topics": "t"}
         kept.append(MirrorMaker({"here": cluster, "there": kept[-1]}, flow).start())
-        return kept[-1].alive
+        return kept[-1].running
 
     def registry():
         from confluent_kafka.schema_registry import SchemaRegistryClient
@@ -129,12 +129,12 @@ OWNER = """
     def mqtt():
         from kafkalab import MqttBroker
         kept.append(MqttBroker().start())
-        return kept[-1].nodes.running
+        return kept[-1].running
 
     def kdc():
         from kafkalab.services.kdc import MiniKdc
         kept.append(MiniKdc(["alice"]).start())
-        return kept[-1].nodes.running
+        return kept[-1].running
 
     def postgresql():
         import psycopg

@@ -274,7 +274,7 @@ def test_a_port_taken_between_choosing_and_binding(monkeypatch: pytest.MonkeyPat
 SMALL_STANDBY = """
 from kafkalab.cluster import standby
 from kafkalab.cluster.spec import ClusterSpec
-standby.ClusterSpec = lambda: ClusterSpec(1)
+standby.ClusterSpec = lambda: ClusterSpec(brokers=1)
 standby.main()
 """
 
