@@ -311,5 +311,5 @@ def find_all() -> Iterator[Finding]:
         try:
             yield check()
         except (OSError, RuntimeError, KafkaLabError) as error:  # no home folder, no /proc, a disk that can't be read
-            summary, *_ = (getattr(check, "func", check).__doc__ or "").splitlines()  # a partial's own would say what partials are
+            summary, *_ = (getattr(check, "func", check).__doc__ or "").splitlines()  # not what a partial is
             yield Finding("This could not be checked", "missing", f"{summary} {error}", "fix the other lines first")
