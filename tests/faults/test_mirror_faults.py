@@ -162,7 +162,7 @@ OWNER = """
     first, second = (Cluster.attached(servers).start() for servers in sys.argv[1:])
     mirror = MirrorMaker({"first": first, "second": second}, {"first->second.enabled": True})
     threading.Thread(target=mirror.start, daemon=True).start()
-    wait_until(lambda: mirror.running, PATIENCE, "its process")
+    wait_until(lambda: mirror.running, 60, "its process")
     print(mirror._run.id, flush=True)
     sys.stdin.read()
 """
