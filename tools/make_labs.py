@@ -41,8 +41,8 @@ def lab_of(solution: Path) -> str:
 
 def with_needs(head: str, facts: nbformat.NotebookNode) -> str:
     """A lab's first cell, which says after "What you'll learn" what the lab needs and how long it takes."""
-    needs = linked(facts.needs).replace("chapter", "Chapter", 1) if facts.needs.startswith("chapter") else linked(facts.needs)
-    says = f"**What you'll need.** {needs[0].upper()}{needs[1:]}. **Time:** about {facts.minutes} minutes"
+    needs = re.sub("[a-z]", lambda first: first[0].upper(), linked(facts.needs), count=1)
+    says = f"**What you'll need.** {needs}. **Time:** about {facts.minutes} minutes"
     runs = f"; the cells run for {facts.seconds} seconds" if "seconds" in facts else ""
     opening, learn, rest = head.partition("**What you'll learn.**")
     paragraph, end, rest = rest.partition("\n\n")

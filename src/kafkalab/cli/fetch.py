@@ -172,10 +172,11 @@ def fetch(console: Console, todo: list[Step]) -> None:
 def describe() -> str:
     """Return the text of ``kafkalab fetch --help``: every step, with the chapters that need it and the size of its download."""
     more, course = more_steps(), find_course()
+    needs = course.needs()
     return _DESCRIPTION.format(
         chapters=course.usual(),
         usual="\n".join(_line(step) for step in steps()),
-        more="\n".join(_line(step, course.needs()[step.key]) for step in more),
+        more="\n".join(_line(step, needs[step.key]) for step in more),
         size=round(sum(step.size for step in more) / 1e6),
     )
 

@@ -256,7 +256,8 @@ def commands() -> Finding:
     """Check the system's commands that single notebooks call."""
     lacking = [name for name in COMMANDS if not shutil.which(name)]
     if lacking:
-        result = ", ".join(f"no {name} ({find_course().needs()[name]} calls it)" for name in lacking)
+        needs = find_course().needs()
+        result = ", ".join(f"no {name} ({needs[name]} calls it)" for name in lacking)
         return Finding("Other commands (optional)", "optional", result, f"install {' and '.join(lacking)} as your system does")
     return Finding("Other commands (optional)", "ok", ", ".join(COMMANDS))
 

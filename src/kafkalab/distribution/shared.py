@@ -22,6 +22,7 @@ from typing import IO
 
 from kafkalab.conditions import home, require
 from kafkalab.errors import KafkaLabError
+from kafkalab.files import write_atomically
 from kafkalab.paths import cache_dir
 
 __all__ = [
@@ -227,7 +228,5 @@ def environment_dir(java: Path) -> Path:
     folder = cache_folder("environments", hashlib.sha256(owners.encode()).hexdigest()[:12])
     note = folder / "owners"
     if not note.exists():
-        draft = folder / f".owners.{os.getpid()}"
-        draft.write_text(owners)
-        draft.replace(note)
+        write_atomically(note, owners)
     return folder

@@ -33,6 +33,7 @@ from kafkalab.distribution import (
     java_command,
 )
 from kafkalab.errors import ClusterNotRunning, PortInUse, WaitTimeout
+from kafkalab.files import write_atomically
 from kafkalab.lifeline import Run, reap, started
 from kafkalab.resources import require_disk, require_memory
 from kafkalab.security.files import open_private, write_private
@@ -224,9 +225,7 @@ class LocalBackend(Control):
         ]
         assert self._relay is not None, "the cluster was not launched"
         state = {"cluster_id": self.cluster_id, "relay": self._relay.state, "processes": processes}
-        draft = self.run.directory / "state.draft"
-        draft.write_text(json.dumps(state))
-        draft.replace(self.run.directory / "state.json")
+        write_atomically(self.run.directory / "state.json", json.dumps(state))
 
     def read_state(self) -> None:
         """Take over a cluster of the same spec whose state another process saved."""
