@@ -232,13 +232,16 @@ def test_the_notebook_of_one_check_may_be_named_instead() -> None:
 class Brokers:
     """An AdminClient of brokers of which the first that is asked hasn't heard of the topic yet."""
 
-    def __init__(self, config: object) -> None:
-        self.asked = 0
+    asked = 0
+
+    def __init__(self, config: object) -> None: ...
+
+    def poll(self, timeout: float) -> None: ...
 
     def describe_configs(self, resources: list[object], **_: object) -> dict[object, Future[dict[str, object]]]:
         answer: Future[dict[str, object]] = Future()
-        self.asked += 1
-        if self.asked == 1:
+        Brokers.asked += 1
+        if Brokers.asked == 1:
             answer.set_exception(KafkaException(KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART)))
         else:
             answer.set_result({"cleanup.policy": SimpleNamespace(value="compact")})
@@ -246,9 +249,11 @@ class Brokers:
 
 
 def test_a_broker_may_hear_of_a_topic_after_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kafkalab.checks.context.AdminClient", Brokers)
+    monkeypatch.setattr("kafkalab.cluster.asking.AdminClient", Brokers)
+    monkeypatch.setattr(Brokers, "asked", 0)
     cluster = SimpleNamespace(client_config=dict, describe=lambda groups: SimpleNamespace(topics={"customers": ()}))
     ctx = CheckContext(cluster)
     assert ctx.topic_config("customers") == {"cleanup.policy": "compact"}
+    Brokers.asked = 0
     with pytest.raises(KafkaLabError, match="settings of orders could not be read"):
         ctx.topic_config("orders")

@@ -61,10 +61,9 @@ check = lab.add_check(
 def _has_rights(ctx: CheckContext, user: str) -> None:
     for topic in TOPICS:
         existing(ctx, topic)
-    config = ctx.cluster.client_config(user)
     for (kind, name), wanted in WANTED[user].items():
         try:
-            rights = topic_rights(config, name) if kind == "topic" else group_rights(config, name)
+            rights = topic_rights(ctx, user, name) if kind == "topic" else group_rights(ctx, user, name)
         except KafkaException as error:
             raise Unmet(f"{user} can't ask for its rights: {error.args[0].str()}.") from error
         got = rights & (READ | WRITE)

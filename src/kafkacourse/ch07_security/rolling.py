@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
+from confluent_kafka.admin import ConfigResource, ResourceType
 
-from kafkalab.checks.access import CONNECTED, TIMEOUT, brokers_at, try_connect
+from kafkalab.checks.access import CONNECTED, brokers_at, try_connect
 from kafkalab.checks.context import CheckContext, Unmet, text_of
 from kafkalab.checks.lab import Lab
 from kafkalab.checks.ledgers import require_no, verdict_of
@@ -36,11 +36,10 @@ check = lab.add_check(
 
 @check.requires("Brokers log in to each other by SCRAM-SHA-256")
 def brokers_use_scram(ctx: CheckContext) -> None:
-    admin = AdminClient(ctx.cluster.client_config())
     for broker, _ in brokers_at(ctx, LISTENER):
         resource = ConfigResource(ResourceType.BROKER, str(broker))  # one per call, because each broker answers only for itself
-        settings = admin.describe_configs([resource], request_timeout=TIMEOUT)[resource].result()
-        if (mechanism := settings["sasl.mechanism.inter.broker.protocol"].value) != NEW:
+        settings = ctx.config(resource)
+        if (mechanism := settings["sasl.mechanism.inter.broker.protocol"]) != NEW:
             raise Unmet(f"Broker {broker} logs in to other brokers by {mechanism}.")
 
 

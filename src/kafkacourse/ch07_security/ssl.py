@@ -7,7 +7,7 @@ import ssl
 from pathlib import Path
 from typing import Any
 
-from kafkalab.checks.access import CONNECTED, TIMEOUT, brokers_at, servers, try_connect
+from kafkalab.checks.access import CONNECTED, brokers_at, servers, try_connect
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.groups import has_read_everything
 from kafkalab.checks.lab import Lab
@@ -17,6 +17,7 @@ __all__ = ["lab"]
 
 LISTENER = "SSL"
 TOPIC = "stock-prices"
+_SECONDS = 10.0  # for a connection, and for an answer
 
 lab = Lab("07_ssl")
 
@@ -56,7 +57,7 @@ def brokers_show_certificates(ctx: CheckContext) -> None:
         host, port = address.split(":")
         try:
             with (
-                socket.create_connection((host, int(port)), TIMEOUT) as plain,
+                socket.create_connection((host, int(port)), _SECONDS) as plain,
                 context.wrap_socket(plain, server_hostname="localhost"),
             ):
                 pass

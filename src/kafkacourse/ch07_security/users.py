@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from concurrent.futures import Future
+from typing import Any, cast
 
-from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient
-
-from kafkalab.checks.access import CONNECTED, REJECTED, TIMEOUT, servers, try_connect
+from kafkalab.checks.access import CONNECTED, REJECTED, servers, try_connect
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.groups import has_read_everything
 from kafkalab.checks.lab import Lab
 from kafkalab.checks.probes import parametrized
 from kafkalab.checks.topics import holds
+from kafkalab.cluster.asking import ask
 
 __all__ = ["lab"]
 
@@ -86,13 +85,11 @@ scram = lab.add_check(
 
 @scram.requires("The cluster keeps each user for both mechanisms, with 8192 and 4096 iterations")
 def credentials_are_kept(ctx: CheckContext) -> None:
-    admin = AdminClient(ctx.cluster.client_config())
-    asked: Any = admin.describe_user_scram_credentials(list(USERS), request_timeout=TIMEOUT)
+    kept = ask(ctx.cluster, lambda admin: cast(Future[Any], admin.describe_user_scram_credentials()))
     for user in USERS:
-        try:
-            credentials = {info.mechanism.name: info.iterations for info in asked[user].result().scram_credential_infos}
-        except KafkaException:
-            raise Unmet(f"The cluster knows no SCRAM user {user}.") from None
+        if user not in kept:
+            raise Unmet(f"The cluster knows no SCRAM user {user}.")
+        credentials = {info.mechanism.name: info.iterations for info in kept[user].scram_credential_infos}
         for mechanism, iterations in ITERATIONS.items():
             name = mechanism.replace("_", "-")
             if mechanism not in credentials:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
+from confluent_kafka.admin import ConfigResource, ResourceType
 
 from kafkacourse.ch12_kafka_4.reports import reports_of
 from kafkalab.checks.context import CheckContext, Unmet, text_of
@@ -52,10 +52,7 @@ def settled(ctx: CheckContext, group: str, topic: str) -> None:
 
 def group_setting(ctx: CheckContext, group: str, name: str) -> str:
     """Return a group's effective setting."""
-    resource = ConfigResource(ResourceType.GROUP, group)
-    admin = AdminClient(ctx.cluster.client_config())  # it must live until the answer arrives
-    described = admin.describe_configs([resource])[resource].result()
-    return str(described[name].value)
+    return ctx.config(ConfigResource(ResourceType.GROUP, group))[name]
 
 
 # -- twenty jobs ------------------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from typing import Any
 
@@ -19,13 +19,13 @@ from confluent_kafka.admin import (
 )
 
 from kafkalab.checks.context import CheckContext, Unmet
+from kafkalab.cluster.asking import ask
 from kafkalab.errors import UnknownListener, WaitTimeout
 from kafkalab.waiting import wait_until
 
 __all__ = [
     "CONNECTED",
     "REJECTED",
-    "TIMEOUT",
     "acl_rules",
     "brokers_at",
     "group_rights",
@@ -40,16 +40,7 @@ CONNECTED = "connected"
 REJECTED = "_AUTHENTICATION"
 """What `try_connect` returns for a client whose login fails."""
 
-TIMEOUT = 10.0
-"""Seconds that an administrator waits for an answer."""
-
-_PATIENCE = 15.0
-# A cluster's first group has no coordinator until the topic for groups exists.
-_NO_COORDINATOR_YET = (
-    KafkaError.NOT_COORDINATOR,
-    KafkaError.COORDINATOR_NOT_AVAILABLE,
-    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
-)
+_PATIENCE = 30.0
 _WITHOUT_A_WORD = ("_ALL_BROKERS_DOWN", "_TRANSPORT")
 _DISCONNECTS = 8  # disconnects without an error, after which "disconnected" is the answer
 _ANY: Any = None  # its types don't say that None means any name
@@ -121,49 +112,42 @@ def brokers_at(ctx: CheckContext, listener: str) -> Iterator[tuple[int, str]]:
 
 def acl_rules(ctx: CheckContext) -> list[AclBinding]:
     """Return all ACL rules that the cluster knows."""
-    admin = AdminClient(ctx.cluster.client_config())  # kept in a variable, because a request ends with its client
     try:
-        return list(admin.describe_acls(_EVERY_RULE, request_timeout=TIMEOUT).result())
+        return list(ask(ctx.cluster, lambda admin: admin.describe_acls(_EVERY_RULE)))
     except KafkaException as error:
         raise Unmet(f"The ACL rules can't be listed: {error.args[0].str()}.") from error
 
 
-def topic_rights(settings: Mapping[str, Any], topic: str) -> frozenset[str]:
-    """Return the operations a client may do with a topic: ``READ``, ``WRITE`` …; none if it may not even see the topic.
+def topic_rights(ctx: CheckContext, user: str, topic: str) -> frozenset[str]:
+    """Return the operations a user may do with a topic: ``READ``, ``WRITE`` …; none if they may not even see the topic.
 
     Raises
     ------
     KafkaException
-        If the client can't find out, for example because its login fails.
+        If the user can't find out, for example because their login fails.
     """
-    client = AdminClient(dict(settings))  # kept in a variable, as in `acl_rules`
-    topics = TopicCollection([topic])
-    answers = client.describe_topics(topics, include_authorized_operations=True, request_timeout=_PATIENCE)
-    return _rights(answers[topic], KafkaError.TOPIC_AUTHORIZATION_FAILED)
+
+    def asked(admin: AdminClient) -> Future[Any]:
+        return admin.describe_topics(TopicCollection([topic]), include_authorized_operations=True)[topic]
+
+    return _rights(ctx, user, asked, KafkaError.TOPIC_AUTHORIZATION_FAILED)
 
 
-def _rights(answer: Future[Any], forbidden: int) -> frozenset[str]:
-    """Return the operations that an answer lists; none if it's the error for a client that may not even ask."""
+def group_rights(ctx: CheckContext, user: str, group: str) -> frozenset[str]:
+    """Return the operations a user may do with a consumer group, which may not exist yet; raise as `topic_rights` does."""
+
+    def asked(admin: AdminClient) -> Future[Any]:
+        return admin.describe_consumer_groups([group], include_authorized_operations=True)[group]
+
+    return _rights(ctx, user, asked, KafkaError.GROUP_AUTHORIZATION_FAILED)
+
+
+def _rights(ctx: CheckContext, user: str, asked: Callable[[AdminClient], Future[Any]], forbidden: int) -> frozenset[str]:
+    """Return the operations that the answer lists; none if it's the error for a user who may not even ask."""
     try:
-        return frozenset(operation.name for operation in answer.result().authorized_operations or ())
+        described = ask(ctx.cluster, asked, ctx.cluster.client_config(user))
     except KafkaException as error:
         if error.args[0].code() == forbidden:
             return frozenset()
         raise
-
-
-def group_rights(settings: Mapping[str, Any], group: str) -> frozenset[str]:
-    """Return the operations a client may do with a consumer group, which may not exist yet."""
-    client = AdminClient(dict(settings))
-
-    def ask() -> list[frozenset[str]]:
-        answers = client.describe_consumer_groups([group], include_authorized_operations=True, request_timeout=_PATIENCE)
-        try:
-            return [_rights(answers[group], KafkaError.GROUP_AUTHORIZATION_FAILED)]
-        except KafkaException as error:
-            if error.args[0].code() in _NO_COORDINATOR_YET:
-                return []
-            raise
-
-    [rights] = wait_until(ask, _PATIENCE, f"a coordinator of the group {group}")
-    return rights
+    return frozenset(operation.name for operation in described.authorized_operations or ())

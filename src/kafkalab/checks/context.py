@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
-from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
+from confluent_kafka.admin import ConfigResource, ResourceType
 
 from kafkalab.checks.answers import WrongType, convert
 from kafkalab.cluster import Cluster, ClusterView
+from kafkalab.cluster.asking import ask
 from kafkalab.cluster.offsets import end_offsets, watermarks
 from kafkalab.errors import KafkaLabError, WaitTimeout
 from kafkalab.waiting import wait_until
@@ -176,11 +177,10 @@ class CheckContext:
             If Kafka doesn't report them, for example because the topic doesn't exist.
         """
         resource = ConfigResource(ResourceType.TOPIC, topic)
-        admin = AdminClient(self.cluster.client_config())
 
         def read() -> dict[str, str]:
             try:
-                entries = admin.describe_configs([resource], request_timeout=_TIMEOUT)[resource].result()
+                return self.config(resource)
             except KafkaException as error:
                 # Any broker may answer, and it may learn of a new topic later than the others.
                 if (
@@ -189,9 +189,13 @@ class CheckContext:
                 ):
                     return {}
                 raise KafkaLabError(f"the settings of {topic} could not be read: {error.args[0].str()}") from error
-            return {name: entry.value for name, entry in entries.items()}
 
         return wait_until(read, _TIMEOUT, f"every broker to know {topic}")
+
+    def config(self, resource: ConfigResource) -> dict[str, str]:
+        """Return the effective settings of a topic, a broker or a group. Raise `KafkaException` as `ask` does."""
+        entries = ask(self.cluster, lambda admin: admin.describe_configs([resource])[resource])
+        return {name: entry.value for name, entry in entries.items()}
 
     def log_files(self, topic: str) -> dict[int, list[str]]:
         """Return the names of each partition's segment files in order, on one of the running brokers."""

@@ -9,7 +9,8 @@ from kafkalab.waiting import wait_until
 
 __all__ = ["end_offsets", "watermarks"]
 
-_TIMEOUT = 10.0
+_TIMEOUT = 10.0  # for one answer
+_PATIENCE = 30.0
 
 
 def watermarks(cluster: Cluster, topic: str) -> dict[int, tuple[int, int]]:
@@ -18,7 +19,7 @@ def watermarks(cluster: Cluster, topic: str) -> dict[int, tuple[int, int]]:
     Raises
     ------
     WaitTimeout
-        If a partition had no leader that answered, for 10 s.
+        If a partition had no leader that answered, for 30 s.
     """
     partitions = [p.partition for p in cluster.describe(groups=False, internal=True).topics.get(topic, ())]
     if not partitions:
@@ -31,7 +32,7 @@ def watermarks(cluster: Cluster, topic: str) -> dict[int, tuple[int, int]]:
 
     try:
         # A leader that just changed, or came back, may not know yet that it leads.
-        return wait_until(marks, _TIMEOUT, f"the offsets of {topic}", ignore=(KafkaException,))
+        return wait_until(marks, _PATIENCE, f"the offsets of {topic}", ignore=(KafkaException,))
     finally:
         consumer.close()
 
