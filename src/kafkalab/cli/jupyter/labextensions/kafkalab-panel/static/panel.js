@@ -7,40 +7,76 @@
 (() => {
   const WIDGET_VIEW = 'application/vnd.jupyter.widget-view+json';
   const MODEL_ID = "__import__('kafkalab.widgets.panel', fromlist=['model_id']).model_id()";
-  const NOT_YET = 'No cluster yet.';
-  const SHARE = 0.42; // of the width of notebook and panel together
-  const LEAST = 360; // pixels: the map is drawn to be read at this width
+  const PLUGIN = 'kafkalab-panel:plugin';
+
+  // Pixels.
+  const PANEL = 320; // the least width of the panel: its map is drawn to be read at this width
+  const NOTEBOOK = 722; // the least width of a notebook beside it: 600 for the text, the rest for prompts and margins
+  const BELOW = 220; // the height of a panel below the notebook
+  const STRIP = 44; // of one whose cluster has stopped
+  const SHARE = 0.42; // the panel's part of the width, where there's enough for both
 
   const STYLE = `
-    .kafkalab-panel { overflow-y: auto; min-width: ${LEAST}px; padding: 8px 10px; background: var(--jp-layout-color1); }
-    .kafkalab-panel:has(.kafkalab-maps > *) > .kafkalab-not-yet { display: none; }
+    .kafkalab-panel { overflow-y: auto; padding: 8px 10px; background: var(--jp-layout-color1); }
+    .kafkalab-panel:has(.kafkalab-maps > *) > .kafkalab-empty { display: none; }
     .lm-DockPanel-tabBar .lm-TabBar-tab.kafkalab-panel-tab { flex-basis: 300px; max-width: none; }
-    .kafkalab-not-yet { padding: 24px 8px; text-align: center; color: var(--jp-ui-font-color2); font-size: 14px; }`;
+    .kafkalab-empty, .kafkalab-not-yet { padding: 16px 8px; text-align: center; color: var(--jp-ui-font-color2); font-size: 14px; }
+    .kafkalab-strip { padding: 4px 10px; }
+    .kafkalab-strip > .kafkalab-again { display: flex; }
+    .kafkalab-strip > :not(.kafkalab-again) { display: none; }
+    .kafkalab-again { display: none; align-items: center; gap: 12px; font-size: 14px; color: var(--jp-ui-font-color1); }
+    .kafkalab-again button { font: inherit; padding: 2px 12px; cursor: pointer; color: var(--jp-ui-font-color1);
+      background: var(--jp-layout-color2); border: 1px solid var(--jp-border-color1); border-radius: 4px; }
+    .kafkalab-notebook .jp-RenderedText pre { white-space: pre; overflow-wrap: normal; word-break: normal; }
+    .kafkalab-notebook .jp-OutputArea-output { overflow-x: auto; }
+    .kafkalab-notebook .jp-RenderedSVG img { max-width: none; }
+    body.kafkalab-projector { --jp-code-font-size: 19px; --jp-content-font-size0: 16px; --jp-content-font-size1: 20px;
+      --jp-content-font-size2: 23px; --jp-content-font-size3: 27px; --jp-content-font-size4: 32px; --jp-content-font-size5: 38px;
+      --jp-ui-font-size0: 15px; --jp-ui-font-size1: 18px; --jp-ui-font-size2: 20px; --jp-ui-font-size3: 23px; }
+    .kafkalab-projector .kafkalab-panel > * { zoom: 1.5; }`;
 
-  function definePanel({ Panel, Widget }, { MimeModel }) {
+  const codeCells = notebook => [...notebook.content.model.cells].filter(cell => cell.type === 'code');
+  const source = cell => cell.sharedModel.getSource();
+  const startsCluster = cell => /\bCluster\(/.test(source(cell));
+  const usesKafkalab = notebook => codeCells(notebook).some(cell => /\bkafkalab\b/.test(source(cell)));
+  const nameOf = notebook => notebook.context.path.split('/').pop().replace(/\.ipynb$/, '');
+
+  function element(tag, className, ...children) {
+    const made = document.createElement(tag);
+    made.className = className;
+    made.append(...children);
+    return made;
+  }
+
+  function definePanel({ Panel, Widget }, { MimeModel }, { Signal }) {
     return class ClusterPanel extends Panel {
-      constructor(notebook) {
+      constructor(notebook, startAgain) {
         super();
         this.notebook = notebook;
         this.kernel = null; // the one whose widget is shown
+        this.session = null; // its session's id
+        this.closedByHand = false;
+        this.state = '';
+        this.changed = new Signal(this); // its state did
         this.id = `kafkalab-panel-${notebook.id}`;
         this.addClass('kafkalab-panel');
         // JupyterLab must not take note of a click in here: menus and new tabs are for the notebook still.
         this.node.addEventListener('focus', event => event.stopImmediatePropagation(), true);
         this.title.closable = true;
         this.title.className = 'kafkalab-panel-tab';
-        const notYet = document.createElement('div');
-        notYet.className = 'kafkalab-not-yet';
-        const [first] = codeCells(notebook);
-        notYet.textContent = `${NOT_YET} Run the ${/\bCluster\(/.test(first) ? 'first cell' : 'cell that starts it'}.`;
-        this.addWidget(new Widget({ node: notYet }));
+        this.empty = element('div', 'kafkalab-empty');
+        this.addWidget(new Widget({ node: this.empty }));
+        const again = element('button', '', 'Start again');
+        again.addEventListener('click', startAgain);
+        this.addWidget(new Widget({ node: element('div', 'kafkalab-again', 'The cluster has stopped.', again) }));
+        this.own = this.widgets.length;
+        this.observer = new MutationObserver(() => this.look());
+        this.observer.observe(this.node, { childList: true, subtree: true });
 
         const { context, sessionContext } = notebook;
         context.pathChanged.connect(this.rename, this);
         sessionContext.kernelChanged.connect(this.follow, this);
         sessionContext.statusChanged.connect(this.follow, this);
-        // Afterwards: JupyterLab takes the notebook out of the window only then.
-        notebook.disposed.connect(() => void Promise.resolve().then(() => this.dispose()));
         this.rename();
         void this.follow();
       }
@@ -51,25 +87,53 @@
           context.pathChanged.disconnect(this.rename, this);
           sessionContext.kernelChanged.disconnect(this.follow, this);
           sessionContext.statusChanged.disconnect(this.follow, this);
+          this.observer.disconnect();
           super.dispose();
         }
       }
 
+      onCloseRequest(message) {
+        this.closedByHand = true;
+        super.onCloseRequest(message);
+      }
+
       rename() {
-        const name = this.notebook.context.path.split('/').pop().replace(/\.ipynb$/, '');
+        const name = nameOf(this.notebook);
         this.title.label = `Cluster · ${name}`;
         this.title.caption = `The cluster of ${name}`;
       }
 
+      /* What there is to show: "live" with a cluster, "card" with a lab's card only, "stopped" after a cluster, or "". */
+      look() {
+        // By their places, because a widget gets its classes only when it's shown.
+        const [card, body] = this.node.querySelector('.jupyter-widgets')?.children ?? [];
+        const maps = [...(body?.children ?? [])];
+        const live = maps.some(map => !map.querySelector('.kafkalab-not-yet'));
+        const state = live ? 'live' : card?.children.length ? 'card' : maps.length ? 'stopped' : '';
+        if (state !== this.state) {
+          this.state = state;
+          this.changed.emit();
+        }
+      }
+
       /* Show the widget of the kernel that runs now. A kernel that was restarted has lost it. */
       async follow() {
-        const kernel = this.notebook.sessionContext.session?.kernel ?? null;
+        if (this.notebook.isDisposed) {
+          return;
+        }
+        const session = this.notebook.sessionContext.session;
+        const kernel = session?.kernel ?? null;
+        const [first] = codeCells(this.notebook);
+        const where = first && startsCluster(first) ? 'first cell' : 'cell that starts it';
+        const waits = kernel?.status === 'busy' ? 'A cell is running. Its cluster will be shown here.' : `Run the ${where}.`;
+        this.empty.textContent = `No cluster yet. ${waits}`;
         if (kernel !== this.kernel || ['restarting', 'autorestarting', 'terminating', 'dead'].includes(kernel?.status)) {
           this.kernel = null;
-          this.widgets.slice(1).forEach(view => view.dispose());
+          this.widgets.slice(this.own).forEach(view => view.dispose());
         }
         if (!this.kernel && kernel?.status === 'idle') {
           this.kernel = kernel;
+          this.session = session.id;
           const modelId = await ask(kernel);
           if (modelId && this.kernel === kernel && !this.isDisposed) {
             const view = this.notebook.content.rendermime.createRenderer(WIDGET_VIEW);
@@ -81,9 +145,6 @@
       }
     };
   }
-
-  const codeCells = notebook =>
-    [...notebook.content.model.cells].filter(cell => cell.type === 'code').map(cell => cell.sharedModel.getSource());
 
   /* The id of the widget's model, which the kernel makes when it is asked for the first time; null without kafkalab. */
   async function ask(kernel) {
@@ -100,39 +161,119 @@
     }
   }
 
-  /* Give the panel its share of the width: JupyterLab halves it. */
-  function resize(panel) {
-    const dock = panel.parent;
-    const right = panel.node.getBoundingClientRect();
-    for (const handle of dock.layout.handles()) {
-      const bounds = handle.getBoundingClientRect();
-      if (handle.dataset.orientation === 'horizontal' && Math.abs(bounds.right - right.left) < 2) {
-        const wanted = Math.max(LEAST, 2 * right.width * SHARE);
-        dock.layout.moveHandle(handle, bounds.left + right.width - wanted - dock.node.getBoundingClientRect().left, 0);
+  /* Where panels stand: the one of the notebook in front, beside it or below it. */
+  function defineDesk(shell) {
+    const at = new WeakMap(); // panel → the place it has
+
+    const bounds = widget => widget.node.getBoundingClientRect();
+    const tabsOf = (dock, widget) => [...dock.tabBars()].find(bar => bar.titles.includes(widget.title)).node;
+
+    /* Move the border between the notebook and its panel. */
+    function size(panel, place) {
+      const dock = panel.parent;
+      if (!dock?.layout?.handles) {
+        return; // it was closed meanwhile
+      }
+      const vertical = place !== 'right';
+      const tabs = tabsOf(dock, panel).getBoundingClientRect();
+      const edge = vertical ? tabs.top : tabs.left;
+      for (const handle of dock.layout.handles()) {
+        const { left, right, top, bottom } = handle.getBoundingClientRect();
+        const touches = vertical ? Math.abs(bottom - edge) < 2 && left < tabs.right : Math.abs(right - edge) < 2;
+        if (touches && handle.dataset.orientation === (vertical ? 'vertical' : 'horizontal')) {
+          const origin = bounds(dock);
+          if (vertical) {
+            const height = tabs.height + (place === 'strip' ? STRIP : BELOW);
+            dock.layout.moveHandle(handle, 0, top + (bounds(panel).bottom - tabs.top) - height - origin.top);
+          } else {
+            const both = tabs.right - bounds(panel.notebook).left;
+            const width = Math.max(PANEL, Math.min(both * SHARE, both - NOTEBOOK));
+            dock.layout.moveHandle(handle, tabs.right - width - (right - left) - origin.left, 0);
+          }
+        }
       }
     }
+
+    function placeOf(panel, wanted) {
+      if (panel.closedByHand || !(wanted || panel.state)) {
+        return null;
+      }
+      if (panel.state === 'stopped') {
+        return 'strip';
+      }
+      const notebook = bounds(panel.notebook);
+      const room = at.get(panel) === 'right' && panel.isAttached ? bounds(panel).right - notebook.left : notebook.width;
+      return room >= NOTEBOOK + PANEL ? 'right' : 'below';
+    }
+
+    /* Give the front notebook's panel its place, and take the others away. */
+    return function arrange(panels, front, wanted = false) {
+      const panel = panels.get(front);
+      const place = panel ? placeOf(panel, wanted || (panel.isAttached && !panel.closedByHand)) : null;
+      if (place && (at.get(panel) !== place || !panel.isAttached)) {
+        at.set(panel, place);
+        panel.toggleClass('kafkalab-strip', place === 'strip');
+        const mode = place === 'right' ? 'split-right' : 'split-bottom';
+        shell.add(panel, 'main', { ref: front.id, mode, activate: false });
+      }
+      for (const other of panels.values()) {
+        if (other.isAttached && (other !== panel || !place)) {
+          other.parent = null;
+        }
+      }
+      if (place) {
+        requestAnimationFrame(() => size(panel, place));
+      }
+    };
   }
 
-  function activate(app, tracker, widgets, rendermime, ui) {
-    const sheet = document.createElement('style');
-    sheet.textContent = STYLE;
-    document.head.append(sheet);
-    const ClusterPanel = definePanel(widgets, rendermime);
+  /* Opening a notebook changes nothing: JupyterLab writes the kernel's name and version into it, as if somebody had. */
+  function keepClean(notebook) {
+    const { model } = notebook.context;
+    const cells = () => JSON.stringify(model.toJSON().cells);
+    const before = cells();
+    const look = (_, change) => {
+      if (['kernelspec', 'language_info'].includes(change.key)) {
+        void Promise.resolve().then(() => {
+          if (!notebook.isDisposed && model.dirty && cells() === before) {
+            model.dirty = false;
+          }
+        });
+      }
+    };
+    model.metadataChanged.connect(look);
+    look(null, { key: 'kernelspec' }); // it may have happened already
+  }
+
+  function activate(app, tracker, settingRegistry, modules) {
+    const { widgets, rendermime, ui, apputils, signaling } = modules;
+    document.head.append(element('style', '', STYLE));
+    const ClusterPanel = definePanel(widgets, rendermime, signaling);
     const panels = new Map(); // notebook → its panel
+    const arrangePanels = defineDesk(app.shell);
+    let settings = null;
+
+    const arrange = wanted => {
+      if (tracker.currentWidget?.isVisible) {
+        arrangePanels(panels, tracker.currentWidget, wanted);
+      }
+    };
 
     const open = notebook => {
-      const panel = new ClusterPanel(notebook);
-      const beside = [...panels.values()].find(other => other.isAttached);
+      const panel = new ClusterPanel(notebook, () => startAgain(notebook));
       panels.set(notebook, panel);
+      panel.changed.connect(() => arrange());
       panel.node.addEventListener('click', event => follow(event, notebook));
-      panel.disposed.connect(() => panels.delete(notebook));
-      const place = beside ? { ref: beside.id, mode: 'tab-after' } : { ref: notebook.id, mode: 'split-right' };
-      app.shell.add(panel, 'main', { ...place, activate: false });
-      if (!beside) {
-        requestAnimationFrame(() => resize(panel));
-      }
-      return panel;
+      // Afterwards: JupyterLab takes the notebook out of the window only then.
+      notebook.disposed.connect(() => void Promise.resolve().then(() => {
+        panels.delete(notebook);
+        if (panel.state === 'live') {
+          void endOrKeep(nameOf(notebook), panel.session);
+        }
+        panel.dispose();
+      }));
     };
+
     const follow = (event, notebook) => {
       const link = event.target.closest?.('a[data-kafkalab-open]');
       if (link) {
@@ -142,32 +283,75 @@
         void app.commands.execute('docmanager:open', { path });
       }
     };
-    const show = notebook => app.shell.activateById((panels.get(notebook) ?? open(notebook)).id);
 
-    const usesKafkalab = notebook => codeCells(notebook).some(source => /\bkafkalab\b/.test(source));
+    const startAgain = notebook => {
+      const cells = [...notebook.content.model.cells];
+      app.shell.activateById(notebook.id);
+      notebook.content.activeCellIndex = Math.max(0, cells.findIndex(cell => cell.type === 'code' && startsCluster(cell)));
+      void app.commands.execute('notebook:run-cell');
+    };
+
+    /* A closed notebook's kernel goes on, and so do its brokers. */
+    const endOrKeep = async (name, session) => {
+      let choice = settings?.get('onClose').composite ?? 'ask';
+      if (choice === 'ask') {
+        const answer = await apputils.showDialog({
+          title: `End the cluster of ${name}?`,
+          body: 'The notebook is closed, but its brokers are still running. They end with its kernel.',
+          buttons: [apputils.Dialog.cancelButton({ label: 'Keep it running' }), apputils.Dialog.okButton({ label: 'End it' })],
+          checkbox: { label: "Don't ask again. The settings of “Kafka course” change that.", checked: false },
+        });
+        choice = answer.button.accept ? 'end' : 'keep';
+        if (answer.isChecked) {
+          void settings?.set('onClose', choice);
+        }
+      }
+      if (choice === 'end') {
+        await app.serviceManager.sessions.shutdown(session);
+      }
+    };
+
+    const button = (notebook, name, label, tooltip, onClick) =>
+      notebook.toolbar.insertAfter('cellType', name, new ui.ToolbarButton({ label, tooltip, onClick }));
 
     const added = async notebook => {
       await Promise.all([app.restored, notebook.context.ready, notebook.revealed]);
-      if (!notebook.isDisposed && usesKafkalab(notebook)) {
-        const button = new ui.ToolbarButton({
-          label: 'Cluster',
-          tooltip: 'Show the cluster beside the notebook',
-          onClick: () => show(notebook),
-        });
-        notebook.toolbar.insertAfter('cellType', 'kafkalab-cluster', button);
-        open(notebook);
-        if (tracker.currentWidget === notebook) {
-          show(notebook);
-        }
+      if (notebook.isDisposed || !usesKafkalab(notebook)) {
+        return;
       }
+      notebook.addClass('kafkalab-notebook');
+      keepClean(notebook);
+      open(notebook);
+      button(notebook, 'kafkalab-projector', 'Large', 'Large type, for a projector', () =>
+        settings?.set('projector', !settings.get('projector').composite));
+      button(notebook, 'kafkalab-cluster', 'Cluster', 'Show the cluster beside the notebook', () => {
+        panels.get(notebook).closedByHand = false;
+        arrange(true);
+      });
+      arrange();
     };
 
     tracker.forEach(added);
     tracker.widgetAdded.connect((_, notebook) => added(notebook));
-    tracker.currentChanged.connect((_, notebook) => {
-      if (panels.has(notebook)) {
-        show(notebook);
+    tracker.currentChanged.connect(() => arrange());
+    void app.restored.then(() => {
+      const dock = document.getElementById('jp-main-dock-panel');
+      new ResizeObserver(() => arrange()).observe(dock);
+    });
+    // The text first. Afterwards, because JupyterLab shows its file list in a layout that nobody has arranged yet.
+    void Promise.all([app.shell.restored, app.restored]).then(([layout]) => {
+      if (layout?.fresh) {
+        setTimeout(() => app.shell.collapseLeft());
       }
+    });
+    void settingRegistry.load(PLUGIN).then(loaded => {
+      settings = loaded;
+      const apply = () => {
+        document.body.classList.toggle('kafkalab-projector', loaded.get('projector').composite);
+        arrange();
+      };
+      loaded.changed.connect(apply);
+      apply();
     });
   }
 
@@ -180,14 +364,17 @@
   }
 
   async function extension() {
-    const names = ['notebook', 'rendermime', 'ui-components'].map(name => `@jupyterlab/${name}`);
-    const [notebook, rendermime, ui, widgets] = await Promise.all([...names, '@lumino/widgets'].map(shared));
+    const names = ['notebook', 'rendermime', 'ui-components', 'apputils', 'settingregistry'].map(name => `@jupyterlab/${name}`);
+    const [notebook, rendermime, ui, apputils, registry, widgets, signaling] = await Promise.all(
+      [...names, '@lumino/widgets', '@lumino/signaling'].map(shared),
+    );
     return {
-      id: 'kafkalab-panel:plugin',
+      id: PLUGIN,
       description: 'Shows the cluster of a notebook beside it.',
       autoStart: true,
-      requires: [notebook.INotebookTracker],
-      activate: (app, tracker) => activate(app, tracker, widgets, rendermime, ui),
+      requires: [notebook.INotebookTracker, registry.ISettingRegistry],
+      activate: (app, tracker, settings) =>
+        activate(app, tracker, settings, { widgets, rendermime, ui, apputils, signaling }),
     };
   }
 
