@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Mapping
 from html import escape
@@ -19,6 +18,7 @@ from kafkalab.checks.learner import on_report
 from kafkalab.checks.requirements import Check, Report, Result, evaluate
 from kafkalab.errors import KafkaLabError
 from kafkalab.widgets.live import Live, button, wide_html
+from kafkalab.widgets.notebook_links import course_folder, notebook_link
 from kafkalab.widgets.prose import prose
 
 __all__ = ["LabCard"]
@@ -136,7 +136,7 @@ class LabCard(Live):
                 course.reset(self._lab.stem)
                 said = "The notebook is fresh again. Choose File → Reload Notebook from Disk."
             elif action == "solution":
-                said = f"The solution: {_link(course.solution(self._lab.stem))}"
+                said = f"The solution: {notebook_link(course.solution(self._lab.stem))}"
             else:
                 return
         except KafkaLabError as error:
@@ -149,7 +149,7 @@ class LabCard(Live):
         parts = [f"<b>{passed} of {len(checks)} passed</b>" if len(checks) > 1 else ""]
         parts += [_check_html(check, self._reports.get(check.id), is_current=check is self.current) for check in checks]
         if passed == len(checks) and (following := _next_of(self._lab)):
-            parts.append(f"<div>{_link(following, 'Next lab →')}</div>")
+            parts.append(f"<div>{notebook_link(following, 'Next lab →')}</div>")
         self._list.value = f'<div style="line-height:1.4">{"".join(parts)}</div>'
         check = self.current
         self._opened.value = "".join(
@@ -180,16 +180,12 @@ def _notebook_variables() -> Mapping[str, object]:
 
 
 def _next_of(lab: Lab) -> Path | None:
-    """Return the next lab's notebook relative to this one, or None after the last one."""
-    stems = course.find_course().content.lab_stems()
-    following = stems[stems.index(lab.stem) + 1 :]
-    return next(iter(sorted(Path("..").glob(f"*/{following[0]}.ipynb"))), None) if following else None
-
-
-def _link(path: Path, words: str = "") -> str:
-    """Return a link to a notebook, relative to this one's folder. The panel opens it in JupyterLab."""
-    target = escape(Path(os.path.relpath(path)).as_posix())
-    return f'<a href="{target}" data-kafkalab-open="{target}" style="color:#2678d9">{words or escape(path.name)}</a>'
+    """Return the learner's copy of the next lab, or None after the last one."""
+    root, content = course_folder(), course.find_course().content
+    stems = content.lab_stems()
+    following = stems[stems.index(lab.stem) + 1 :][:1]
+    copies = [root / "labs" / content.chapter_of(stem) / f"{stem}.ipynb" for stem in following if root is not None]
+    return next((copy for copy in copies if copy.exists()), None)
 
 
 def _check_html(check: Check, report: Report | None, *, is_current: bool) -> str:
