@@ -141,6 +141,11 @@ class Report:
             return f"{'All ' + str(total) + ' requirements are' if total > 1 else 'The requirement is'} met. Lab passed."
         return f"{met} of {total} {'requirements are' if total > 1 else 'requirement is'} met."
 
+    @property
+    def brief(self) -> str:
+        """One line, for where the lab's card shows the rest."""
+        return f"{self.check}: {self.summary}{'' if self else ' The lab card says what is missing.'}"
+
     def _ipython_display_(self) -> None:
         """Show nothing, because `check` has printed it."""
 

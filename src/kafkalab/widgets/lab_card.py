@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable, Mapping
 from html import escape
@@ -17,6 +18,7 @@ from kafkalab.checks.lab import Lab, find_lab
 from kafkalab.checks.learner import on_report
 from kafkalab.checks.requirements import Check, Report, Result, evaluate
 from kafkalab.errors import KafkaLabError
+from kafkalab.running import OnStop, clusters
 from kafkalab.widgets.live import Live, button, wide_html
 from kafkalab.widgets.notebook_links import course_folder, notebook_link
 from kafkalab.widgets.prose import prose
@@ -33,7 +35,7 @@ class LabCard(Live):
     Check uses the cluster that the notebook's variable holds now: the variable of the last `check` call, or `cluster`
     before the first. It takes the answers from the variables of the same names. If there is no such variable, it uses
     the last `check` call's answer. A `check` in a cell updates the card, too. If the cluster panel is open, the card
-    appears there. A stored notebook shows it as text.
+    appears there. What it says about a cluster goes when another one starts. A stored notebook shows it as text.
 
     Parameters
     ----------
@@ -49,7 +51,9 @@ class LabCard(Live):
         self._reports: dict[str, Report] = {}
         self._contexts: dict[str, CheckContext] = {}
         self._variables: dict[str, str] = {}  # the names of the variables that hold the clusters
-        self._busy = False
+        self._seen: dict[str, object] = {}  # the cluster that each report is about
+        self._stopped: list[object] = []
+        self._busy = self._is_beside = False
         self._lock = threading.RLock()
         self._list, self._said, self._opened = (wide_html() for _ in range(3))
         self._check = button("Check", self._check_now, "primary")
@@ -67,6 +71,7 @@ class LabCard(Live):
         LabCard._newest[name] = self
         on_report.append(self._reported)
         self._show()
+        _follow_clusters()
 
     @property
     def current(self) -> Check:
@@ -78,15 +83,42 @@ class LabCard(Live):
         facts = self._facts
         runs = f" (all cells of its solution run in {facts.seconds} s)" if facts.seconds else ""
         takes = f"{facts.difficulty} · about {facts.minutes} minutes{runs} · needs {escape(facts.needs)}"
-        return f'<div style="line-height:1.4"><b>{escape(self._lab.stem)}</b><br>{takes}</div>'
+        name = escape(self._lab.stem)
+        if _is_solution():
+            name = f'<span style="background:#8250df;color:#fff;border-radius:4px;padding:1px 6px">Solution</span> of {name}'
+        return f'<div style="line-height:1.4"><b>{name}</b><br>{takes}</div>'
 
-    def _reported(self, report: Report, ctx: CheckContext) -> None:
-        if report.check in [check.id for check in self._lab.checks]:
+    def _reported(self, report: Report, ctx: CheckContext) -> bool:
+        """Take over what a `check` in a cell found. Return whether the card shows it beside the notebook."""
+        if is_own := report.check in [check.id for check in self._lab.checks]:
             with self._lock:
-                self._reports[report.check], self._contexts[report.check] = report, ctx
+                self._contexts[report.check] = ctx
+                self._take(report, ctx)
                 holding = (name for name, value in _notebook_variables().items() if value is ctx.cluster)
                 self._variables[report.check] = next((name for name in holding if not name.startswith("_")), "")
+                if report and not self._busy:
+                    self._said.value = ""
                 self._show()
+        return is_own and self._is_beside
+
+    def _take(self, report: Report, ctx: CheckContext) -> None:
+        self._reports[report.check], self._seen[report.check] = report, ctx.cluster
+
+    def cluster_started(self) -> None:
+        """Take back what was said about no cluster, or about one that has stopped since. What passed has passed."""
+        with self._lock:
+            for name, cluster in self._seen.items():
+                if not self._reports.get(name) and any(cluster is stopped for stopped in self._stopped):
+                    self._reports.pop(name, None)
+            self._stopped.clear()
+            if not self._busy:
+                self._said.value = ""
+            self._show()
+
+    def cluster_stopped(self, cluster: object) -> None:
+        """Remember it until the next one starts: until then, what was found there is still of use."""
+        with self._lock:
+            self._stopped.append(cluster)
 
     def _check_now(self, _: object) -> None:
         """Run the current check in a separate thread, because it takes seconds."""
@@ -109,7 +141,7 @@ class LabCard(Live):
         try:
             report = evaluate(check, ctx)
             progress.record_lab(check.id, bool(report))
-            self._reports[check.id] = report
+            self._take(report, ctx)
         except Exception as error:  # shown in the card, because no cell can raise it
             said = f"The check itself failed: {escape(str(error) or type(error).__name__)}"
         with self._lock:
@@ -146,10 +178,11 @@ class LabCard(Live):
     def _show(self) -> None:
         checks = self._lab.checks
         passed = sum(bool(self._reports.get(check.id)) for check in checks)
-        parts = [f"<b>{passed} of {len(checks)} passed</b>" if len(checks) > 1 else ""]
-        parts += [_check_html(check, self._reports.get(check.id), is_current=check is self.current) for check in checks]
-        if passed == len(checks) and (following := _next_of(self._lab)):
-            parts.append(f"<div>{notebook_link(following, 'Next lab →')}</div>")
+        all_passed = passed == len(checks)
+        parts = [_passed_html(_next_of(self._lab))] if all_passed else []
+        parts += [f"<b>{passed} of {len(checks)} passed</b>"] if len(checks) > 1 else []
+        for check in checks:
+            parts.append(_check_html(check, self._reports.get(check.id), is_open=check is self.current and not all_passed))
         self._list.value = f'<div style="line-height:1.4">{"".join(parts)}</div>'
         check = self.current
         self._opened.value = "".join(
@@ -160,6 +193,7 @@ class LabCard(Live):
 
     def _in_cell(self) -> ipywidgets.Widget:
         shown = self._show_beside("The lab card")
+        self._is_beside = self.beside is not None
         if self._older is not None:  # not earlier: the panel showed it until now
             on_report.remove(self._older._reported)
             self._older._finish()
@@ -188,27 +222,61 @@ def _next_of(lab: Lab) -> Path | None:
     return next((copy for copy in copies if copy.exists()), None)
 
 
-def _check_html(check: Check, report: Report | None, *, is_current: bool) -> str:
+def _is_solution() -> bool:
+    """Return whether this notebook is a lab's solution, by the folder that it is in."""
+    root = course_folder()
+    return root is not None and Path.cwd().is_relative_to(root / course.SOLUTIONS)
+
+
+@functools.cache
+def _follow_clusters() -> None:
+    """Tell the newest cards of each cluster that starts or stops. Once, because nobody can stop following."""
+
+    def started(cluster: object, on_stop: OnStop) -> None:
+        for card in list(LabCard._newest.values()):
+            card.cluster_started()
+        on_stop(lambda: stopped(cluster))
+
+    def stopped(cluster: object) -> None:
+        for card in list(LabCard._newest.values()):
+            card.cluster_stopped(cluster)
+
+    clusters.for_each(started)
+
+
+def _passed_html(following: Path | None) -> str:
+    link = f" {notebook_link(following, 'Next lab →')}" if following else ""
+    box = "border:1px solid #2da44e;border-left-width:5px;border-radius:4px;padding:6px 10px;margin:4px 0"
+    return f'<div style="{box};font-size:1.2em;font-weight:700" role="status">✓ Lab passed{link and " · "}{link}</div>'
+
+
+def _check_html(check: Check, report: Report | None, *, is_open: bool) -> str:
     results = report.results if report is not None else tuple(Result(r.says, "waiting") for r in check.requirements)
     first = next((result for result in results if result.state == "unmet"), None)
     met = sum(result.state == "met" for result in results)
     state = "met" if report else "unmet" if first else "waiting"
     rows = "".join(_result_html(result, result.message if result is first else "") for result in results)
+    # What waits has only its sign: a sentence that says so stood there as often as something waits.
     others = "".join(
         f"<li>{escape(result.says)}: {prose(result.message)}</li>"
         for result in results
-        if result.message and result is not first
+        if result.state == "unmet" and result is not first
     )
-    more = f"<details><summary>More about the others</summary><ul>{others}</ul></details>" if others else ""
+    more = (
+        f'<details style="margin-left:14px"><summary>More about the others</summary><ul>{others}</ul></details>'
+        if others
+        else ""
+    )
     title = f"{_mark(state)} {escape(check.title)} <small>{escape(check.id)}, {met} of {len(results)} met</small>"
-    return f"<details{' open' if is_current else ''}><summary>{title}</summary>{rows}{more}</details>"
+    return f"<details{' open' if is_open else ''}><summary>{title}</summary>{rows}{more}</details>"
 
 
 def _result_html(result: Result, message: str) -> str:
-    detail = f'<div style="margin-left:20px">{prose(message)}</div>' if message else ""
-    return f'<div style="margin-left:14px">{_mark(result.state)} {prose(result.says)}{detail}</div>'
+    detail = f"<div>{prose(message)}</div>" if message else ""
+    columns = "display:grid;grid-template-columns:18px minmax(0,1fr);margin-left:14px"
+    return f'<div style="{columns}">{_mark(result.state)}<div>{prose(result.says)}{detail}</div></div>'
 
 
 def _mark(state: str) -> str:
-    words = {"met": "met", "unmet": "not met", "waiting": "not looked at yet"}[state]
+    words = {"met": "met", "unmet": "not met", "waiting": "to do"}[state]
     return f'<span style="color:{_COLOURS[state]};font-weight:700" role="img" aria-label="{words}">{_SYMBOLS[state]}</span>'
