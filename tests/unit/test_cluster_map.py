@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 import time
+from dataclasses import replace
 
 import ipywidgets
 import pytest
@@ -15,7 +16,7 @@ from kafkalab.widgets import ClusterMap
 from kafkalab.widgets.watcher import Watcher
 from support import PATIENCE
 from virtual_clock import VirtualClock
-from widget_support import WIDGET_VIEW, FakeCluster, Shown, button, find_all, html, press, show, svg_texts
+from widget_support import TOPIC, WIDGET_VIEW, FakeCluster, Shown, button, find_all, html, press, show, svg_texts
 
 HALF_A_SECOND = 0.5
 """In which the map follows a change, as its description says."""
@@ -173,6 +174,21 @@ def test_a_snapshot_is_of_now_and_stays_after_the_stop(cluster: FakeCluster) -> 
     cluster.stop()
     cluster.answers = False
     assert "0 dead" in map_.snapshot().summary
+
+
+def test_a_browser_gets_only_what_has_changed(cluster: FakeCluster) -> None:
+    map_ = ClusterMap(cluster)
+    watcher = Watcher.of(cluster)
+    watcher.look(groups=True)
+    changed: list[object] = []
+    for widget in find_all(map_, ipywidgets.Widget):
+        widget.observe(lambda change: changed.append(change["owner"]))
+    view = cluster.view
+    map_.seen(view, (), True)
+    assert not changed
+    lagging = tuple(replace(p, isr=p.isr[:2]) for p in view.topics[TOPIC])
+    map_.seen(replace(view, topics={TOPIC: lagging}), (), True)
+    assert set(changed) == {map_._status, map_._rows}
 
 
 def test_two_maps_of_a_cluster_share_a_watcher(cluster: FakeCluster) -> None:

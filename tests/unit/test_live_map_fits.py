@@ -113,7 +113,7 @@ def test_a_chip_tells_the_leader_and_what_is_amiss() -> None:
     chips = topic_chips(replace(healthy(), topics=topics), topics)
     assert re.findall(r'<span([^>]*?) title="[^"]*">([^<]*)</span>', chips) == [
         ("", "well → 0"),
-        (' class="bad"', "lags → 0, 2 of 3 in sync"),
+        (' class="bad"', "lags → 0, ISR 2 of 3"),
         (' class="bad"', "lost → no leader"),
     ]
 

@@ -55,7 +55,8 @@ class BrokerHeader:
         self._busy = False
         self._buttons = {verb: self._button(verb) for verb in _TOOLTIPS}
         menu = ipywidgets.VBox(list(self._buttons.values()))
-        self._fold = Fold(f"Actions for {_kind(broker)} {broker.id}", menu)
+        kind = "broker" if broker.address else "controller"
+        self._fold = Fold(f"Actions for {kind} {broker.id}", menu)
         self._fold.widget.add_class("kafkalab-menu")
         if act is None:
             self._fold.widget.children = self._fold.widget.children[:1]
@@ -91,16 +92,16 @@ class BrokerHeader:
         self._refresh()
 
 
-def _kind(broker: BrokerView) -> str:
-    return "broker" if broker.address else "controller"
-
-
 def _html(broker: BrokerView, narrow: bool) -> str:
-    kind = f'<span class="unseen">{_kind(broker)} </span>' if narrow else f"{_kind(broker)} "
+    # A controller's word is too long for the first line, beside the menu.
+    name = str(broker.id)
+    if broker.address:
+        name = f'<span class="unseen">broker </span>{name}' if narrow else f"broker {name}"
     crown = '<span class="crown" title="active controller" role="img" aria-label="active controller">♛</span>'
-    rack = f' <span class="muted">rack {escape(broker.rack)}</span>' if broker.rack else ""
+    words = "" if broker.address else ' <span class="muted">controller</span>'
+    words += f' <span class="muted">rack {escape(broker.rack)}</span>' if broker.rack else ""
     return (
-        f'<div class="broker is-{broker.state}{" gone" if broker.state in GONE else ""}"><b>{kind}{broker.id}</b>'
+        f'<div class="broker is-{broker.state}{" gone" if broker.state in GONE else ""}"><b>{name}</b>'
         f'<div><span aria-hidden="true" style="color:var(--state)">{_SYMBOLS[broker.state]}</span> {broker.state}'
-        f"{' ' + crown if broker.controller else ''}{rack}</div></div>"
+        f"{' ' + crown if broker.controller else ''}{words}</div></div>"
     )

@@ -89,9 +89,9 @@ STYLE = f"""<style>
 .kafkalab-menu > .kafkalab-opener summary:hover {{ background: {THEMED.panel}; }}
 .kafkalab-menu > .kafkalab-opener details summary::before,
 .kafkalab-menu > .kafkalab-opener details[open] summary::before {{ content: "⋯" / ""; color: {THEMED.text}; }}
-.kafkalab-menu .jupyter-button {{ width: auto; height: 24px; margin: 2px 0 0; padding: 0 2px; line-height: 22px;
-  font-size: 12px; border: 1px solid {THEMED.border}; border-radius: 4px; background: {THEMED.background};
-  color: {THEMED.text}; }}
+.kafkalab-menu .jupyter-button {{ width: auto; height: auto; min-height: 24px; margin: 2px 0 0; padding: 2px 0;
+  line-height: 18px; white-space: normal; overflow: visible; font-size: 12px; border: 1px solid {THEMED.border};
+  border-radius: 4px; background: {THEMED.background}; color: {THEMED.text}; }}
 .kafkalab-menu .jupyter-button.kafkalab-danger {{ border-color: currentcolor; color: {_readable(STATE_COLOURS["dead"])}; }}
 .kafkalab-map :is(summary, .jupyter-button, .kafkalab-events):focus-visible {{ outline: 2px solid {_LEADER};
   outline-offset: -1px; }}

@@ -15,8 +15,10 @@ __all__ = ["Arrangement", "TopicOrder", "arrange"]
 _TOGETHER = 10.0
 
 _WIDTH = 400  # pixels: the rows are measured for a panel of 420
-_ROOM = 400  # pixels for rows, of the 900 that the map may be high
+_ROOM = 360  # pixels for rows, of the 900 that the map may be high
 _CHIP_LINES = 3
+_CHIP = 48  # pixels of a chip besides the topic's name
+_ISR = 70  # pixels that an incomplete ISR adds to it
 _REPLICA = 24  # pixels
 _ROWS_FOR_SINGLES = 2  # that many topics of one partition have a row each
 
@@ -82,7 +84,8 @@ def arrange(view: ClusterView, order: Sequence[str], named: Sequence[str], colum
     length = 0.0
     for topic in order:
         if topic in as_chips:
-            length += 7 * len(topic) + 48
+            (partition,) = view.topics[topic]
+            length += 7 * len(topic) + _CHIP + (_ISR if len(partition.isr) < len(partition.replicas) else 0)
             if length > _CHIP_LINES * _WIDTH:
                 break
             chips.append(topic)

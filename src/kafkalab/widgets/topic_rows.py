@@ -81,7 +81,7 @@ def _cell(view: ClusterView, partitions: Sequence[PartitionView], broker: int) -
 def _chip(topic: str, partition: PartitionView) -> str:
     missing = len(partition.isr) < len(partition.replicas)
     leader = "no leader" if partition.leader is None else partition.leader
-    isr = f", {len(partition.isr)} of {len(partition.replicas)} in sync" if missing else ""
+    isr = f", ISR {len(partition.isr)} of {len(partition.replicas)}" if missing else ""
     title = f"one partition; leader {leader}, ISR {','.join(map(str, partition.isr)) or 'empty'}"
     bad = ' class="bad"' if missing or partition.leader is None else ""
     return f'<span{bad} title="{title}">{escape(topic)} → {leader}{isr}</span>'
