@@ -14,7 +14,18 @@ from pathlib import Path
 
 from kafkalab.paths import progress_dir
 
-__all__ = ["LabProgress", "ProgressRecord", "QuizProgress", "load", "record_lab", "record_prediction", "record_quiz"]
+__all__ = [
+    "LabProgress",
+    "ProgressRecord",
+    "QuizProgress",
+    "as_json",
+    "delete",
+    "load",
+    "record_lab",
+    "record_outcome",
+    "record_prediction",
+    "record_quiz",
+]
 
 _VERSION = 1
 _REMEDY = "Free some space there, or name a folder that you can write: export KAFKALAB_PROGRESS=/another/folder"
@@ -52,11 +63,22 @@ class QuizProgress:
 
 @dataclass(frozen=True)
 class ProgressRecord:
-    """All progress: labs and quizzes by name, predictions by their question."""
+    """All progress.
+
+    Attributes
+    ----------
+    labs, quizzes
+        By name.
+    predictions
+        What the learner predicted, by the question.
+    outcomes
+        Whether a prediction came true, by the question. Only where that can be told.
+    """
 
     labs: dict[str, LabProgress] = field(default_factory=dict)
     quizzes: dict[str, QuizProgress] = field(default_factory=dict)
     predictions: dict[str, str] = field(default_factory=dict)
+    outcomes: dict[str, bool] = field(default_factory=dict)
 
 
 def load() -> ProgressRecord:
@@ -98,7 +120,27 @@ def record_quiz(quiz: str, right: int, questions: int) -> None:
 def record_prediction(question: str, guess: str) -> None:
     """Record the learner's prediction. The last one counts."""
     with _changing() as record:
+        if record.predictions.get(question) != guess:
+            record.outcomes.pop(question, None)
         record.predictions[question] = guess
+
+
+def record_outcome(question: str, came_true: bool) -> None:
+    """Record whether the learner's prediction came true. Running the cell again with the same outcome writes nothing."""
+    if load().outcomes.get(question) != came_true:
+        with _changing() as record:
+            record.outcomes[question] = came_true
+
+
+def as_json(record: ProgressRecord) -> str:
+    """Return the progress as the file keeps it. Put in that file's place, it's this progress again."""
+    return json.dumps({"version": _VERSION, **asdict(record)}, indent=2, sort_keys=True)
+
+
+def delete() -> None:
+    """Delete the progress. Raise `OSError` if that isn't possible."""
+    with _locked():
+        _path().unlink(missing_ok=True)
 
 
 def _path() -> Path:
@@ -116,7 +158,9 @@ def _parse(content: str) -> ProgressRecord:
     return ProgressRecord(
         {name: LabProgress(**lab) for name, lab in data["labs"].items()},
         {name: QuizProgress(**quiz) for name, quiz in data["quizzes"].items()},
-        {str(question): str(guess) for question, guess in data.get("predictions", {}).items()},  # older files have none
+        # Older files have no predictions, or no outcomes.
+        {str(question): str(guess) for question, guess in data.get("predictions", {}).items()},
+        {str(question): bool(came_true) for question, came_true in data.get("outcomes", {}).items()},
     )
 
 
@@ -141,15 +185,21 @@ def _print_once(sentence: str) -> None:
 
 
 @contextmanager
+def _locked() -> Iterator[None]:
+    """Keep other processes from changing the progress: two notebooks may finish a lab at once."""
+    folder = progress_dir()
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+@contextmanager
 def _changing() -> Iterator[ProgressRecord]:
     """Yield the progress, to change it. If it can't be stored, a line says why: what was to be recorded isn't undone."""
     record = None
     try:
-        # Two notebooks may finish a lab at once, so a lock makes reading and writing back one step for all processes.
-        folder = progress_dir()
-        folder.mkdir(parents=True, exist_ok=True)
-        with open(folder / "lock", "w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with _locked():
             record = _read()
             yield record
             _write(_path(), record)
@@ -160,10 +210,9 @@ def _changing() -> Iterator[ProgressRecord]:
 
 
 def _write(path: Path, record: ProgressRecord) -> None:
-    content = json.dumps({"version": _VERSION, **asdict(record)}, indent=2, sort_keys=True)
     with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, delete=False) as file:
         try:
-            file.write(content)
+            file.write(as_json(record))
             file.flush()
             os.fsync(file.fileno())
             os.replace(file.name, path)

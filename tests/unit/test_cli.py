@@ -41,7 +41,7 @@ from kafkalab.spark.archive import spark_archive
 from kafkalab.waiting import wait_until
 from support import PATIENCE, flip_bits
 
-COMMANDS = ("lab", "reset", "solution", "doctor", "fetch", "run", "clean")
+COMMANDS = ("lab", "reset", "solution", "progress", "doctor", "fetch", "run", "clean")
 
 
 @pytest.fixture

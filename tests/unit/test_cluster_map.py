@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 import threading
 import time
+from dataclasses import replace
 
+import ipywidgets
 import pytest
 
 from kafkalab.cluster.view import Fault
@@ -14,7 +16,7 @@ from kafkalab.widgets import ClusterMap
 from kafkalab.widgets.watcher import Watcher
 from support import PATIENCE
 from virtual_clock import VirtualClock
-from widget_support import WIDGET_VIEW, FakeCluster, Shown, button, html, press, show, svg_texts
+from widget_support import TOPIC, WIDGET_VIEW, FakeCluster, Shown, button, find_all, html, press, show, svg_texts
 
 HALF_A_SECOND = 0.5
 """In which the map follows a change, as its description says."""
@@ -51,7 +53,7 @@ def test_the_map_moves_within_half_a_second(cluster: FakeCluster, clock: Virtual
     cluster.kill(0)
     # That broker 0 is dead may be known from its process, before the brokers tell who leads now.
     led = re.compile(r"now led by 1, ISR 1,2, after \d+\.\d s")
-    seconds = clock.seconds_until(lambda: draws(map_, ">dead<") and any(map(led.search, map_.events)))
+    seconds = clock.seconds_until(lambda: draws(map_, "is-dead") and any(map(led.search, map_.events)))
     assert seconds <= HALF_A_SECOND
     assert map_.events[0] == "kill broker 0"
 
@@ -64,7 +66,7 @@ def test_a_question_that_hangs_does_not_hold_up_the_map(cluster: FakeCluster, cl
     clock.advance(1 + moment)
     cluster.takes = 60
     cluster.change_state(2, "paused")
-    assert clock.seconds_until(lambda: draws(map_, ">paused<")) <= HALF_A_SECOND
+    assert clock.seconds_until(lambda: draws(map_, "is-paused")) <= HALF_A_SECOND
     assert not draws(map_, "no broker answers")
     clock.seconds_until(lambda: draws(map_, "no broker answers"))
 
@@ -82,7 +84,7 @@ def test_the_map_shows_what_became_of_the_only_broker_although_nobody_answers(cl
     wait_until_drawn(map_)
     cluster.answers = False
     cluster.kill(0)
-    wait_until(lambda: draws(map_, ">dead<"), PATIENCE, "the map to show it")
+    wait_until(lambda: draws(map_, "is-dead"), PATIENCE, "the map to show it")
     wait_until(lambda: draws(map_, "no broker answers"), PATIENCE, "the map to say so")
     cluster.answers = True
     wait_until(lambda: not draws(map_, "no broker answers"), PATIENCE, "the map to see again")
@@ -98,26 +100,50 @@ def test_a_button_acts_in_the_background_and_shows_its_error(cluster: FakeCluste
     assert map_.events == ["kill broker 1 failed: it is <dead>"]
 
 
-def test_buttons_fit_the_state(cluster: FakeCluster) -> None:
+def verbs(map_: ClusterMap, broker: int) -> list[str]:
+    """The verbs that the menu of a broker offers."""
+    buttons = [button for button in find_all(map_, ipywidgets.Button) if button.description.endswith(f" {broker}")]
+    return [button.description.split()[0] for button in buttons if button.layout.display != "none"]
+
+
+def test_the_menu_of_a_broker_has_only_the_verbs_that_its_state_allows(cluster: FakeCluster) -> None:
     map_ = ClusterMap(cluster)
     wait_until_drawn(map_)
-    assert not button(map_, "Pause 0").disabled
-    cluster.change_state(0, "paused")
-    wait_until(lambda: draws(map_, ">paused<"), PATIENCE, "the map to show it")
-    wait_until(lambda: not button(map_, "Resume 0").disabled, PATIENCE, "its button", ignore=(ValueError,))
-    cluster.change_state(0, "dead")
-    wait_until(lambda: button(map_, "Kill 0").disabled, PATIENCE, "a dead broker not to be killed")
-    wait_until(lambda: button(map_, "Pause 0").disabled, PATIENCE, "a dead broker not to be paused", ignore=(ValueError,))
-    assert not button(map_, "Restart 0").disabled
+    assert verbs(map_, 0) == ["Pause", "Restart", "Kill"]
+    for state, offered in (
+        ("paused", ["Resume", "Restart", "Kill"]),
+        ("isolated", ["Pause", "Restart", "Kill"]),
+        ("dead", ["Restart"]),
+        ("stopped", ["Restart"]),
+    ):
+        cluster.change_state(0, state)
+        Watcher.of(cluster).look()
+        assert verbs(map_, 0) == offered
+        assert verbs(map_, 1) == ["Pause", "Restart", "Kill"]
+
+
+def test_only_kill_is_marked_as_dangerous(cluster: FakeCluster) -> None:
+    buttons = find_all(ClusterMap(cluster), ipywidgets.Button)
+    dangerous = [button.description for button in buttons if "kafkalab-danger" in button._dom_classes]
+    assert dangerous == ["Kill 0", "Kill 1", "Kill 2"]
+
+
+def test_a_broker_has_no_other_verb_while_one_is_under_way(cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    map_ = ClusterMap(cluster)
+    go_on = threading.Event()
+    monkeypatch.setattr(cluster, "restart", lambda broker: go_on.wait(PATIENCE))
+    press(map_, "Restart 1")
+    assert button(map_, "Kill 1").disabled and not button(map_, "Kill 0").disabled
+    go_on.set()
+    wait_until(lambda: not button(map_, "Kill 1").disabled, PATIENCE, "the end of the restart")
 
 
 def test_an_attached_cluster_has_no_buttons(cluster: FakeCluster) -> None:
     cluster.nodes.backend = "attached"
     map_ = ClusterMap(cluster)
     wait_until_drawn(map_)
-    for label in ("Kill 0", "Pause 0", "Restart 0"):
-        with pytest.raises(ValueError, match="not enough values"):
-            button(map_, label)
+    assert not find_all(map_, ipywidgets.Button)
+    assert "Actions for broker" not in html(map_)
 
 
 def test_a_display_has_a_picture_besides_the_widget_and_only_that_after_the_stop(cluster: FakeCluster, shown: Shown) -> None:
@@ -150,12 +176,27 @@ def test_a_snapshot_is_of_now_and_stays_after_the_stop(cluster: FakeCluster) -> 
     assert "0 dead" in map_.snapshot().summary
 
 
+def test_a_browser_gets_only_what_has_changed(cluster: FakeCluster) -> None:
+    map_ = ClusterMap(cluster)
+    watcher = Watcher.of(cluster)
+    watcher.look(groups=True)
+    changed: list[object] = []
+    for widget in find_all(map_, ipywidgets.Widget):
+        widget.observe(lambda change: changed.append(change["owner"]))
+    view = cluster.view
+    map_.seen(view, (), True)
+    assert not changed
+    lagging = tuple(replace(p, isr=p.isr[:2]) for p in view.topics[TOPIC])
+    map_.seen(replace(view, topics={TOPIC: lagging}), (), True)
+    assert set(changed) == {map_._status, map_._rows}
+
+
 def test_two_maps_of_a_cluster_share_a_watcher(cluster: FakeCluster) -> None:
     maps = [ClusterMap(cluster), ClusterMap(cluster)]
     assert len(cluster.callbacks) == 1
     cluster.kill(0)
     Watcher.of(cluster).look()
-    assert all(draws(map_, ">dead<") for map_ in maps)
+    assert all(draws(map_, "is-dead") for map_ in maps)
 
 
 def test_no_thread_outlives_the_cluster() -> None:

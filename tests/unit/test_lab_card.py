@@ -14,8 +14,9 @@ from kafkalab.checks import CheckContext, Lab, Unmet, check, hint, learner
 from kafkalab.course import Content, Course
 from kafkalab.errors import KafkaLabError
 from kafkalab.progress import load
+from kafkalab.running import Register
 from kafkalab.waiting import wait_until
-from kafkalab.widgets import ClusterMap, LabCard
+from kafkalab.widgets import ClusterMap, LabCard, lab_card
 from kafkalab.widgets.panel import ClusterPanel
 from support import PATIENCE
 from widget_support import WIDGET_VIEW, FakeCluster, Shown, button, html, html_values, labels, press, show
@@ -113,6 +114,129 @@ def test_the_button_says_when_there_is_no_cluster_yet(probed: Probed, monkeypatc
     card = LabCard("09_games")
     press(card, "Check")
     assert "There's no cluster yet. Run the cell that starts it." in html_values(card)
+
+
+@pytest.fixture
+def register(monkeypatch: pytest.MonkeyPatch) -> Register[FakeCluster]:
+    """What runs in this process: nothing yet."""
+    register: Register[FakeCluster] = Register()
+    monkeypatch.setattr("kafkalab.widgets.lab_card.clusters", register)
+    lab_card._follow_clusters.cache_clear()
+    return register
+
+
+def test_a_sentence_about_no_cluster_goes_when_one_starts(
+    probed: Probed, cluster: FakeCluster, register: Register[FakeCluster], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kafkalab.widgets.lab_card.get_ipython", lambda: None)
+    card = LabCard("09_games")
+    press(card, "Check")
+    assert "no cluster yet" in html(card)
+    register.announce(cluster, cluster.on_stop)
+    assert "no cluster yet" not in html(card)
+
+
+def test_a_sentence_about_the_solution_goes_with_a_pass_and_with_another_cluster(
+    probed: Probed,
+    cluster: FakeCluster,
+    register: Register[FakeCluster],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("kafkalab.course.solution", lambda name: tmp_path / "09_games.ipynb")
+    card = LabCard("09_games")
+
+    def solve() -> None:
+        press(card, "Solution")
+        press(card, "Yes")
+        assert "The solution:" in html(card)
+
+    solve()
+    register.announce(cluster, cluster.on_stop)
+    assert "The solution:" not in html(card)
+    solve()
+    check("09_topic", cluster, count=3)
+    assert "The solution:" in html(card)  # it's still of use
+    probed.meet()
+    check("09_topic", cluster, count=3)
+    assert "The solution:" not in html(card)
+
+
+def test_what_a_stopped_cluster_lacked_goes_when_the_next_one_starts(
+    probed: Probed, cluster: FakeCluster, register: Register[FakeCluster], capsys: pytest.CaptureFixture[str]
+) -> None:
+    card = LabCard("09_games")
+    register.announce(cluster, cluster.on_stop)
+    check("09_group", cluster)
+    check("09_topic", cluster, count=3)
+    other = FakeCluster("other")
+    register.announce(other, other.on_stop)
+    assert "✗" in html(card)  # the cluster that it's about runs still
+    cluster.stop()
+    assert "✗" in html(card)
+    third = FakeCluster("third")
+    register.announce(third, third.on_stop)
+    assert "✗" not in html(card) and "1 of 2 passed" in html(card)
+    for one in (other, third):
+        one.stop()
+
+
+def test_what_waits_has_no_sentence_of_its_own(
+    probed: Probed, cluster: FakeCluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    card = LabCard("09_games")
+    check("09_topic", cluster, count=3)
+    assert "Not looked at yet" in capsys.readouterr().out
+    assert "ot looked at yet" not in html(card) and "More about the others" not in html(card)
+
+
+def test_a_passed_lab_offers_the_next_one_on_top(
+    probed: Probed, cluster: FakeCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    following = tmp_path / "labs/10_chapter/10_next.ipynb"
+    following.parent.mkdir()
+    following.touch()
+    (tmp_path / "notebooks").mkdir()
+    monkeypatch.chdir(tmp_path / "labs/09_chapter")
+    card = LabCard("09_games")
+    probed.meet()
+    check("09_topic", cluster, count=3)
+    assert "Lab passed" not in html(card)
+    check("09_group", cluster)
+    shown = html(card)
+    assert 'href="../10_chapter/10_next.ipynb"' in shown and "<details open>" not in shown
+    assert shown.index("Lab passed") < shown.index("Next lab →") < shown.index("2 of 2 passed")
+
+
+@pytest.mark.parametrize("folder", ["solutions", "labs"])
+def test_a_solution_says_that_it_is_one(folder: str, probed: Probed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("notebooks", f"{folder}/09_chapter"):
+        (tmp_path / name).mkdir(parents=True, exist_ok=True)
+    monkeypatch.chdir(tmp_path / folder / "09_chapter")
+    assert ("Solution</span> of 09_games" in html(LabCard("09_games"))) == (folder == "solutions")
+
+
+def test_a_check_prints_one_line_while_the_card_is_beside_the_notebook(
+    probed: Probed, cluster: FakeCluster, panel: ClusterPanel, shown: Shown, capsys: pytest.CaptureFixture[str]
+) -> None:
+    card = LabCard("09_games")
+    check("09_topic", cluster, count=3)
+    assert len(capsys.readouterr().out.splitlines()) > 1  # it was made, but never shown
+    show(card)
+    check("09_topic", cluster, count=3)
+    assert capsys.readouterr().out == "09_topic: 0 of 2 requirements are met. The lab card says what is missing.\n"
+    probed.meet()
+    check("09_topic", cluster, count=3)
+    assert capsys.readouterr().out == "09_topic: All 2 requirements are met. Lab passed.\n"
+
+
+def test_a_check_prints_all_lines_where_the_card_is_in_its_cell(
+    probed: Probed, cluster: FakeCluster, shown: Shown, capsys: pytest.CaptureFixture[str]
+) -> None:
+    show(LabCard("09_games"))
+    report = check("09_topic", cluster, count=3)
+    assert capsys.readouterr().out == f"{report}\n"
 
 
 def test_earlier_hints_stay_and_after_the_last_there_is_no_next(probed: Probed) -> None:

@@ -8,9 +8,8 @@ from dataclasses import replace
 import pytest
 
 from kafkalab.widgets.events import Event
-from kafkalab.widgets.map_drawing import CARD_WIDTH, broker_rows, draw_group, draw_row, map_picture, summary
-from kafkalab.widgets.palette import THEMED
-from kafkalab.widgets.svg import document, fit
+from kafkalab.widgets.map_drawing import broker_rows, map_picture, summary
+from kafkalab.widgets.svg import fit
 from widget_support import SVG, TOPIC, after_kill, broker, group, healthy, partition, svg_texts
 
 
@@ -87,29 +86,6 @@ def test_only_the_topics_asked_for() -> None:
 def test_the_summary_says_it_in_words() -> None:
     words = summary(after_kill(healthy()))
     assert "0 dead, 1 up" in words and "led by 1: 0, 1, 3, 4" in words and "13 with an incomplete ISR" in words
-
-
-def test_a_live_picture_follows_the_theme() -> None:
-    live = document(draw_row(healthy(), (0,), None, THEMED, CARD_WIDTH), "broker 0", palette=THEMED, live=True)
-    assert "var(--jp-" in live
-    ET.fromstring(live)
-
-
-def test_live_drawings_fit_a_narrow_panel_with_text_of_12_pixels() -> None:
-    view = healthy(30, 6)
-    view = replace(view, brokers={**view.brokers, 0: broker(0, "isolated", rack="a-rack-with-a-long-name", controller=True)})
-    owned = tuple((TOPIC, number) for number in range(30))
-    long = group(("a-member-with-a-long-name", owned), lag={(TOPIC, 3): 7}, id_="a-group-with-a-long-name")
-    groups = [long, group(state="Empty")]
-    drawings = [draw_row(view, (id_,), None, THEMED, CARD_WIDTH) for id_ in view.brokers]
-    drawings += [draw_group(group_, THEMED) for group_ in groups]
-    for drawing in drawings:
-        assert drawing.width == CARD_WIDTH <= 330  # a panel of 360 pixels has margins and a scroll bar
-        picture = ET.fromstring(document(drawing, "title", palette=THEMED, live=True))
-        for element in picture.iter(f"{SVG}text"):
-            assert float(element.get("font-size")) >= 12, element.text
-        for r in picture.iter(f"{SVG}rect"):
-            assert float(r.get("x")) >= 0 and float(r.get("x")) + float(r.get("width")) <= CARD_WIDTH
 
 
 def test_fit_cuts_with_an_ellipsis() -> None:

@@ -84,3 +84,34 @@ def test_the_stored_question_does_not_tell_what_was_said(shown: Shown, progress_
     number, choice = (bundle["text/plain"] for (bundle,) in shown.values())
     assert number == "Predict: How long? (s)"
     assert choice == "Predict: Which?\n- one\n- two"
+
+
+@pytest.mark.parametrize(
+    ("guess", "happened", "outcome"),
+    [
+        ("Only `Leader`", {"answer": "`Leader` and `Isr`"}, False),
+        ("`Leader` and `Isr`", {"answer": "`leader` and `isr`"}, True),
+        ("`Leader` and `Isr`", {"answer": "`Leader` and `Isr`, after 1.2 s"}, True),
+        ("None: all stay", {"answer": "none"}, True),
+        ("None: all stay", {"answer": "nonesuch"}, None),  # words, not letters
+        ("None: all stay", {"answer": "something else"}, None),
+        ("None: all stay", {"measured": "0 columns"}, None),
+        ("None: all stay", {"answer": "only `Leader` or `Leader` and `Isr`"}, None),  # two at once
+    ],
+)
+def test_a_prediction_came_true_if_the_answer_names_its_option(
+    guess: str, happened: dict[str, str], outcome: bool | None, progress_folder: Path
+) -> None:
+    prediction = Predict("Which columns differ?", options=["Only `Leader`", "`Leader` and `Isr`", "None: all stay"])
+    find(prediction, ipywidgets.RadioButtons).value = guess
+    press(prediction, "Predict")
+    assert load().outcomes == {}
+    prediction.explain("Because.", **happened)
+    assert load().outcomes == ({} if outcome is None else {"Which columns differ?": outcome})
+
+
+def test_no_prediction_has_no_outcome(progress_folder: Path) -> None:
+    prediction = Predict("Which?", options=["one", "two"])
+    explanation = prediction.explain("Because.", answer="one")
+    press(explanation, "Show me")
+    assert load().outcomes == {}

@@ -11,6 +11,9 @@ from typing import Any
 
 import pytest
 
+from kafkalab.course import find_course
+from kafkalab.course.predictions import chapters_by_question
+
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted([*(ROOT / "notebooks").glob("*.ipynb"), *(ROOT / "solutions").glob("*/*.ipynb")])
 
@@ -50,6 +53,11 @@ def predictions(path: Path) -> dict[str, Any]:
 def test_no_two_predictions_of_the_course_ask_the_same() -> None:
     asked = Counter(question for path in NOTEBOOKS for question in predictions(path).values())
     assert asked and max(asked.values()) == 1, asked.most_common(1)
+
+
+def test_the_chapter_of_each_prediction_is_known() -> None:
+    asked = {question: path.name[:2] for path in NOTEBOOKS for question in predictions(path).values()}
+    assert chapters_by_question(find_course().content) == asked
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

@@ -79,7 +79,7 @@ def test_an_unreadable_file_is_set_aside(folder: Path, content: bytes) -> None:
 def test_nothing_but_the_file_and_its_lock_is_left(folder: Path) -> None:
     progress.record_lab("01_my_topic", True)
     assert sorted(entry.name for entry in folder.iterdir()) == ["lock", "progress.json"]
-    assert set(json.loads((folder / "progress.json").read_text())) == {"version", "labs", "quizzes", "predictions"}
+    assert set(json.loads((folder / "progress.json").read_text())) == {"version", "labs", "quizzes", "predictions", "outcomes"}
 
 
 def test_notebooks_that_finish_at_once_lose_nothing() -> None:
@@ -104,9 +104,45 @@ def test_predictions_are_kept_by_their_question_and_the_last_one_counts(folder: 
 def test_a_file_from_before_there_were_predictions_can_be_read(folder: Path) -> None:
     progress.record_lab("01_my_topic", True)
     content = json.loads((folder / "progress.json").read_text())
-    del content["predictions"]
+    del content["predictions"], content["outcomes"]
     (folder / "progress.json").write_text(json.dumps(content))
-    assert progress.load().predictions == {} and progress.load().labs["01_my_topic"].passed
+    assert not progress.load().predictions and not progress.load().outcomes and progress.load().labs["01_my_topic"].passed
+
+
+def test_another_prediction_has_no_outcome_yet() -> None:
+    progress.record_prediction("How long?", "2 s")
+    progress.record_outcome("How long?", True)
+    progress.record_prediction("How long?", "2 s")
+    assert progress.load().outcomes == {"How long?": True}
+    progress.record_prediction("How long?", "7 s")
+    assert progress.load().outcomes == {}
+
+
+def test_the_same_outcome_again_writes_nothing(folder: Path) -> None:
+    progress.record_outcome("How long?", True)
+    before = (folder / "progress.json").stat().st_ino
+    progress.record_outcome("How long?", True)
+    assert (folder / "progress.json").stat().st_ino == before
+    progress.record_outcome("How long?", False)
+    assert progress.load().outcomes == {"How long?": False}
+
+
+def test_what_was_exported_is_the_same_progress_in_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    progress.record_lab("01_my_topic", True)
+    progress.record_outcome("How long?", True)
+    record = progress.load()
+    (tmp_path / "progress.json").write_text(progress.as_json(record))
+    monkeypatch.setenv("KAFKALAB_PROGRESS", str(tmp_path))
+    assert progress.load() == record
+
+
+def test_deleted_progress_is_gone_and_begins_anew(folder: Path) -> None:
+    progress.record_lab("01_my_topic", True)
+    for _ in range(2):
+        progress.delete()
+        assert progress.load() == progress.ProgressRecord()
+    progress.record_lab("01_my_topic", False)
+    assert progress.load().labs["01_my_topic"].checks == 1
 
 
 @pytest.fixture

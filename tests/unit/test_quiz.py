@@ -103,9 +103,59 @@ def test_a_wrong_answer_is_explained_and_may_be_mended(progress_folder: Path) ->
     quiz = Quiz("01_single_node")
     question = load_quiz("01_single_node").questions[0]
     press(quiz, "Check")
-    assert "Choose an answer" in html(quiz) and "●" not in html(quiz)
+    assert "Choose an answer" in html(quiz) and html(quiz).count(">○</span>") == 7
+    assert "question 1 of 7 · <b>none answered yet</b>" in html(quiz)
     answer(quiz, question, {0})
     assert "Not quite" in html(quiz) and "ZooKeeper" in html(quiz)
-    assert quiz.result == (0, 7)
+    assert quiz.result == (0, 7) and "question 1 of 7 · <b>0 of 7 right so far</b>" in html(quiz)
+    assert 'aria-label="not right, this question"' in html(quiz)
     answer(quiz, question, question.right)
-    assert quiz.result == (1, 7)
+    assert quiz.result == (1, 7) and "1 of 7 right so far" in html(quiz)
+    assert 'aria-label="right, this question"' in html(quiz)
+
+
+def test_a_question_in_your_own_words_does_not_count(progress_folder: Path) -> None:
+    quiz = Quiz("00_start_here")
+    assert "question 1 of 18 · <b>17 count</b>" in html(quiz)
+    questions = load_quiz("00_start_here").questions
+    (number,) = (i for i, question in enumerate(questions) if question.kind == "open")
+    for _ in range(number):
+        press(quiz, "Next")
+    press(quiz, "Show an answer")
+    assert f"question {number + 1} of 18, which doesn't count · <b>0 of 17 right so far</b>" in html(quiz)
+
+
+def at(quiz: Quiz, name: str, kind: str) -> Question:
+    """Show the first question of a kind, and return it."""
+    questions = load_quiz(name).questions
+    number = next(i for i, question in enumerate(questions) if question.kind == kind)
+    for _ in range(number):
+        press(quiz, "Next")
+    return questions[number]
+
+
+def test_an_answer_marks_the_options_in_words(progress_folder: Path) -> None:
+    quiz = Quiz("01_single_node")
+    question = at(quiz, "01_single_node", "one")
+    (right,) = question.right
+    chosen = 1 if right != 1 else 2
+    answer(quiz, question, {chosen})
+    field = find(quiz, ipywidgets.RadioButtons)
+    for i, text in enumerate(field.options):
+        begins, ends = {right: ("✓ ", "(right, but you left it out)"), chosen: ("✗ ", "(not right)")}.get(i, ("", ""))
+        assert text.startswith(begins) and text.endswith(ends) and ("✓" in text or "✗" in text) == bool(begins)
+    assert field.index == chosen  # still what you chose
+    answer(quiz, question, {right})
+    assert field.options[right].endswith("(right)") and "✗" not in "".join(field.options)
+
+
+def test_an_answer_marks_each_of_several_options(progress_folder: Path) -> None:
+    quiz = Quiz("00_start_here")
+    question = at(quiz, "00_start_here", "many")
+    first, *others = sorted(question.right)
+    wrong = min(set(range(len(question.options))) - question.right)
+    answer(quiz, question, {first, wrong})
+    texts = [box.description for box in find_all(quiz, ipywidgets.Checkbox)]
+    assert texts[first].startswith("✓ ") and texts[first].endswith("(right)")
+    assert texts[wrong].startswith("✗ ") and texts[wrong].endswith("(not right)")
+    assert all(texts[i].startswith("✓ ") and texts[i].endswith("(right, but you left it out)") for i in others)

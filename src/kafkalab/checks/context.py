@@ -20,7 +20,7 @@ from kafkalab.cluster.offsets import end_offsets, watermarks
 from kafkalab.errors import KafkaLabError, WaitTimeout
 from kafkalab.waiting import wait_until
 
-__all__ = ["CheckContext", "Unmet", "text_of"]
+__all__ = ["CheckContext", "NotNow", "Unmet", "text_of"]
 
 T = TypeVar("T")
 
@@ -33,6 +33,10 @@ class Unmet(Exception):
     """Raised by a probe. The message says what it looked at, what it found, and where to look next. Never the answer."""
 
 
+class NotNow(Exception):
+    """Raised if a probe would call the learner's code, which only a check that the learner asked for may do."""
+
+
 @dataclass
 class CheckContext:
     """Questions about the learner's cluster, each asked again every time, and the learner's answers.
@@ -43,10 +47,13 @@ class CheckContext:
         The learner's cluster.
     answers
         The other arguments of `check`.
+    may_call
+        Whether probes may call the learner's functions: these can change the cluster.
     """
 
     cluster: Cluster
     answers: Mapping[str, object] = field(default_factory=dict)
+    may_call: bool = True
 
     def answer(self, name: str, kind: type[T], what: str, *, may_be_empty: bool = False, keys: Iterable[object] = ()) -> T:
         """Return what the learner passed to `check` under this name, converted to a type.
@@ -107,10 +114,14 @@ class CheckContext:
         ------
         Unmet
             If the learner passed nothing, or something that isn't callable.
+        NotNow
+            If this check may call none.
         """
         passed = self.answer(name, object, what)
         if not callable(passed):
             raise Unmet(f"`{name}` should be {what}, not the result of calling it ({type(passed).__name__}).")
+        if not self.may_call:
+            raise NotNow
         return passed
 
     def view(self) -> ClusterView:

@@ -12,12 +12,14 @@ from kafkalab.cluster import Cluster
 
 __all__ = ["check", "hint", "on_report"]
 
-on_report: list[Callable[[Report, CheckContext], object]] = []
-"""Functions to call with what `check` found. Lab cards register here."""
+on_report: list[Callable[[Report, CheckContext], bool]] = []
+"""Functions to call with what `check` found. They return whether they show it beside the notebook. Lab cards register here."""
 
 
 def check(id: str, cluster: Cluster, /, **answers: object) -> Report:
     """Check whether the cluster shows what a lab asks for, print a verdict, and record it in the learner's progress.
+
+    The verdict is one line where the lab's card stands beside the notebook and has the details.
 
     Parameters
     ----------
@@ -45,10 +47,9 @@ def check(id: str, cluster: Cluster, /, **answers: object) -> Report:
         raise TypeError(f"check({id!r}, …) takes your cluster next, such as cluster, not a {type(cluster).__name__}")
     ctx = CheckContext(cluster, answers)
     report = evaluate(asked, ctx)
-    print(report)
     progress.record_lab(asked.id, bool(report))
-    for callback in on_report:
-        callback(report, ctx)
+    is_beside = [callback(report, ctx) for callback in on_report]  # each of them, so no generator in any()
+    print(report.brief if any(is_beside) else report)
     return report
 
 

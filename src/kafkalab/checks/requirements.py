@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from confluent_kafka import KafkaException
 
-from kafkalab.checks.context import CheckContext, Unmet
+from kafkalab.checks.context import CheckContext, NotNow, Unmet
 from kafkalab.errors import KafkaLabError
 
-__all__ = ["Check", "Probe", "Report", "Requirement", "Result", "evaluate"]
+__all__ = ["Check", "Probe", "Report", "Requirement", "Result", "evaluate", "results_of"]
 
 Probe = Callable[[CheckContext], None]
 """Looks at one thing, and raises `Unmet` if it isn't so."""
@@ -141,6 +141,11 @@ class Report:
             return f"{'All ' + str(total) + ' requirements are' if total > 1 else 'The requirement is'} met. Lab passed."
         return f"{met} of {total} {'requirements are' if total > 1 else 'requirement is'} met."
 
+    @property
+    def brief(self) -> str:
+        """One line, for where the lab's card shows the rest."""
+        return f"{self.check}: {self.summary}{'' if self else ' The lab card says what is missing.'}"
+
     def _ipython_display_(self) -> None:
         """Show nothing, because `check` has printed it."""
 
@@ -154,20 +159,25 @@ def evaluate(check: Check, ctx: CheckContext) -> Report:
     A requirement that can't be checked, for example because no broker answers, is unmet. A requirement that depends on
     another isn't checked until that one is met.
     """
+    return Report(check.id, check.title, tuple(results_of(check, ctx)))
+
+
+def results_of(check: Check, ctx: CheckContext) -> Iterator[Result]:
+    """Yield the result of each requirement in order. Each probe runs when its result is asked for. See `evaluate`."""
     met: set[Probe] = set()
-    results = []
     says = {requirement.probe: requirement.says for requirement in check.requirements}
     for requirement in check.requirements:
         if missing := [says[probe] for probe in requirement.after if probe not in met]:
-            results.append(Result(requirement.says, "waiting", f"Not looked at yet. First: {missing[0]}."))
+            yield Result(requirement.says, "waiting", f"Not looked at yet. First: {missing[0]}.")
             continue
         try:
             requirement.probe(ctx)
         except Unmet as unmet:
-            results.append(Result(requirement.says, "unmet", str(unmet)))
+            yield Result(requirement.says, "unmet", str(unmet))
+        except NotNow:
+            yield Result(requirement.says, "waiting")
         except (KafkaLabError, KafkaException, ConnectionError, TimeoutError) as error:
-            results.append(Result(requirement.says, "unmet", f"This could not be looked up: {error}"))
+            yield Result(requirement.says, "unmet", f"This could not be looked up: {error}")
         else:
             met.add(requirement.probe)
-            results.append(Result(requirement.says, "met"))
-    return Report(check.id, check.title, tuple(results))
+            yield Result(requirement.says, "met")

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from kafkalab.cli import clean, doctor, fetch, lab, reset, run, solution
+from kafkalab.cli import clean, doctor, fetch, lab, progress, reset, run, solution
 from kafkalab.cli.arguments import Subcommand
 from kafkalab.errors import KafkaLabError
 
@@ -37,7 +37,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"kafkalab {version('kafkalab')}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=Subcommand)
-    for command in (lab, reset, solution, doctor, fetch, run, clean):
+    for command in (lab, reset, solution, progress, doctor, fetch, run, clean):
         command.add_parser(commands)
     return parser
 

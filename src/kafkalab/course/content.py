@@ -95,6 +95,15 @@ class Content:
         """Return the chapter (``02_cluster_failover``) of a lab, by the lab's stem."""
         return self._chapters[stem]
 
+    @cached_property
+    def chapter_titles(self) -> dict[str, str]:
+        """Each chapter (``02_cluster_failover``) with the heading of its notebook, in order."""
+        titles = {}
+        for path in sorted((self.root / "notebooks").glob("*.ipynb")):
+            first: Any = json.loads(path.read_bytes())["cells"][0]["source"]
+            titles[path.stem] = "".join(first).partition("\n")[0].lstrip("# ")
+        return titles
+
     def lab_facts(self, stem: str) -> LabFacts:
         """Return what a lab's notebook says of itself.
 

@@ -4,43 +4,40 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 
 import ipywidgets
 
-from kafkalab.cluster.view import BrokerState, BrokerView, ClusterView
+from kafkalab.cluster.view import ClusterView
+from kafkalab.widgets.broker_header import Act, BrokerHeader
+from kafkalab.widgets.event_log import log_html
 from kafkalab.widgets.events import Event
+from kafkalab.widgets.fold import Fold
+from kafkalab.widgets.group_rows import group_row, idle_row, is_idle
 from kafkalab.widgets.live import Live, wide_html
-from kafkalab.widgets.map_drawing import (
-    CARD_WIDTH,
-    broker_rows,
-    draw_group,
-    draw_row,
-    legend,
-    map_picture,
-    status,
-)
-from kafkalab.widgets.palette import STATE_COLOURS, THEMED
+from kafkalab.widgets.map_drawing import map_picture, status
+from kafkalab.widgets.map_style import GAP, STYLE, columns
+from kafkalab.widgets.prose import counted
 from kafkalab.widgets.svg import Drawing, Picture, document
+from kafkalab.widgets.topic_order import TopicOrder, arrange
+from kafkalab.widgets.topic_rows import LEGEND, topic_chips, topic_row
 from kafkalab.widgets.watcher import Watchable, Watcher
 
 __all__ = ["ClusterMap"]
 
 _NOT_YET = "The cluster has not been seen yet."
-_MAX_WIDTH = "1320px"
-_CARD_MAX_WIDTH = "420px"
-_GAP = "8px"
-_GONE: tuple[BrokerState, ...] = ("dead", "stopped")
+_NARROW = 5  # from so many columns on, a number alone names a broker
 
 
 class ClusterMap(Live):
     """A live map of a cluster, with buttons that break and repair it.
 
-    It shows the brokers (up, starting, paused, isolated, stopped or dead) and which of them is the active controller.
-    For each partition it shows the replicas, the leader and the ISR. Below are the consumer groups, with partition
-    assignment and lag, and a list of events. The map follows a change within half a second. If it's narrow, brokers
-    stack.
+    Each broker is a column. Its head says whether it's up, starting, paused, isolated, stopped or dead, and which broker
+    is the active controller. Below, each topic has a row that shows the replicas of each partition, the leader and the
+    ISR. Topics of one partition share a line. Topics that are new or that changed lately come first, and what doesn't fit
+    is folded. Then come the consumer groups, with partition assignment and lag, and a log of events. The map follows a
+    change within half a second.
 
     If the cluster panel is open beside the notebook, the map appears there. When the cluster stops, a still picture of
     the last state replaces the map in the notebook.
@@ -50,7 +47,8 @@ class ClusterMap(Live):
     cluster
         A running cluster.
     topics
-        Topics to show, in this order. By default all but the internal ones.
+        Topics to show first, in this order. The live map shows all others but the internal ones below them; a still picture
+        shows only these.
     groups
         Whether to show consumer groups.
 
@@ -66,15 +64,29 @@ class ClusterMap(Live):
         self._with_groups = groups
         self._view: ClusterView | None = None
         self._events: list[Event] = []
-        self._nodes: dict[int, _Node] = {}
-        self._rows: list[tuple[int, ...]] = []
+        self._order = TopicOrder(self._topics or ())
+        self._nodes = _Nodes(None if cluster.nodes.backend == "attached" else self._act)
+        self._status, self._rows, self._more_rows, self._groups, self._idle_groups, self._log = (wide_html() for _ in range(6))
+        self._more = Fold("More topics", self._more_rows)
+        self._idle = Fold("Idle groups", self._idle_groups)
         self._lock = threading.RLock()
-        self._status, self._groups, self._log = (wide_html() for _ in range(3))
-        self._body = ipywidgets.VBox(layout=ipywidgets.Layout(width="100%"))
+        self._log.add_class("kafkalab-events")
+        self._log.tabbable = True  # not the log in it, which the browser replaces with each event: it would lose the focus
         root = ipywidgets.VBox(
-            [self._status, self._body, wide_html(_legend()), self._groups, self._log],
-            layout=ipywidgets.Layout(width="100%", max_width=_MAX_WIDTH),
+            [
+                wide_html(STYLE),
+                self._status,
+                self._nodes.widget,
+                self._rows,
+                self._more.widget,
+                wide_html(LEGEND),
+                self._groups,
+                self._idle.widget,
+                self._log,
+            ],
+            layout=ipywidgets.Layout(width="100%"),
         )
+        root.add_class("kafkalab-map")
         super().__init__(root)
         self._write_log()
         self._watcher = Watcher.of(cluster)
@@ -104,25 +116,35 @@ class ClusterMap(Live):
                 return
             self._view = view
             topics = self._topics
+            self._order.note(events)
             self._events += [e for e in events if e.topic is None or topics is None or e.topic in topics]
             self._events.sort(key=lambda event: event.at)  # a fault is noted only after its verb has finished
-            self._status.value = _status_line(status(view, topics, THEMED, "" if fresh else "no broker answers: as known last"))
-            rows = broker_rows(view)
-            if rows != self._rows:
-                self._nodes = {
-                    id_: _Node(id_, self._act, self._cluster.nodes.backend != "attached") for row in rows for id_ in row
-                }
-                self._body.children = [_side_by_side([self._nodes[id_].widget for id_ in row]) for row in rows]
-                self._rows = rows
-            for node in self._nodes.values():
-                node.show(view, topics)
+            self._status.value = _status_html(status(view, topics), "" if fresh else "no broker answers: as known last")
+            self._nodes.show(view)
+            self._show_topics(view)
             if self._with_groups:
-                cards = (_themed(draw_group(view.groups[id_], THEMED), f"group {id_}") for id_ in sorted(view.groups))
-                self._groups.value = _flow(
-                    f'<div style="flex:1 1 {CARD_WIDTH}px;max-width:{_CARD_MAX_WIDTH}">{card}</div>' for card in cards
-                )
+                self._show_groups(view)
             if events:
                 self._write_log()
+
+    def _show_topics(self, view: ClusterView) -> None:
+        named = [topic for topic in self._topics or () if topic in view.topics]
+        brokers = _serving(view)
+        where = arrange(view, self._order.of(view.topics), named, len(brokers))
+        rows = "".join(topic_row(view, topic, brokers) for topic in where.rows)
+        self._rows.value = rows + topic_chips(view, where.chips) or '<div class="muted">No topics yet.</div>'
+        several = [topic for topic in where.folded if len(view.topics[topic]) > 1]
+        singles = [topic for topic in where.folded if len(view.topics[topic]) == 1]
+        self._more_rows.value = "".join(topic_row(view, topic, brokers) for topic in several) + topic_chips(view, singles)
+        self._more.show(counted(len(where.folded), "more topic") if where.folded else "")
+
+    def _show_groups(self, view: ClusterView) -> None:
+        groups = [view.groups[id_] for id_ in sorted(view.groups)]
+        idle = [group for group in groups if is_idle(group)]
+        self._groups.value = "".join(group_row(group) for group in groups if not is_idle(group))
+        self._idle_groups.value = "".join(idle_row(group) for group in idle)
+        kind = "idle group" if any(group.members for group in idle) else "empty group"
+        self._idle.show(counted(len(idle), kind) if idle else "")
 
     def close(self) -> None:
         """Stop following the cluster and leave a still picture. Safe to call again."""
@@ -149,16 +171,8 @@ class ClusterMap(Live):
         threading.Thread(target=act, name=f"kafkalab-{verb}-{broker}", daemon=True).start()
 
     def _write_log(self) -> None:
-        lines = "".join(_log_line(event) for event in self._events[-200:])
-        # A reversed column keeps its end visible without any script.
-        style = (
-            "display:flex;flex-direction:column-reverse;height:128px;overflow-y:auto;padding:4px 8px;border-radius:6px;"
-            "font:12px/16px var(--jp-code-font-family,monospace);color:var(--jp-ui-font-color1,#1f2328);"
-            "border:1px solid var(--jp-border-color1,#c9d1d9)"
-        )
-        self._log.value = (
-            f'<div style="{style}"><div style="margin-bottom:auto">{lines or "Nothing has happened yet."}</div></div>'
-        )
+        topics = self._view.topics if self._view is not None else ()
+        self._log.value = log_html(self._events, name_topics=len(topics) > 1)
 
     def _picture(self) -> Picture:
         if self._view is None:
@@ -172,107 +186,38 @@ class ClusterMap(Live):
         return self._show_beside("The live map")
 
 
-def _log_line(event: Event) -> str:
-    colour = STATE_COLOURS["dead"] if event.kind in ("fault", "error") else "inherit"
-    return f'<div style="color:{colour}">{escape(event.text)}</div>'
+class _Nodes:
+    """The heads of the columns: a row of dedicated controllers, if there are any, and a row of brokers."""
 
-
-class _Node:
-    """One broker or controller, with its buttons below."""
-
-    def __init__(self, id_: int, act: Callable[[str, int, Callable[[], None]], None], with_buttons: bool) -> None:
-        self._id = id_
-        self._picture = wide_html()
-        self._controls = _Controls(id_, act) if with_buttons else None
-        self.widget = ipywidgets.VBox(
-            [self._picture, *([self._controls.widget] if self._controls else [])],
-            layout=ipywidgets.Layout(flex=f"1 1 {CARD_WIDTH}px", min_width=f"{CARD_WIDTH}px", max_width=_CARD_MAX_WIDTH),
-        )
-
-    def show(self, view: ClusterView, topics: Sequence[str] | None) -> None:
-        self._picture.value = _themed(
-            draw_row(view, (self._id,), topics, THEMED, CARD_WIDTH), f"node {self._id} and its replicas"
-        )
-        if self._controls:
-            self._controls.show(view.brokers[self._id])
-
-
-class _Controls:
-    """The buttons of one broker."""
-
-    def __init__(self, broker: int, act: Callable[[str, int, Callable[[], None]], None]) -> None:
-        self.broker = broker
+    def __init__(self, act: Act | None) -> None:
         self._act = act
-        self._busy = False
-        self._state: BrokerState = "up"
-        self._kill = self._button("Kill", "SIGKILL: the process ends at once, without a clean shutdown", style="danger")
-        self._pause = self._button("Pause", "SIGSTOP: it hangs, but its connections stay open")
-        self._restart = self._button("Restart", "Start it again with the same id, port and data")
-        self._kill.on_click(lambda _: self._do("kill"))
-        self._pause.on_click(lambda _: self._do("resume" if self._paused() else "pause"))
-        self._restart.on_click(lambda _: self._do("restart"))
-        self.widget = ipywidgets.HBox(
-            [self._kill, self._pause, self._restart],
-            layout=ipywidgets.Layout(width="100%", overflow="hidden"),
-        )
+        self._headers: dict[int, BrokerHeader] = {}
+        self._ids: list[list[int]] = []
+        self.widget = ipywidgets.VBox(layout=ipywidgets.Layout(width="100%"))
 
-    def _button(self, name: str, tooltip: str, style: str = "") -> ipywidgets.Button:
-        return ipywidgets.Button(
-            description=f"{name} {self.broker}",  # names the broker, also for screen readers
-            tooltip=tooltip,
-            button_style=style,
-            layout=ipywidgets.Layout(flex="1 1 0", width="auto", min_width="0", padding="0", margin="2px 1px", height="26px"),
-            style=ipywidgets.ButtonStyle(font_size="12px"),
-        )
-
-    def show(self, broker: BrokerView) -> None:
-        self._state = broker.state
-        self._refresh()
-
-    def _refresh(self) -> None:
-        gone = self._state in _GONE
-        self._pause.description = f"{'Resume' if self._paused() else 'Pause'} {self.broker}"
-        self._kill.disabled = self._pause.disabled = gone or self._busy
-        self._restart.disabled = self._busy
-
-    def _paused(self) -> bool:
-        return self._state == "paused"
-
-    def _do(self, verb: str) -> None:
-        if self._busy:
-            return
-        self._busy = True
-        self._refresh()
-        self._act(verb, self.broker, self._done)
-
-    def _done(self) -> None:
-        self._busy = False
-        self._refresh()
+    def show(self, view: ClusterView) -> None:
+        serving = _serving(view)
+        rows = [ids for ids in (sorted(view.brokers.keys() - set(serving)), serving) if ids]
+        if rows != self._ids:
+            self._ids = rows
+            self._headers = {id_: BrokerHeader(view.brokers[id_], self._act) for ids in rows for id_ in ids}
+            self.widget.children = [_columns([self._headers[id_].widget for id_ in ids]) for ids in rows]
+        for ids in rows:
+            for id_ in ids:
+                self._headers[id_].show(view.brokers[id_], narrow=len(ids) >= _NARROW)
 
 
-def _side_by_side(widgets: Sequence[ipywidgets.Widget]) -> ipywidgets.Box:
-    """Put widgets side by side, and wrap those that don't fit."""
-    return ipywidgets.Box(widgets, layout=ipywidgets.Layout(width="100%", flex_flow="row wrap", grid_gap=_GAP))
+def _serving(view: ClusterView) -> list[int]:
+    """Return the brokers, without dedicated controllers."""
+    return sorted(id_ for id_, broker in view.brokers.items() if broker.address)
 
 
-def _flow(pieces: Iterable[str]) -> str:
-    """Put pieces of HTML side by side, and wrap those that don't fit."""
-    return f'<div style="display:flex;flex-wrap:wrap;gap:{_GAP}">{"".join(pieces)}</div>'
+def _columns(widgets: Sequence[ipywidgets.Widget]) -> ipywidgets.Box:
+    layout = ipywidgets.Layout(display="grid", width="100%", grid_template_columns=columns(len(widgets)), grid_gap=f"{GAP}px")
+    return ipywidgets.Box(widgets, layout=layout)
 
 
-def _status_line(phrases: Sequence[tuple[str, str]]) -> str:
-    spans = " · ".join(f'<span style="color:{colour}">{escape(words)}</span>' for words, colour in phrases)
-    return f'<div style="font-size:13px;line-height:1.4;font-weight:600;color:{THEMED.muted}">{spans}</div>'
-
-
-def _legend() -> str:
-    entries = (
-        f'<span style="display:inline-flex;align-items:center;gap:6px;margin-right:8px">'
-        f'<span style="width:{square.width}px">{_themed(square, words)}</span>{escape(words)}</span>'
-        for square, words in legend(THEMED)
-    )
-    return f'<div style="font-size:12px;line-height:1.6;color:{THEMED.muted}">{_flow(entries)}</div>'
-
-
-def _themed(drawing: Drawing, title: str) -> str:
-    return document(drawing, title, palette=THEMED, live=True)
+def _status_html(phrases: Sequence[tuple[str, bool]], note: str) -> str:
+    spans = [f"<span>{words}</span>" if good else f'<span class="bad">{words}</span>' for words, good in phrases]
+    spans += [f'<span class="note">{escape(note)}</span>'] if note else []
+    return f"<b>{' · '.join(spans)}</b>"

@@ -16,6 +16,17 @@ EventKind = Literal["fault", "broker", "controller", "leader", "isr", "topic", "
 
 # After this many seconds, a change no longer counts as a consequence of the last fault.
 _CONSEQUENCE = 120.0
+_CONSEQUENCES: tuple[EventKind, ...] = ("broker", "controller", "leader", "isr")
+
+_DONE = {
+    "kill": "killed",
+    "stop": "stopped",
+    "pause": "paused",
+    "resume": "resumed",
+    "restart": "restarted",
+    "isolate": "isolated",
+    "heal": "healed",
+}
 
 
 @dataclass(frozen=True)
@@ -32,16 +43,39 @@ class Event:
         The line.
     topic
         The topic it's about, if any.
+    says
+        The same in the words of the live map, with ``{}`` for the partitions. Empty if `text` serves there, too.
+    partitions
+        The partitions it's about, by number.
+    after
+        Seconds since the last fault, if it may have caused the event.
     """
 
     at: float
     kind: EventKind
     text: str
     topic: str | None = None
+    says: str = ""
+    partitions: tuple[int, ...] = ()
+    after: float | None = None
 
 
-_Change = tuple[EventKind, str, str | None]
-"""An event without its time: kind, text, topic."""
+@dataclass(frozen=True)
+class _Change:
+    """An event without its time. See `Event`."""
+
+    kind: EventKind
+    text: str
+    topic: str | None = None
+    says: str = ""
+    partitions: tuple[int, ...] = ()
+
+    def at(self, moment: float, fault: float | None) -> Event:
+        """Return the event: the change at a moment, with the time of the fault that may have caused it."""
+        if self.kind not in _CONSEQUENCES or fault is None or moment - fault > _CONSEQUENCE:
+            return Event(moment, self.kind, self.text, self.topic, self.says, self.partitions)
+        after = moment - fault
+        return Event(moment, self.kind, f"{self.text}, after {after:.1f} s", self.topic, self.says, self.partitions, after)
 
 
 def events_between(before: ClusterView, after: ClusterView, at: float, faults: Sequence[Fault] = ()) -> list[Event]:
@@ -62,14 +96,14 @@ def events_between(before: ClusterView, after: ClusterView, at: float, faults: S
         *_topic_changes(before, after),
         *_group_changes(before, after),
     ]
-    since = _since_last_fault(at, faults)
-    consequences = ("broker", "controller", "leader", "isr")
-    return [Event(at, kind, text + (since if kind in consequences else ""), topic) for kind, text, topic in changes]
+    fault = last_fault(at, faults)
+    return [change.at(at, fault) for change in changes]
 
 
 def fault_event(fault: Fault) -> Event:
     """Return the event for a fault."""
-    return Event(fault.at, "fault", f"{fault.verb} broker {fault.broker}")
+    done = _DONE.get(fault.verb)
+    return Event(fault.at, "fault", f"{fault.verb} broker {fault.broker}", says=f"broker {fault.broker} {done}" if done else "")
 
 
 def _in_order(partition: PartitionView) -> str:
@@ -83,48 +117,44 @@ def last_fault(at: float, faults: Iterable[Fault]) -> float | None:
     return max((fault.at for fault in faults if fault.at <= at), default=None)
 
 
-def _since_last_fault(at: float, faults: Iterable[Fault]) -> str:
-    began = last_fault(at, faults)
-    return "" if began is None or at - began > _CONSEQUENCE else f", after {at - began:.1f} s"
-
-
 def _broker_changes(before: ClusterView, after: ClusterView) -> Iterator[_Change]:
     for id_, broker in after.brokers.items():
         old = before.brokers.get(id_)
         if old is None:
-            yield "broker", f"broker {id_} added: {broker.state}", None
+            yield _Change("broker", f"broker {id_} added: {broker.state}")
         elif old.state != broker.state:
-            yield "broker", f"broker {id_}: {old.state} → {broker.state}", None
+            yield _Change("broker", f"broker {id_}: {old.state} → {broker.state}", says=f"broker {id_} is {broker.state}")
     for id_ in before.brokers.keys() - after.brokers.keys():
-        yield "broker", f"broker {id_} removed", None
+        yield _Change("broker", f"broker {id_} removed")
 
 
 def _controller_change(before: ClusterView, after: ClusterView) -> Iterator[_Change]:
     if before.controller == after.controller:
         return
     if after.controller is None:
-        yield "controller", f"no active controller (was {before.controller})", None
+        yield _Change("controller", f"no active controller (was {before.controller})")
     else:
         old = "none" if before.controller is None else before.controller
-        yield "controller", f"active controller {old} → {after.controller}, epoch {after.controller_epoch}", None
+        yield _Change(
+            "controller",
+            f"active controller {old} → {after.controller}, epoch {after.controller_epoch}",
+            says=f"active controller is now {after.controller}, epoch {after.controller_epoch}",
+        )
 
 
 def _topic_changes(before: ClusterView, after: ClusterView) -> Iterator[_Change]:
     for topic in sorted(before.topics.keys() - after.topics.keys()):
-        yield "topic", f"{topic}: deleted", topic
+        yield _Change("topic", f"{topic}: deleted", topic)
     for topic, partitions in after.topics.items():
         if topic not in before.topics:
             replicas = len(partitions[0].replicas) if partitions else 0
-            yield (
-                "topic",
-                f"{topic}: created, {counted(len(partitions), 'partition')}, {counted(replicas, 'replica')} of each",
-                topic,
-            )
+            shape = f"{counted(len(partitions), 'partition')}, {counted(replicas, 'replica')} of each"
+            yield _Change("topic", f"{topic}: created, {shape}", topic)
             continue
         old = {p.partition: p for p in before.topics[topic]}
         added = [p for p in partitions if p.partition not in old]
         if added:
-            yield "topic", f"{topic}: {_named(added, len(partitions))} added", topic
+            yield _Change("topic", f"{topic}: {_named(added, len(partitions))} added", topic)
         pairs = [(old[p.partition], p) for p in partitions if p.partition in old]
         yield from _replica_changes(topic, pairs)
         yield from _leader_changes(topic, pairs)
@@ -138,7 +168,7 @@ def _replica_changes(topic: str, pairs: _Pairs) -> Iterator[_Change]:
     for old, new in pairs:
         if old.replicas != new.replicas:
             was, now = (",".join(map(str, p.replicas)) for p in (old, new))
-            yield "topic", f"{topic}: partition {new.partition}: replicas {was} → {now}", topic
+            yield _Change("topic", f"{topic}: partition {new.partition}: replicas {was} → {now}", topic)
 
 
 def _leader_changes(topic: str, pairs: _Pairs) -> Iterator[_Change]:
@@ -149,14 +179,16 @@ def _leader_changes(topic: str, pairs: _Pairs) -> Iterator[_Change]:
     for (leader, isr), moved in alike.items():
         old, new = moved[0]
         names = _named([new for _, new in moved], len(pairs))
+        deed = f"moved to broker {leader}" if any(old.leader is not None for old, _ in moved) else f"led by broker {leader}"
         if leader is None:
             text = f"{topic}: {names} without a leader"
+            deed = "without a leader"
         elif len(moved) == 1:
             was = "none" if old.leader is None else old.leader
             text = f"{topic}: partition {new.partition}: leader {was} → {leader}, ISR {isr}"
         else:
             text = f"{topic}: {names} now led by {leader}, ISR {isr}"
-        yield "leader", text, topic
+        yield _Change("leader", text, topic, f"{{}} {deed}", _numbers(moved))
 
 
 def _isr_changes(topic: str, pairs: _Pairs) -> Iterator[_Change]:
@@ -168,12 +200,12 @@ def _isr_changes(topic: str, pairs: _Pairs) -> Iterator[_Change]:
             alike[left, joined].append((old, new))
     for (left, joined), changed in alike.items():
         old, new = changed[0]
+        deeds = " and ".join(f"{_brokers(ids)} {deed}" for ids, deed in ((left, "left"), (joined, "joined")) if ids)
         if len(changed) == 1:
             text = f"{topic}: partition {new.partition}: ISR {_in_order(old)} → {_in_order(new)}"
         else:
-            deeds = [f"{_brokers(ids)} {deed}" for ids, deed in ((left, "left"), (joined, "joined")) if ids]
-            text = f"{topic}: {' and '.join(deeds)} the ISR of {_named([new for _, new in changed], len(pairs))}"
-        yield "isr", text, topic
+            text = f"{topic}: {deeds} the ISR of {_named([new for _, new in changed], len(pairs))}"
+        yield _Change("isr", text, topic, f"{deeds} the ISR of {{}}", _numbers(changed))
 
 
 def _group_changes(before: ClusterView, after: ClusterView) -> Iterator[_Change]:
@@ -185,10 +217,14 @@ def _group_changes(before: ClusterView, after: ClusterView) -> Iterator[_Change]
             continue
         if not owned:
             if old is not None:
-                yield "group", f"group {id_}: no members", None
+                yield _Change("group", f"group {id_}: no members")
             continue
+        members = counted(len(owned), "member")
         shares = ", ".join(f"{name} {len(partitions) or 'idle'}" for name, partitions in owned)
-        yield "group", f"group {id_}: {counted(len(owned), 'member')} own partitions: {shares}", None
+        sizes = " + ".join(str(len(partitions)) for _, partitions in owned)
+        yield _Change(
+            "group", f"group {id_}: {members} own partitions: {shares}", says=f"group {id_}: {members}, {sizes} partitions"
+        )
 
 
 def is_settled(group: GroupView) -> bool:
@@ -199,6 +235,10 @@ def is_settled(group: GroupView) -> bool:
 def _ownership(group: GroupView) -> list[tuple[str, tuple[tuple[str, int], ...]]]:
     """Return members by client id with their partitions, in order."""
     return sorted((member.client_id, tuple(sorted(member.partitions))) for member in group.members)
+
+
+def _numbers(pairs: _Pairs) -> tuple[int, ...]:
+    return tuple(new.partition for _, new in pairs)
 
 
 def _named(partitions: Iterable[PartitionView], of: int) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import os
+import functools
 import threading
 from collections.abc import Callable, Mapping
 from html import escape
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
+from weakref import WeakSet
 
 import ipywidgets
 from IPython.core.getipython import get_ipython
@@ -16,15 +17,17 @@ from kafkalab import course, progress
 from kafkalab.checks.context import CheckContext
 from kafkalab.checks.lab import Lab, find_lab
 from kafkalab.checks.learner import on_report
-from kafkalab.checks.requirements import Check, Report, Result, evaluate
+from kafkalab.checks.requirements import Check, Report, Result, evaluate, results_of
 from kafkalab.errors import KafkaLabError
+from kafkalab.preferences import checks_as_you_go, choose_checks_as_you_go
+from kafkalab.running import OnStop, clusters
+from kafkalab.widgets.after_cells import AfterCells
+from kafkalab.widgets.lab_card_drawing import check_html, passed_html
 from kafkalab.widgets.live import Live, button, wide_html
+from kafkalab.widgets.notebook_links import course_folder, notebook_link
 from kafkalab.widgets.prose import prose
 
 __all__ = ["LabCard"]
-
-_COLOURS = {"met": "#1f883d", "unmet": "#d1242f", "waiting": "#6e7781"}
-_SYMBOLS = {"met": "✓", "unmet": "✗", "waiting": "·"}
 
 
 class LabCard(Live):
@@ -33,7 +36,10 @@ class LabCard(Live):
     Check uses the cluster that the notebook's variable holds now: the variable of the last `check` call, or `cluster`
     before the first. It takes the answers from the variables of the same names. If there is no such variable, it uses
     the last `check` call's answer. A `check` in a cell updates the card, too. If the cluster panel is open, the card
-    appears there. A stored notebook shows it as text.
+    appears there. What it says about a cluster goes when another one starts. A stored notebook shows it as text.
+
+    If you choose so, the card looks at the current check after each cell, without a `check`. That records nothing, and
+    calls none of your functions.
 
     Parameters
     ----------
@@ -49,7 +55,11 @@ class LabCard(Live):
         self._reports: dict[str, Report] = {}
         self._contexts: dict[str, CheckContext] = {}
         self._variables: dict[str, str] = {}  # the names of the variables that hold the clusters
-        self._busy = False
+        self._seen: dict[str, object] = {}  # the cluster that each report is about
+        self._looked: dict[str, Report] = {}  # what was found after a cell, since the last check
+        self._stopped: WeakSet[Any] = WeakSet()
+        self._checking = threading.Lock()  # held while something is evaluated here
+        self._busy = self._is_beside = False
         self._lock = threading.RLock()
         self._list, self._said, self._opened = (wide_html() for _ in range(3))
         self._check = button("Check", self._check_now, "primary")
@@ -57,16 +67,22 @@ class LabCard(Live):
         self._reset = button("Reset", self._ask("Start this notebook again? Your copy is kept beside it.", "reset"))
         self._solution = button("Solution", self._ask("Show the solution? A hint often helps more.", "solution"))
         self._asking = ipywidgets.VBox()
+        self._as_you_go = ipywidgets.Checkbox(description="Check after each cell", indent=False, value=checks_as_you_go())
+        self._as_you_go.observe(self._choose, "value")
+        self._after_cells: AfterCells | None = None
         buttons = ipywidgets.HBox(
             [self._check, self._hint, self._reset, self._solution], layout=ipywidgets.Layout(flex_flow="row wrap")
         )
-        root = ipywidgets.VBox([wide_html(self._head()), self._list, buttons, self._asking, self._said, self._opened])
+        parts = [wide_html(self._head()), self._list, buttons, self._as_you_go, self._asking, self._said, self._opened]
+        root = ipywidgets.VBox(parts)
         root.layout = ipywidgets.Layout(padding="6px 10px", border="1px solid var(--jp-border-color1, #c9d1d9)")
         super().__init__(root)
         self._older = LabCard._newest.get(name)
         LabCard._newest[name] = self
         on_report.append(self._reported)
         self._show()
+        _follow_clusters()
+        self._follow_cells()
 
     @property
     def current(self) -> Check:
@@ -78,38 +94,110 @@ class LabCard(Live):
         facts = self._facts
         runs = f" (all cells of its solution run in {facts.seconds} s)" if facts.seconds else ""
         takes = f"{facts.difficulty} · about {facts.minutes} minutes{runs} · needs {escape(facts.needs)}"
-        return f'<div style="line-height:1.4"><b>{escape(self._lab.stem)}</b><br>{takes}</div>'
+        name = escape(self._lab.stem)
+        if _is_solution():
+            name = f'<span style="background:#8250df;color:#fff;border-radius:4px;padding:1px 6px">Solution</span> of {name}'
+        return f'<div style="line-height:1.4"><b>{name}</b><br>{takes}</div>'
 
-    def _reported(self, report: Report, ctx: CheckContext) -> None:
-        if report.check in [check.id for check in self._lab.checks]:
+    def _reported(self, report: Report, ctx: CheckContext) -> bool:
+        """Take over what a `check` in a cell found. Return whether the card shows it beside the notebook."""
+        if is_own := report.check in [check.id for check in self._lab.checks]:
             with self._lock:
-                self._reports[report.check], self._contexts[report.check] = report, ctx
+                self._contexts[report.check] = ctx
+                self._take(report, ctx)
                 holding = (name for name, value in _notebook_variables().items() if value is ctx.cluster)
                 self._variables[report.check] = next((name for name in holding if not name.startswith("_")), "")
+                if report and not self._busy:
+                    self._said.value = ""
                 self._show()
+        return is_own and self._is_beside
+
+    def _take(self, report: Report, ctx: CheckContext) -> None:
+        self._reports[report.check], self._seen[report.check] = report, ctx.cluster
+        self._looked.pop(report.check, None)
+
+    def cluster_started(self) -> None:
+        """Take back what was said about no cluster, or about one that has stopped since. What passed has passed."""
+        with self._lock:
+            self._looked.clear()
+            for name, cluster in self._seen.items():
+                if not self._reports.get(name) and cluster in self._stopped:
+                    self._reports.pop(name, None)
+            if not self._busy:
+                self._said.value = ""
+            self._show()
+
+    def cluster_stopped(self, cluster: object) -> None:
+        """Remember it until the next one starts: until then, what was found there is still of use."""
+        with self._lock:
+            self._stopped.add(cluster)
 
     def _check_now(self, _: object) -> None:
         """Run the current check in a separate thread, because it takes seconds."""
         with self._lock:
             if self._busy:
                 return
-            check, known = self.current, self._contexts.get(self.current.id)
-            variables = _notebook_variables()
-            cluster = variables.get(self._variables.get(check.id, "cluster"), known.cluster if known else None)
-            if cluster is None:
+            check = self.current
+            ctx = self._context(check)
+            if ctx is None:
                 self._said.value = "There's no cluster yet. Run the cell that starts it."
                 return
             self._busy = self._check.disabled = True
             self._said.value = f"Checking {check.id} …"
-        ctx = CheckContext(cluster, {**(known.answers if known else {}), **variables})
         threading.Thread(target=self._evaluate, args=(check, ctx), name="kafkalab-check", daemon=True).start()
+
+    def _context(self, check: Check) -> CheckContext | None:
+        """Return what to check with now: the notebook's variables. None without a cluster."""
+        known, variables = self._contexts.get(check.id), dict(_notebook_variables())
+        cluster = variables.get(self._variables.get(check.id, "cluster"), known.cluster if known else None)
+        return None if cluster is None else CheckContext(cluster, {**(known.answers if known else {}), **variables})
+
+    def _choose(self, _: object) -> None:
+        try:
+            choose_checks_as_you_go(self._as_you_go.value)
+        except OSError as error:
+            self._said.value = f"This choice holds here only: {escape(str(error.strerror))}, {escape(str(error.filename))}"
+        self._follow_cells()
+
+    def _follow_cells(self) -> None:
+        """Look after each cell from now on, or no more, as chosen."""
+        if self._after_cells is not None:
+            self._after_cells.stop()
+        shell = get_ipython() if self._as_you_go.value and not self._finished else None
+        self._after_cells = None if shell is None else AfterCells(shell, self._look)
+
+    def _look(self, interrupted: Callable[[], bool]) -> None:
+        """Show what the current check would find, and record nothing. Leave off when a cell or a check begins."""
+        check = self.current
+        ctx = self._context(check)
+        if ctx is None or ctx.cluster in self._stopped or self._reports.get(check.id):
+            return
+        ctx.may_call = False
+        found: list[Result] = []
+        with self._checking:
+            try:
+                results = results_of(check, ctx)
+                while len(found) < len(check.requirements):
+                    if interrupted() or self._busy:
+                        return
+                    found.append(next(results))
+            except Exception:  # of the learner's objects, perhaps half made: a check that's asked for shows it
+                return
+        with self._lock:
+            self._looked[check.id] = Report(check.id, check.title, tuple(found))
+            self._show()
+
+    def _finish(self) -> None:
+        super()._finish()
+        self._follow_cells()
 
     def _evaluate(self, check: Check, ctx: CheckContext) -> None:
         said = ""
         try:
-            report = evaluate(check, ctx)
+            with self._checking:
+                report = evaluate(check, ctx)
             progress.record_lab(check.id, bool(report))
-            self._reports[check.id] = report
+            self._take(report, ctx)
         except Exception as error:  # shown in the card, because no cell can raise it
             said = f"The check itself failed: {escape(str(error) or type(error).__name__)}"
         with self._lock:
@@ -136,7 +224,7 @@ class LabCard(Live):
                 course.reset(self._lab.stem)
                 said = "The notebook is fresh again. Choose File → Reload Notebook from Disk."
             elif action == "solution":
-                said = f"The solution: {_link(course.solution(self._lab.stem))}"
+                said = f"The solution: {notebook_link(course.solution(self._lab.stem))}"
             else:
                 return
         except KafkaLabError as error:
@@ -146,10 +234,16 @@ class LabCard(Live):
     def _show(self) -> None:
         checks = self._lab.checks
         passed = sum(bool(self._reports.get(check.id)) for check in checks)
-        parts = [f"<b>{passed} of {len(checks)} passed</b>" if len(checks) > 1 else ""]
-        parts += [_check_html(check, self._reports.get(check.id), is_current=check is self.current) for check in checks]
-        if passed == len(checks) and (following := _next_of(self._lab)):
-            parts.append(f"<div>{_link(following, 'Next lab →')}</div>")
+        all_passed = passed == len(checks)
+        parts = [passed_html(_next_of(self._lab))] if all_passed else []
+        parts += [f"<b>{passed} of {len(checks)} passed</b>"] if len(checks) > 1 else []
+        for check in checks:
+            looked = self._looked.get(check.id)
+            report = self._reports.get(check.id) if looked is None else looked
+            parts.append(check_html(check, report, is_open=check is self.current and not all_passed))
+            if looked is not None and not any(result.state == "unmet" for result in looked.results):
+                words = "All requirements are met" if looked else "What's left calls your code"
+                parts.append(f"<div><b>{words}. Press Check.</b></div>")
         self._list.value = f'<div style="line-height:1.4">{"".join(parts)}</div>'
         check = self.current
         self._opened.value = "".join(
@@ -160,6 +254,7 @@ class LabCard(Live):
 
     def _in_cell(self) -> ipywidgets.Widget:
         shown = self._show_beside("The lab card")
+        self._is_beside = self.beside is not None
         if self._older is not None:  # not earlier: the panel showed it until now
             on_report.remove(self._older._reported)
             self._older._finish()
@@ -180,39 +275,31 @@ def _notebook_variables() -> Mapping[str, object]:
 
 
 def _next_of(lab: Lab) -> Path | None:
-    """Return the next lab's notebook relative to this one, or None after the last one."""
-    stems = course.find_course().content.lab_stems()
-    following = stems[stems.index(lab.stem) + 1 :]
-    return next(iter(sorted(Path("..").glob(f"*/{following[0]}.ipynb"))), None) if following else None
+    """Return the learner's copy of the next lab, or None after the last one."""
+    root, content = course_folder(), course.find_course().content
+    stems = content.lab_stems()
+    following = stems[stems.index(lab.stem) + 1 :][:1]
+    copies = [root / "labs" / content.chapter_of(stem) / f"{stem}.ipynb" for stem in following if root is not None]
+    return next((copy for copy in copies if copy.exists()), None)
 
 
-def _link(path: Path, words: str = "") -> str:
-    """Return a link to a notebook, relative to this one's folder. The panel opens it in JupyterLab."""
-    target = escape(Path(os.path.relpath(path)).as_posix())
-    return f'<a href="{target}" data-kafkalab-open="{target}" style="color:#2678d9">{words or escape(path.name)}</a>'
+def _is_solution() -> bool:
+    """Return whether this notebook is a lab's solution, by the folder that it is in."""
+    root = course_folder()
+    return root is not None and Path.cwd().is_relative_to(root / course.SOLUTIONS)
 
 
-def _check_html(check: Check, report: Report | None, *, is_current: bool) -> str:
-    results = report.results if report is not None else tuple(Result(r.says, "waiting") for r in check.requirements)
-    first = next((result for result in results if result.state == "unmet"), None)
-    met = sum(result.state == "met" for result in results)
-    state = "met" if report else "unmet" if first else "waiting"
-    rows = "".join(_result_html(result, result.message if result is first else "") for result in results)
-    others = "".join(
-        f"<li>{escape(result.says)}: {prose(result.message)}</li>"
-        for result in results
-        if result.message and result is not first
-    )
-    more = f"<details><summary>More about the others</summary><ul>{others}</ul></details>" if others else ""
-    title = f"{_mark(state)} {escape(check.title)} <small>{escape(check.id)}, {met} of {len(results)} met</small>"
-    return f"<details{' open' if is_current else ''}><summary>{title}</summary>{rows}{more}</details>"
+@functools.cache
+def _follow_clusters() -> None:
+    """Tell the newest cards of each cluster that starts or stops. Once, because nobody can stop following."""
 
+    def started(cluster: object, on_stop: OnStop) -> None:
+        for card in list(LabCard._newest.values()):
+            card.cluster_started()
+        on_stop(lambda: stopped(cluster))
 
-def _result_html(result: Result, message: str) -> str:
-    detail = f'<div style="margin-left:20px">{prose(message)}</div>' if message else ""
-    return f'<div style="margin-left:14px">{_mark(result.state)} {prose(result.says)}{detail}</div>'
+    def stopped(cluster: object) -> None:
+        for card in list(LabCard._newest.values()):
+            card.cluster_stopped(cluster)
 
-
-def _mark(state: str) -> str:
-    words = {"met": "met", "unmet": "not met", "waiting": "not looked at yet"}[state]
-    return f'<span style="color:{_COLOURS[state]};font-weight:700" role="img" aria-label="{words}">{_SYMBOLS[state]}</span>'
+    clusters.for_each(started)

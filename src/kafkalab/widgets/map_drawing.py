@@ -1,4 +1,4 @@
-"""Draw a cluster: a view in, SVG out."""
+"""Draw the still picture of a cluster: a view in, SVG out."""
 
 from __future__ import annotations
 
@@ -6,23 +6,10 @@ from collections.abc import Iterable, Sequence
 
 from kafkalab.cluster.view import BrokerView, ClusterView, GroupView, MemberView, PartitionView
 from kafkalab.widgets.events import Event
-from kafkalab.widgets.palette import CROWN, LAG, LEADER, LIGHT, OUT_OF_ISR, STATE_COLOURS, Palette
+from kafkalab.widgets.palette import CROWN, LAG, LEADER, LIGHT, OUT_OF_ISR, STATE_COLOURS
 from kafkalab.widgets.svg import WIDTH, Drawing, Picture, document, fit, line, path, phrases, rect, stack, text, text_width
 
-__all__ = [
-    "CARD_WIDTH",
-    "broker_rows",
-    "draw_group",
-    "draw_row",
-    "legend",
-    "map_picture",
-    "status",
-    "summary",
-]
-
-# In the live map, each broker and group is a drawing, and they stack if they don't fit side by side. A drawing is never
-# shown narrower than it was made, so its text (12 px and more) stays readable in a panel of 360 px.
-CARD_WIDTH = 320
+__all__ = ["broker_rows", "map_picture", "status", "summary"]
 
 _IN_ROW = 6  # more brokers than this side by side would be too narrow to read
 _GAP = 10
@@ -50,17 +37,21 @@ def map_picture(
     events
         Events for the end of the picture. It shows the last ten, without errors.
     """
-    rows = [draw_row(view, ids, topics, LIGHT) for ids in broker_rows(view)]
+    rows = [_draw_row(view, ids, topics) for ids in broker_rows(view)]
     drawing = stack(
-        Drawing(phrases(0, 14, status(view, topics, LIGHT), size=13), 18),
+        Drawing(phrases(0, 14, _coloured(status(view, topics)), size=13), 18),
         *rows,
-        _draw_legend(LIGHT),
-        _draw_groups(view, LIGHT) if groups else Drawing("", 0),
+        _draw_legend(),
+        _draw_groups(view) if groups else Drawing("", 0),
         _draw_events(events),
         gap=10,
     )
     words = summary(view, topics)
     return Picture(document(drawing, words), words)
+
+
+def _coloured(parts: Sequence[tuple[str, bool]]) -> list[tuple[str, str]]:
+    return [(words, LIGHT.text if good else STATE_COLOURS["dead"]) for words, good in parts]
 
 
 def broker_rows(view: ClusterView) -> list[tuple[int, ...]]:
@@ -105,35 +96,26 @@ def summary(view: ClusterView, topics: Sequence[str] | None = None) -> str:
     return "\n".join(lines)
 
 
-def status(view: ClusterView, topics: Sequence[str] | None, palette: Palette, note: str = "") -> list[tuple[str, str]]:
-    """Return phrases on the cluster's state, each with its colour. `note` is the last one."""
+def status(view: ClusterView, topics: Sequence[str] | None) -> list[tuple[str, bool]]:
+    """Return phrases on the cluster's state. Each says whether all is well."""
     up = sum(broker.state == "up" for broker in view.brokers.values())
     partitions = [p for shown in _shown(view, topics).values() for p in shown]
     leaderless = sum(p.leader is None for p in partitions)
     incomplete = sum(len(p.isr) < len(p.replicas) for p in partitions)
     controller = "no active controller" if view.controller is None else f"active controller {view.controller}"
-    parts = [
-        (f"{up} of {len(view.brokers)} nodes up", palette.text if up == len(view.brokers) else STATE_COLOURS["dead"]),
-        (controller, palette.text if view.controller is not None else STATE_COLOURS["dead"]),
-    ]
+    parts = [(f"{up} of {len(view.brokers)} nodes up", up == len(view.brokers)), (controller, view.controller is not None)]
     if leaderless:
-        parts.append((f"{leaderless} of {len(partitions)} partitions leaderless", STATE_COLOURS["dead"]))
+        parts.append((f"{leaderless} of {len(partitions)} partitions leaderless", False))
     if incomplete:
-        parts.append((f"{incomplete} of {len(partitions)} partitions with an incomplete ISR", STATE_COLOURS["dead"]))
+        parts.append((f"{incomplete} of {len(partitions)} partitions with an incomplete ISR", False))
     elif partitions:
-        parts.append(
-            (f"all {len(partitions)} partitions in sync" if len(partitions) > 1 else "the partition in sync", palette.text)
-        )
-    if note:
-        parts.append((note, STATE_COLOURS["paused"]))
+        parts.append((f"all {len(partitions)} partitions in sync" if len(partitions) > 1 else "the partition in sync", True))
     return parts
 
 
-def draw_row(
-    view: ClusterView, ids: Sequence[int], topics: Sequence[str] | None, palette: Palette, row_width: float = WIDTH
-) -> Drawing:
+def _draw_row(view: ClusterView, ids: Sequence[int], topics: Sequence[str] | None) -> Drawing:
     """Draw brokers side by side as boxes, each with its replicas of every topic."""
-    width = (row_width - _GAP * (len(ids) - 1)) / len(ids)
+    width = (WIDTH - _GAP * (len(ids) - 1)) / len(ids)
     serving = any(view.brokers[id_].address for id_ in ids)
     shown = _shown(view, topics) if serving else {}
     in_line = max(1, int((width - 2 * _INNER + _PITCH - _SQUARE) // _PITCH))
@@ -145,20 +127,20 @@ def draw_row(
     body = ""
     for i, id_ in enumerate(ids):
         x = i * (width + _GAP)
-        body += _broker_box(view.brokers[id_], x, width, height, palette)
+        body += _broker_box(view.brokers[id_], x, width, height)
         for name, partitions in shown.items():
-            body += _topic_in_broker(id_, name, partitions, x + _INNER, tops[name], in_line, width - 2 * _INNER, palette)
-    return Drawing(body, height, row_width)
+            body += _topic_in_broker(id_, name, partitions, x + _INNER, tops[name], in_line, width - 2 * _INNER)
+    return Drawing(body, height)
 
 
-def _broker_box(broker: BrokerView, x: float, width: float, height: float, palette: Palette) -> str:
+def _broker_box(broker: BrokerView, x: float, width: float, height: float) -> str:
     colour = STATE_COLOURS[broker.state]
     gone = broker.state in ("dead", "stopped")
     narrow = width < _NARROW
     kind = "broker" if broker.address else "controller"
-    body = rect(x + 1, 1, width - 2, height - 2, fill=palette.panel, stroke=colour, stroke_width=2, radius=6)
+    body = rect(x + 1, 1, width - 2, height - 2, fill=LIGHT.panel, stroke=colour, stroke_width=2, radius=6)
     body += rect(x + 1, 1, width - 2, 26, fill=colour, opacity=0.14 if gone else 0.22, radius=6)
-    body += text(x + _INNER, 19, f"{kind} {broker.id}", fill=palette.text, size=12 if narrow else 14, weight="700")
+    body += text(x + _INNER, 19, f"{kind} {broker.id}", fill=LIGHT.text, size=12 if narrow else 14, weight="700")
     word = 12 * 0.6 * len(broker.state) + (8 if narrow else 14)
     body += rect(x + width - word - 6, 5, word, 18, fill=colour, radius=9)
     body += text(x + width - word / 2 - 6, 18, broker.state, fill="#ffffff", size=12, anchor="middle", weight="600")
@@ -166,11 +148,11 @@ def _broker_box(broker: BrokerView, x: float, width: float, height: float, palet
     if broker.controller:
         body += _crown(below, 32)
         words = "controller" if narrow else "active controller"
-        body += text(below + 19, 44, words, fill=palette.text, size=12, weight="600")
+        body += text(below + 19, 44, words, fill=LIGHT.text, size=12, weight="600")
         below += 19 + text_width(words, 12) + 10
     if broker.rack:
         words = fit(broker.rack if narrow and broker.controller else f"rack {broker.rack}", x + width - below - 4, 12)
-        body += text(below, 44, words, fill=palette.muted, size=12)
+        body += text(below, 44, words, fill=LIGHT.muted, size=12)
     return body
 
 
@@ -186,22 +168,21 @@ def _topic_in_broker(
     y: float,
     in_line: int,
     width: float,
-    palette: Palette,
 ) -> str:
     narrow = width < _NARROW
-    body = text(x, y + 11, fit(name, width if narrow else width - 58, 12), fill=palette.muted)
+    body = text(x, y + 11, fit(name, width if narrow else width - 58, 12), fill=LIGHT.muted)
     if not narrow:
         leads = sum(p.leader == broker for p in partitions)
-        body += text(x + width, y + 11, f"leads {leads}", fill=palette.muted, anchor="end")
+        body += text(x + width, y + 11, f"leads {leads}", fill=LIGHT.muted, anchor="end")
     for i, p in enumerate(partitions):
         # A partition has the same place in every broker for easy comparison. A broker without a replica has a gap
         # there.
         if broker in p.replicas:
-            body += _square(p, broker, x + i % in_line * _PITCH, y + 16 + i // in_line * _PITCH, palette)
+            body += _square(p, broker, x + i % in_line * _PITCH, y + 16 + i // in_line * _PITCH)
     return body
 
 
-def _square(p: PartitionView, broker: int, x: float, y: float, palette: Palette) -> str:
+def _square(p: PartitionView, broker: int, x: float, y: float) -> str:
     number = str(p.partition)
     size = 12 if len(number) < 3 else 9
     role = "leader" if p.leader == broker else "follower" if broker in p.isr else "out of the ISR"
@@ -212,7 +193,7 @@ def _square(p: PartitionView, broker: int, x: float, y: float, palette: Palette)
         colour = "#ffffff"
     elif broker in p.isr:
         body = rect(x, y, _SQUARE, _SQUARE, fill=LEADER, opacity=0.26, radius=3, title=title)
-        colour = palette.text
+        colour = LIGHT.text
     else:
         body = rect(
             x + 1,
@@ -232,14 +213,14 @@ def _square(p: PartitionView, broker: int, x: float, y: float, palette: Palette)
             body += line(
                 x + _SQUARE - 1 - step, y + _SQUARE - 1, x + _SQUARE - 1, y + _SQUARE - 1 - step, stroke=OUT_OF_ISR, opacity=0.6
             )
-        colour = palette.text
+        colour = LIGHT.text
     if p.replicas[:1] == (broker,):
         corner = f"M{x + _SQUARE:g} {y + _SQUARE - 6:g} v6 h-6 z"
         body += path(corner, fill=CROWN)
     return body + text(x + _SQUARE / 2, y + 13, number, fill=colour, size=size, anchor="middle", weight="600")
 
 
-def legend(palette: Palette) -> list[tuple[Drawing, str]]:
+def _legend() -> list[tuple[Drawing, str]]:
     """Return a square of each kind with its meaning."""
     cases: list[tuple[PartitionView, str]] = [
         (PartitionView("", 3, 0, 0, (1, 0), (0, 1)), "leader"),
@@ -247,81 +228,75 @@ def legend(palette: Palette) -> list[tuple[Drawing, str]]:
         (PartitionView("", 3, 1, 0, (1, 0), (1,)), "replica out of the ISR"),
         (PartitionView("", 3, 1, 0, (0, 1), (0, 1)), "corner: preferred leader"),
     ]
-    return [(Drawing(_square(partition, 0, 0, 0, palette), _SQUARE, _SQUARE), words) for partition, words in cases]
+    return [(Drawing(_square(partition, 0, 0, 0), _SQUARE, _SQUARE), words) for partition, words in cases]
 
 
-def _draw_legend(palette: Palette) -> Drawing:
+def _draw_legend() -> Drawing:
     body, x = "", 0.0
-    for square, words in legend(palette):
-        body += f'<g transform="translate({x:g} 1)">{square.body}</g>' + text(x + 24, 14, words, fill=palette.muted)
+    for square, words in _legend():
+        body += f'<g transform="translate({x:g} 1)">{square.body}</g>' + text(x + 24, 14, words, fill=LIGHT.muted)
         x += 24 + text_width(words, 12) + 18
     return Drawing(body, 20)
 
 
-def _draw_groups(view: ClusterView, palette: Palette) -> Drawing:
+def _draw_groups(view: ClusterView) -> Drawing:
     """Draw consumer groups, two side by side."""
     groups = [view.groups[id_] for id_ in sorted(view.groups)]
     if not groups:
         return Drawing("", 0)
     alone = len(groups) == 1
     width = WIDTH if alone else (WIDTH - _GAP) / 2
-    cards = [_group_card(group, width, palette) for group in groups]
+    cards = [_group_card(group, width) for group in groups]
     body, y = "", 0.0
     for i in range(0, len(cards), 1 if alone else 2):
         row = cards[i : i + 2]
         height = max(card.height for card in row)
         for j, card in enumerate(row):
-            frame = _group_frame(width, height, palette)
+            frame = _group_frame(width, height)
             body += f'<g transform="translate({j * (width + _GAP):g} {y:g})">{frame}{card.body}</g>'
         y += height + _GAP
     return Drawing(body, y - _GAP)
 
 
-def draw_group(group: GroupView, palette: Palette) -> Drawing:
-    """Draw a consumer group: each member with its partitions, and the lag."""
-    card = _group_card(group, CARD_WIDTH, palette)
-    return Drawing(_group_frame(CARD_WIDTH, card.height, palette) + card.body, card.height, CARD_WIDTH)
+def _group_frame(width: float, height: float) -> str:
+    return rect(0.5, 0.5, width - 1, height - 1, fill=LIGHT.panel, stroke=LIGHT.border, radius=6)
 
 
-def _group_frame(width: float, height: float, palette: Palette) -> str:
-    return rect(0.5, 0.5, width - 1, height - 1, fill=palette.panel, stroke=palette.border, radius=6)
-
-
-def _group_card(group: GroupView, width: float, palette: Palette) -> Drawing:
+def _group_card(group: GroupView, width: float) -> Drawing:
     lag = sum(group.lag.values())
     state = fit(group.state.lower().replace("_", " "), width * 0.25, 12)
     room = width - 90 - text_width(state, 12) - 2 * _INNER
-    body = text(_INNER, 19, fit(f"group {group.id}", room, 13), fill=palette.text, size=13, weight="700")
-    body += text(width - 90, 19, state, fill=palette.muted, size=12, anchor="end")
-    body += text(width - _INNER, 19, f"lag {lag}", fill=LAG if lag else palette.muted, size=12, anchor="end", weight="600")
+    body = text(_INNER, 19, fit(f"group {group.id}", room, 13), fill=LIGHT.text, size=13, weight="700")
+    body += text(width - 90, 19, state, fill=LIGHT.muted, size=12, anchor="end")
+    body += text(width - _INNER, 19, f"lag {lag}", fill=LAG if lag else LIGHT.muted, size=12, anchor="end", weight="600")
     topics = {topic for member in group.members for topic, _ in member.partitions} | {topic for topic, _ in group.lag}
     y = 28.0
     for member in sorted(group.members, key=lambda m: (m.client_id, m.id)):
-        row = _member_row(member, group, width, len(topics) > 1, palette)
+        row = _member_row(member, group, width, len(topics) > 1)
         body += f'<g transform="translate(0 {y:g})">{row.body}</g>'
         y += row.height
     if not group.members:
-        body += text(_INNER, y + 13, "no members", fill=palette.muted)
+        body += text(_INNER, y + 13, "no members", fill=LIGHT.muted)
         y += 20
     elif len(topics) == 1:
-        body += text(_INNER, y + 11, fit(f"of topic {next(iter(topics))}", width - 2 * _INNER, 12), fill=palette.muted)
+        body += text(_INNER, y + 11, fit(f"of topic {next(iter(topics))}", width - 2 * _INNER, 12), fill=LIGHT.muted)
         y += 15
     return Drawing(body, y + 5)
 
 
-def _member_row(member: MemberView, group: GroupView, width: float, name_topics: bool, palette: Palette) -> Drawing:
+def _member_row(member: MemberView, group: GroupView, width: float, name_topics: bool) -> Drawing:
     lag = sum(group.lag.get(owned, 0) for owned in member.partitions)
     left, right = 130.0, width - 70
-    body = text(_INNER, 14, fit(member.client_id, left - _INNER - 6, 12), fill=palette.text)
+    body = text(_INNER, 14, fit(member.client_id, left - _INNER - 6, 12), fill=LIGHT.text)
     if not member.partitions:
-        return Drawing(body + text(left, 14, "idle: owns nothing", fill=palette.muted), 22)
+        return Drawing(body + text(left, 14, "idle: owns nothing", fill=LIGHT.muted), 22)
     x, y = left, 0.0
     for topic, partitions in _by_topic(member.partitions):
         if name_topics:
             words = fit(topic, min(150, right - left - _PITCH), 12)
             if x > left and x + text_width(words, 12) + _PITCH > right:
                 x, y = left, y + _PITCH
-            body += text(x, y + 13, words, fill=palette.muted)
+            body += text(x, y + 13, words, fill=LIGHT.muted)
             x += text_width(words, 12) + 6
         for partition in partitions:
             if x + _SQUARE > right:
@@ -331,10 +306,10 @@ def _member_row(member: MemberView, group: GroupView, width: float, name_topics:
             body += rect(
                 x, y, _SQUARE, _SQUARE, fill=LAG if behind else STATE_COLOURS["up"], opacity=0.25, radius=3, title=title
             )
-            body += text(x + _SQUARE / 2, y + 13, str(partition), fill=palette.text, anchor="middle")
+            body += text(x + _SQUARE / 2, y + 13, str(partition), fill=LIGHT.text, anchor="middle")
             x += _PITCH
         x += 8
-    body += text(width - _INNER, 14, f"lag {lag}", fill=LAG if lag else palette.muted, anchor="end")
+    body += text(width - _INNER, 14, f"lag {lag}", fill=LAG if lag else LIGHT.muted, anchor="end")
     return Drawing(body, y + _PITCH + 1)
 
 

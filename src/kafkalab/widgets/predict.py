@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import ipywidgets
@@ -47,6 +48,7 @@ class Predict(Live):
         self._options = tuple(options)
         self._unit = unit
         self._guess = progress.load().predictions.get(question)
+        self._happened: str | None = None  # the option that came true, once it's explained
         self._explanations: list[Explanation] = []
         self._field = self._make_field()
         self._button = button("Predict", self._predict, style="primary")
@@ -79,6 +81,7 @@ class Predict(Live):
             What happened, if nothing was measured.
         """
         explanation = Explanation(self, why, f"Measured: {measured}." if measured else f"What happened: {answer}.")
+        self._happened = _option_in(answer, self._options)
         self._explanations.append(explanation)
         if self._guess is not None:
             explanation.open()
@@ -112,6 +115,8 @@ class Predict(Live):
         """Accept no more predictions, because an explanation is open."""
         self._field.disabled = self._button.disabled = True
         self._said.value = f"You said <b>{prose(self._guess)}</b>." if self._guess else ""
+        if self._guess and self._happened:
+            progress.record_outcome(self.question, self._guess == self._happened)
 
     def _still(self) -> dict[str, str]:
         options = "".join(f"\n- {option}" for option in self._options)
@@ -152,3 +157,19 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _option_in(answer: str, options: Sequence[str]) -> str | None:
+    """Return the option that an answer names, whole or with more words around it, or None if it names no single one.
+
+    A number that was measured names none: whether 7 s is near enough to 1.9 s is nothing to count.
+    """
+    said = plain(answer).casefold()
+    texts = {option: plain(option).casefold() for option in options}
+    exact = [option for option, text in texts.items() if text == said]
+    named = [option for option, text in texts.items() if said and (_has(said, text) or _has(text, said))]
+    return (exact or named)[0] if len(exact or named) == 1 else None
+
+
+def _has(text: str, words: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(words)}(?!\w)", text) is not None

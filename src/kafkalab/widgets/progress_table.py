@@ -1,94 +1,135 @@
-"""The table of your progress."""
+"""Your progress: a bar for each chapter, with its labs behind it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from html import escape
+from pathlib import Path
 
+from kafkalab.course import find_course
 from kafkalab.progress import ProgressRecord, load
-from kafkalab.widgets.quiz_data import load_quiz, quiz_names
+from kafkalab.widgets.notebook_links import course_folder, notebook_link
+from kafkalab.widgets.progress_data import ChapterProgress, Task, chapters_of, labs_of_course
 
-__all__ = ["Progress", "progress_html", "progress_text"]
+__all__ = ["Progress", "progress_html", "progress_page", "progress_text"]
 
-_PASSED = "#1f883d"
+# Colours are JupyterLab's where there is one, so that the dark theme has its own. A page outside has none.
+_STYLE = """<style>
+.kl-progress { max-width: 820px; line-height: 1.45; }
+.kl-progress details { border-top: 1px solid var(--jp-border-color2, #8886); margin: 0; }
+.kl-progress details:last-of-type { border-bottom: 1px solid var(--jp-border-color2, #8886); }
+.kl-progress summary { padding: 5px 2px; cursor: pointer; }
+.kl-progress summary:focus-visible { outline: 2px solid var(--jp-brand-color1, #2678d9); }
+.kl-progress-head { display: inline-grid; width: calc(100% - 24px); vertical-align: top; align-items: center; gap: 12px;
+  grid-template-columns: minmax(0, 1fr) minmax(60px, 22%) 64px; }
+.kl-progress-bar { display: block; height: 8px; border-radius: 4px; overflow: hidden;
+  background: var(--jp-layout-color2, #8884); }
+.kl-progress-bar > span { display: block; height: 100%; background: #2da44e; }
+.kl-progress-count { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
+.kl-progress ul { list-style: none; margin: 0 0 8px; padding: 0 0 0 20px; }
+.kl-progress li { display: grid; grid-template-columns: 18px minmax(0, 1fr) auto; gap: 4px; margin: 2px 0; }
+.kl-progress li > :last-child { color: var(--jp-ui-font-color2, inherit); text-align: right; }
+.kl-progress p { margin: 6px 0; }
+</style>"""
+
+_COMMAND = "<p><code>kafkalab progress</code> in a terminal exports this as a page or as JSON, or deletes it.</p>"
+
+_PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<meta name="color-scheme" content="light dark">
+<title>Progress in the Kafka course</title>
+<style>body { font: 16px/1.45 system-ui, sans-serif; max-width: 820px; margin: 24px auto; padding: 0 16px; }</style>
+</head>
+<body>
+<main>
+<h1>Progress in the Kafka course</h1>
+%s
+</main>
+</body>
+</html>
+"""
 
 
 class Progress:
-    """A table of the labs of all chapters, which of them passed, and the quiz results.
+    """Your progress: a bar for each chapter. Unfold it to see its labs, with links, its quiz and your predictions."""
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        record, labs = load(), labs_of_course()
+        keeps = (
+            "<p><code>kafkalab progress --help</code> in a terminal: how to keep this as a page or as JSON, or delete it.</p>"
+        )
+        html = progress_html(chapters_of(record, labs), _links(labs)) + keeps
+        return {"text/html": html, "text/plain": progress_text(record, labs)}
+
+
+def _links(labs: Mapping[str, str]) -> dict[str, Path]:
+    """Return the learner's copy of the notebook that each check or quiz is in, as far as there is one."""
+    from kafkalab import checks  # see `labs_of_course`
+
+    root, content = course_folder(), find_course().content
+    if root is None:
+        return {}
+    notebooks = {
+        check.id: root / "labs" / content.chapter_of(stem) / f"{stem}.ipynb"
+        for stem, lab in checks.labs().items()
+        for check in lab.checks
+        if check.id in labs
+    }
+    notebooks |= {f"{name[:2]} quiz": root / "notebooks" / f"{name}.ipynb" for name in content.chapter_titles}
+    return {name: path for name, path in notebooks.items() if path.exists()}
+
+
+def progress_html(chapters: Sequence[ChapterProgress], notebooks: Mapping[str, Path], *, unfolded: bool = False) -> str:
+    """Return the progress as HTML.
 
     Parameters
     ----------
-    labs
-        Titles of labs by id. By default all labs with checks.
+    chapters
+        What `chapters_of` returns.
+    notebooks
+        The notebooks to link to, by the name of the task.
+    unfolded
+        Whether all labs are in sight.
     """
-
-    def __init__(self, labs: Mapping[str, str] | None = None) -> None:
-        self._labs = labs
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        record = load()
-        labs = _labs_of_course() if self._labs is None else self._labs
-        return {"text/html": progress_html(record, labs), "text/plain": progress_text(record, labs)}
-
-
-def _labs_of_course() -> dict[str, str]:
-    from kafkalab import checks  # imported here, because it loads Kafka's client, which no other widget needs
-
-    return {check.id: check.title for check in checks.checks().values()}
-
-
-@dataclass(frozen=True)
-class _Row:
-    """A task, how much of it is done, and whether that is all."""
-
-    name: str
-    title: str
-    words: str
-    done: bool
+    done, tasks = sum(chapter.done for chapter in chapters), sum(len(chapter.tasks) for chapter in chapters)
+    told = sum(chapter.told for chapter in chapters)
+    came_true = sum(chapter.came_true for chapter in chapters)
+    predicted = f" · {came_true} of {told} predictions came true" if told else ""
+    rows = [f"<p><b>{done} of {tasks} done</b>{predicted}</p>{_bar(done, tasks)}<p></p>"]
+    for chapter in chapters:
+        count = f'<span class="kl-progress-count">{chapter.done} of {len(chapter.tasks)}</span>'
+        title = f"<span>{escape(f'{chapter.number} · {chapter.title}')}</span>"
+        head = f'<span class="kl-progress-head">{title}{_bar(chapter.done, len(chapter.tasks))}{count}</span>'
+        items = "".join(_item(task, notebooks.get(task.name)) for task in chapter.tasks)
+        if chapter.told:
+            words = f"{chapter.came_true} of {chapter.told} as you predicted"
+            items += f"<li><span></span><span>Predictions</span><span>{words}</span></li>"
+        rows.append(f"<details{' open' * unfolded}><summary>{head}</summary><ul>{items}</ul></details>")
+    return f'{_STYLE}<div class="kl-progress">{"".join(rows)}</div>'
 
 
-def _rows(record: ProgressRecord, labs: Mapping[str, str]) -> list[_Row]:
-    """Return the labs by chapter in the given order, each chapter with its quiz at the end."""
-    place = {name: i for i, name in enumerate(labs)}
-    rows = []
-    for name in {*labs, *record.labs}:
-        lab = record.labs.get(name)
-        if lab is None:
-            words = "not checked yet"
-        elif lab.passed_at is None:
-            words = f"checked {lab.checks} ×, not passed yet"
-        else:
-            words = f"passed on {lab.passed_at[:10]}"
-        rows.append(
-            (name[:2], place.get(name, len(place)), _Row(name, labs.get(name, ""), words, lab is not None and lab.passed))
-        )
-    for name in quiz_names():
-        quiz, number = record.quizzes.get(name), load_quiz(name).marked
-        words = "not answered yet" if quiz is None else f"{quiz.right} of {quiz.questions} right"
-        done = quiz is not None and quiz.right == number
-        rows.append((name[:2], len(place) + 1, _Row(f"{name[:2]} quiz", load_quiz(name).title, words, done)))
-    return [row for *_, row in sorted(rows, key=lambda entry: (entry[0], entry[1], entry[2].name))]
+def _bar(done: int, of: int) -> str:
+    # A picture of the number beside it, so a screen reader needn't read it.
+    return f'<span class="kl-progress-bar" aria-hidden="true"><span style="width:{100 * done / of:.1f}%"></span></span>'
 
 
-def progress_html(record: ProgressRecord, labs: Mapping[str, str]) -> str:
-    """Return the table as HTML."""
-    rows = _rows(record, labs)
-    body = "".join(
-        f"<tr>{_cell(row.name)}{_cell(row.title)}{_cell(f'✔ {row.words}' if row.done else f'○ {row.words}', row.done)}</tr>"
-        for row in rows
-    )
-    done = sum(row.done for row in rows)
-    return f"<p><b>{done} of {len(rows)} done</b></p><table><tbody>{body}</tbody></table>"
+def _item(task: Task, notebook: Path | None) -> str:
+    title = task.title or task.name
+    shown = escape(title) if notebook is None else notebook_link(notebook, title)
+    mark = '<span role="img" aria-label="done">✓</span>' if task.done else '<span role="img" aria-label="to do">○</span>'
+    return f"<li>{mark}<span>{shown}</span><span>{escape(task.words)}</span></li>"
 
 
-def _cell(content: str, good: bool = False) -> str:
-    colour = f";color:{_PASSED};font-weight:600" if good else ""
-    return f'<td style="text-align:left{colour}">{escape(content)}</td>'
+def progress_page(chapters: Sequence[ChapterProgress]) -> str:
+    """Return the progress as a page of its own, to keep or print, without links: nobody knows where it will be."""
+    return _PAGE % progress_html(chapters, {}, unfolded=True)
 
 
 def progress_text(record: ProgressRecord, labs: Mapping[str, str]) -> str:
-    """Return the table as plain text."""
-    rows = _rows(record, labs)
-    width = max(len(row.name) for row in rows)
-    return "\n".join(f"{'x' if row.done else ' '} {row.name:<{width}}  {row.words}" for row in rows)
+    """Return the progress as plain text."""
+    tasks = [task for chapter in chapters_of(record, labs) for task in chapter.tasks]
+    width = max(len(task.name) for task in tasks)
+    return "\n".join(f"{'x' if task.done else ' '} {task.name:<{width}}  {task.words}" for task in tasks)

@@ -10,7 +10,7 @@ import ipywidgets
 from kafkalab.progress import record_quiz
 from kafkalab.widgets.live import Live, button, wide_html
 from kafkalab.widgets.prose import plain, prose
-from kafkalab.widgets.quiz_data import Question, QuizData, load_quiz
+from kafkalab.widgets.quiz_data import Option, Question, QuizData, load_quiz
 
 __all__ = ["Quiz", "quiz_html", "quiz_text"]
 
@@ -84,19 +84,27 @@ class Quiz(Live):
         return step
 
     def _show(self) -> None:
-        right, of = self.result
-        dots = " ".join(_dot(result, here=i == self._at) for i, result in enumerate(self._results))
-        done = all(result is not None for result in self._results)
-        verdict = f"{'Finished: ' if done else ''}{right} of {of} right"
+        marks = " ".join(_mark(result, here=i == self._at) for i, result in enumerate(self._results))
+        place = f"question {self._at + 1} of {len(self._forms)}"
+        if self._quiz.questions[self._at].kind == "open":
+            place += ", which doesn't count"
         self._head.value = (
             '<div style="display:flex;justify-content:space-between;gap:12px;flex-wrap:wrap;line-height:1.6">'
             f"<b>{escape(self._quiz.title)}</b>"
-            f"<span>question {self._at + 1} of {len(self._forms)} · <b>{verdict}</b></span></div>"
-            f'<div style="line-height:1.4">{dots}</div>'
+            f"<span>{place} · <b>{self._verdict()}</b></span></div>"
+            f'<div style="line-height:1.4">{marks}</div>'
         )
         self._body.children = [self._forms[self._at].widget]
         self._back.disabled = self._at == 0
         self._next.disabled = self._at == len(self._forms) - 1
+
+    def _verdict(self) -> str:
+        right, of = self.result
+        if all(result is None for result in self._results):
+            return f"{of} count" if of < len(self._results) else "none answered yet"
+        if None in self._results:
+            return f"{right} of {of} right so far"
+        return f"Finished: {right} of {of} right"
 
     def _still(self) -> dict[str, str]:
         return {"text/html": quiz_html(self._quiz), "text/plain": quiz_text(self._quiz)}
@@ -127,11 +135,23 @@ class _Form:
             self._feedback.value = "Choose an answer first."
             return
         right = question.is_right(chosen)
+        self._mark_options(chosen)
         if right:
             self._say(_RIGHT, "Right.")
         else:
             self._say(_WRONG, "Not quite.", f"<b>{_right_options(question)}.</b>")
         self._answered(right)
+
+    def _mark_options(self, chosen: set[int]) -> None:
+        """Write at each option that is right, or that was chosen, what it is."""
+        texts = [_marked(option, is_chosen=i in chosen) for i, option in enumerate(self._question.options)]
+        if isinstance(self._choice, ipywidgets.RadioButtons):
+            with self._choice.hold_sync():  # other options choose the first one
+                self._choice.options = texts
+                (self._choice.index,) = chosen
+        else:
+            for box, text in zip(self._choice.children, texts, strict=True):
+                box.description = text
 
     def _say(self, colour: str, verdict: str, answer: str = "") -> None:
         self._feedback.value = (
@@ -159,10 +179,19 @@ def _choice(question: Question) -> ipywidgets.Widget:
     )
 
 
-def _dot(result: bool | None, *, here: bool) -> str:
-    colour = "inherit" if result is None else _RIGHT if result else _WRONG
-    underline = ";text-decoration:underline" if here else ""
-    return f'<span style="color:{colour}{underline}">{"○" if result is None else "●"}</span>'
+def _marked(option: Option, *, is_chosen: bool) -> str:
+    text = plain(option.text)
+    if option.right:
+        return f"✓ {text} ({'right' if is_chosen else 'right, but you left it out'})"
+    return f"✗ {text} (not right)" if is_chosen else text
+
+
+def _mark(result: bool | None, *, here: bool) -> str:
+    sign, words, colour = {None: ("○", "to do", "inherit"), True: ("✓", "right", _RIGHT), False: ("✗", "not right", _WRONG)}[
+        result
+    ]
+    style = f"color:{colour};font-weight:700{';text-decoration:underline' * here}"
+    return f'<span role="img" aria-label="{words}{", this question" * here}" style="{style}">{sign}</span>'
 
 
 def quiz_html(quiz: QuizData) -> str:
