@@ -29,7 +29,8 @@ test-quick: setup-test ## lint, types and unit tests; starts no broker
 test-all: setup-test ## test at length, on both back ends; takes hours
 	@tools/test.sh full
 
-labs: setup-test ## write labs/ anew from solutions/
+labs: setup-test ## write the links between notebooks, and labs/ anew from solutions/
+	@$(PY) tools/link_notebooks.py
 	@$(PY) tools/make_labs.py
 
 new-lab: setup-test ## begin a lab: make new-lab CHAPTER=02_cluster_failover STEM=leaders

@@ -23,6 +23,7 @@ from string import Template
 import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
+import link_notebooks
 import make_labs
 
 ROOT = Path(__file__).parent.parent
@@ -215,6 +216,7 @@ def main() -> int:
     write(solution, nbformat.writes(notebook) + "\n")
     write(ROOT / f"src/kafkacourse/{folder}/{name}.py", filled(CHECK))
     write(ROOT / f"tests/labs/{folder}/test_{name}.py", filled(TEST))
+    link_notebooks.main(check=False)
     make_labs.main(check=False)  # the card reads what the lab needs from the learner's version
     run = [str(Path(sys.executable).with_name("kafkalab")), "run", "--backend", "local", "--save", str(solution)]
     status = subprocess.run(run).returncode
