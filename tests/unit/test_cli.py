@@ -306,6 +306,13 @@ def test_lab_opens_the_workspace(course: Path, served: list[list[str]], argument
     assert (course / opened).exists()
 
 
+def test_a_projector_gets_large_type(course: Path, served: list[list[str]]) -> None:
+    assert main(["lab", "--no-browser", "--no-standby"]) == 0
+    assert "projector" not in os.environ["JUPYTER_CONFIG_PATH"]
+    assert main(["lab", "--no-browser", "--no-standby", "--projector"]) == 0
+    assert "/projector:" in os.environ["JUPYTER_CONFIG_PATH"]
+
+
 def test_terminals_of_jupyterlab_find_kafkalab(course: Path, served: list[list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/usr/bin")
     assert main(["lab", "--no-browser", "--no-standby"]) == 0

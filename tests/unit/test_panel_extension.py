@@ -1,4 +1,4 @@
-"""The extension of JupyterLab that shows the cluster panel: JupyterLab finds it, and the browser can read it."""
+"""The course's extensions of JupyterLab: JupyterLab finds them, and the browser can read them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from jupyterlab_server.config import get_federated_extensions
 from kafkalab.cli.own_jupyter import SETTINGS
 
 
-def test_jupyterlab_finds_the_extension_where_the_course_points_it(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", ["kafkalab-panel", "kafkalab-projector"])
+def test_jupyterlab_finds_the_extension_where_the_course_points_it(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JUPYTER_PATH", os.fspath(SETTINGS))
-    found = get_federated_extensions(jupyter_path("labextensions"))["kafkalab-panel"]
+    found = get_federated_extensions(jupyter_path("labextensions"))[name]
     build = found["jupyterlab"]["_build"]
     script = Path(found["ext_path"]) / build["load"]
     assert f"window._JUPYTERLAB['{found['name']}'] =" in script.read_text()
@@ -26,6 +27,6 @@ def test_the_script_needs_no_build() -> None:
     node = shutil.which("node")
     if node is None:
         pytest.skip("there is no Node")
-    (script,) = SETTINGS.glob("labextensions/*/static/*.js")
-    checked = subprocess.run([node, "--check", script], capture_output=True, text=True)
-    assert checked.returncode == 0, checked.stderr
+    for script in SETTINGS.glob("labextensions/*/static/*.js"):
+        checked = subprocess.run([node, "--check", script], capture_output=True, text=True)
+        assert checked.returncode == 0, checked.stderr
