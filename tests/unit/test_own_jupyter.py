@@ -47,7 +47,7 @@ def test_the_courses_kernel_wins(variable: str, tmp_path: Path, monkeypatch: pyt
 
 def test_large_type_is_for_those_who_ask_for_it_and_keeps_the_courses_other_settings() -> None:
     def found(name: str) -> dict[str, object]:
-        return ConfigManager(config_dir_name="labconfig").get(name)  # type: ignore[no-any-return, no-untyped-call]
+        return ConfigManager(config_dir_name="labconfig").get(name)
 
     prefer_course()
     assert "kafkalabProjector" not in found("page_config")
