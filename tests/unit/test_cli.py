@@ -26,7 +26,6 @@ from kafkalab.cli import build_parser, findings, main
 from kafkalab.cli.doctor import examine
 from kafkalab.cli.fetch import Step, fetch, more_steps, steps
 from kafkalab.cli.findings import Finding
-from kafkalab.cli.kernels import kernel_address
 from kafkalab.cli.lab import describe, server_options
 from kafkalab.cli.storing import LIVE_WIDGET, leaks, machine_marks, note_seconds, strip
 from kafkalab.cluster.backends import choose
@@ -752,7 +751,18 @@ def test_a_kernel_listens_on_sockets_whose_paths_fit(
 ) -> None:
     told = "from ipykernel.connect import get_connection_info; assert get_connection_info(unpack=True)['transport'] == 'ipc'"
     assert main(["run", str(notebook_file(tmp_path / "told.ipynb", told))]) == 0, capsys.readouterr().out
-    assert kernel_address(tmp_path / ("x" * 100)) == {}  # then Jupyter looks for ports
+
+
+def test_a_kernel_on_a_port_is_encrypted(
+    tmp_path: Path, no_tools: None, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Otherwise ipykernel warns the terminal of it."""
+    monkeypatch.setattr("kafkalab.cli.kernels._LONGEST", 0)
+    told = "from ipykernel.connect import get_connection_info as info; assert 'curve_publickey' in info(unpack=True)"
+    ran = main(["run", str(notebook_file(tmp_path / "told.ipynb", told))])
+    said = "".join(capfd.readouterr())
+    assert ran == 0, said
+    assert "without encryption" not in said
 
 
 def test_client_settings_that_are_no_json_object(monkeypatch: pytest.MonkeyPatch) -> None:

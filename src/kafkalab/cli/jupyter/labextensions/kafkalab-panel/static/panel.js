@@ -114,6 +114,9 @@
   }
 
   function activate(app, tracker, widgets, rendermime, ui) {
+    if (app.shell.mode === undefined) {
+      return; // Notebook 7 has room for one widget: maps and cards stay in their cells
+    }
     const sheet = document.createElement('style');
     sheet.textContent = STYLE;
     document.head.append(sheet);
