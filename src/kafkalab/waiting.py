@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable
 from typing import TypeVar
 
+from kafkalab import underway
 from kafkalab.errors import WaitTimeout
 
 __all__ = ["wait_until"]
@@ -55,23 +57,34 @@ def wait_until(
         If time runs out. The message says what it waited for, how long, and what it last saw.
     """
     deadline = time.monotonic() + timeout
-    while True:
-        ignored = ""
-        try:
-            state: object = condition()
-            if state:
-                return state  # type: ignore[return-value]
-        except ignore as error:
-            state = ignored = f"{type(error).__name__}: {error}"
-        if unless is not None:
-            unless()
-        if time.monotonic() >= deadline:
-            if last_seen is not None:
-                try:
-                    state = last_seen()
-                except Exception as error:  # what was waited for matters more
-                    state = f"{type(error).__name__}: {error}"
-            # Its own words may be from before: the error of the last check is the reason.
-            also = f"; last error: {ignored}" if ignored and ignored not in str(state) else ""
-            raise WaitTimeout(f"waited {timeout:g} s for {what}; last seen: {state}{also}")
-        _never.wait(interval)
+    with contextlib.ExitStack() as ends:
+        told = False
+        while True:
+            ignored = ""
+            try:
+                state: object = condition()
+                if state:
+                    return state  # type: ignore[return-value]
+            except ignore as error:
+                state = ignored = f"{type(error).__name__}: {error}"
+            if unless is not None:
+                unless()
+            if time.monotonic() >= deadline:
+                if last_seen is not None:
+                    try:
+                        state = last_seen()
+                    except Exception as error:  # what was waited for matters more
+                        state = f"{type(error).__name__}: {error}"
+                # Its own words may be from before: the error of the last check is the reason.
+                also = f"; last error: {ignored}" if ignored and ignored not in str(state) else ""
+                raise WaitTimeout(f"waited {timeout:g} s for {what}; last seen: {state}{also}")
+            if not told:  # not before: most conditions are true at once
+                told = True
+                ends.enter_context(_shown(what))
+            _never.wait(interval)
+
+
+def _shown(what: str) -> contextlib.AbstractContextManager[object]:
+    """Show what a cell waits for, unless that's part of something that is shown already. Other threads keep nobody waiting."""
+    in_cell = threading.current_thread() is threading.main_thread()
+    return underway.task(f"Waiting for {what}") if in_cell and not underway.now.tasks else contextlib.nullcontext()

@@ -46,6 +46,12 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> Shown:
     return forms
 
 
+@pytest.fixture(autouse=True)
+def not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let displays say what they say once per kernel."""
+    monkeypatch.setattr(Live, "_told", set())
+
+
 @pytest.fixture
 def progress_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """Where progress is kept, empty."""

@@ -26,7 +26,6 @@ from kafkalab.cli import build_parser, findings, main
 from kafkalab.cli.doctor import examine
 from kafkalab.cli.fetch import Step, fetch, more_steps, steps
 from kafkalab.cli.findings import Finding
-from kafkalab.cli.kernels import kernel_address
 from kafkalab.cli.lab import describe, server_options
 from kafkalab.cli.storing import LIVE_WIDGET, leaks, machine_marks, note_seconds, strip
 from kafkalab.cluster.backends import choose
@@ -304,6 +303,13 @@ def test_lab_opens_the_workspace(course: Path, served: list[list[str]], argument
     assert f"--LabApp.workspaces_dir={course}/.kafkalab/layout" in options
     assert f"--LabApp.default_url=/lab/tree/{opened}" in options
     assert (course / opened).exists()
+
+
+def test_a_projector_gets_large_type(course: Path, served: list[list[str]]) -> None:
+    assert main(["lab", "--no-browser", "--no-standby"]) == 0
+    assert "projector" not in os.environ["JUPYTER_CONFIG_PATH"]
+    assert main(["lab", "--no-browser", "--no-standby", "--projector"]) == 0
+    assert "/projector:" in os.environ["JUPYTER_CONFIG_PATH"]
 
 
 def test_terminals_of_jupyterlab_find_kafkalab(course: Path, served: list[list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -745,7 +751,18 @@ def test_a_kernel_listens_on_sockets_whose_paths_fit(
 ) -> None:
     told = "from ipykernel.connect import get_connection_info; assert get_connection_info(unpack=True)['transport'] == 'ipc'"
     assert main(["run", str(notebook_file(tmp_path / "told.ipynb", told))]) == 0, capsys.readouterr().out
-    assert kernel_address(tmp_path / ("x" * 100)) == {}  # then Jupyter looks for ports
+
+
+def test_a_kernel_on_a_port_is_encrypted(
+    tmp_path: Path, no_tools: None, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Otherwise ipykernel warns the terminal of it."""
+    monkeypatch.setattr("kafkalab.cli.kernels._LONGEST", 0)
+    told = "from ipykernel.connect import get_connection_info as info; assert 'curve_publickey' in info(unpack=True)"
+    ran = main(["run", str(notebook_file(tmp_path / "told.ipynb", told))])
+    said = "".join(capfd.readouterr())
+    assert ran == 0, said
+    assert "without encryption" not in said
 
 
 def test_client_settings_that_are_no_json_object(monkeypatch: pytest.MonkeyPatch) -> None:

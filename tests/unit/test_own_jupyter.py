@@ -7,9 +7,17 @@ from pathlib import Path
 
 import pytest
 from jupyter_client.kernelspec import KernelSpecManager
+from jupyter_server.services.config.manager import ConfigManager
 
 from kafkalab.cli.lab import _why_no_server
-from kafkalab.cli.own_jupyter import SETTINGS, broken_settings, own_settings, prefer_course, use_writable_folders
+from kafkalab.cli.own_jupyter import (
+    SETTINGS,
+    broken_settings,
+    own_settings,
+    prefer_course,
+    use_large_type,
+    use_writable_folders,
+)
 
 FOLDERS = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
 
@@ -35,6 +43,18 @@ def test_the_courses_kernel_wins(variable: str, tmp_path: Path, monkeypatch: pyt
     prefer_course()  # once is enough
     assert KernelSpecManager().get_kernel_spec("python3").argv[:4] == ["python", "-P", "-m", "kafkalab.kernel"]
     assert os.environ["JUPYTER_PATH"].split(os.pathsep).count(str(SETTINGS)) == 1
+
+
+def test_large_type_is_for_those_who_ask_for_it_and_keeps_the_courses_other_settings() -> None:
+    def found(name: str) -> dict[str, object]:
+        return ConfigManager(config_dir_name="labconfig").get(name)
+
+    prefer_course()
+    assert "kafkalabProjector" not in found("page_config")
+    others = found("default_setting_overrides")
+    use_large_type()
+    assert found("page_config")["kafkalabProjector"] == "true"
+    assert found("default_setting_overrides").items() > others.items()
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import ipywidgets
+from ipywidgets.widgets.widget import _instances
 
 from kafkalab import running
 from kafkalab.waiting import wait_until
@@ -67,3 +68,19 @@ def test_who_wants_to_hear_of_clusters_hears_of_those_that_run_and_of_those_that
     register.for_each(lambda one, on_stop: heard.append(one))
     register.announce(clusters[2], clusters[2].on_stop)
     assert heard == clusters[1:]
+
+
+def test_without_a_panel_the_first_map_says_where_there_is_one(cluster: FakeCluster, shown: Shown) -> None:
+    """As in Notebook 7. Nothing of it is stored."""
+    first, second = ClusterMap(cluster), ClusterMap(cluster)
+    for cluster_map in (first, second):
+        show(cluster_map)
+    views = [bundle[WIDGET_VIEW]["model_id"] for (bundle,) in shown.values()]
+    assert views[1] == second.widget.model_id
+    holder = _instances[views[0]]
+    assert holder.children[0] is first.widget
+    assert "In JupyterLab, the live map stands in a panel beside the notebook." in html(holder)
+    for (bundle,) in shown.values():
+        assert not any("In JupyterLab" in str(form) for media, form in bundle.items() if media != WIDGET_VIEW)
+    cluster.stop()
+    assert holder.comm is None  # closed with the map

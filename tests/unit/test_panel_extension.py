@@ -1,4 +1,4 @@
-"""The extensions of JupyterLab, for the cluster panel and for the first page: JupyterLab finds them, the browser can read them."""
+"""The course's extensions of JupyterLab: JupyterLab finds them, and the browser can read them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jupyterlab_server.config import get_federated_extensions
 
 from kafkalab.cli.own_jupyter import SETTINGS
 
-EXTENSIONS = ("kafkalab-home", "kafkalab-panel")
+EXTENSIONS = ("kafkalab-home", "kafkalab-panel", "kafkalab-projector")
 LARGEST = 60_000  # bytes: what a person can read
 
 
@@ -34,3 +34,20 @@ def test_the_script_needs_no_build(name: str) -> None:
     (script,) = SETTINGS.glob(f"labextensions/{name}/static/*.js")
     checked = subprocess.run([node, "--check", script], capture_output=True, text=True)
     assert checked.returncode == 0, checked.stderr
+
+
+def test_notebook_7_gets_no_panel_because_its_window_has_no_room_beside_the_notebook() -> None:
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("there is no Node")
+    script = SETTINGS / "labextensions/kafkalab-panel/static/panel.js"
+    activate = """
+      global.window = {};
+      require(process.argv[1]);
+      const extension = window._JUPYTERLAB['kafkalab-panel'];
+      const module = new Proxy({}, { get: () => 'something' });
+      extension.init(new Proxy({}, { get: () => ({ version: { get: async () => () => module } }) }));
+      extension.get().then(plugin => plugin().default.activate({ shell: {} })); // there is no document to change
+    """
+    ran = subprocess.run([node, "-e", activate, script], capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kafkalab import progress
+from kafkalab import progress, underway
 from kafkalab.checks.context import CheckContext
 from kafkalab.checks.lab import find_check
 from kafkalab.checks.requirements import Report, evaluate
@@ -46,7 +46,8 @@ def check(id: str, cluster: Cluster, /, **answers: object) -> Report:
     if not hasattr(cluster, "describe"):
         raise TypeError(f"check({id!r}, …) takes your cluster next, such as cluster, not a {type(cluster).__name__}")
     ctx = CheckContext(cluster, answers)
-    report = evaluate(asked, ctx)
+    with underway.task(f"Checking {asked.id}"):
+        report = evaluate(asked, ctx)
     progress.record_lab(asked.id, bool(report))
     is_beside = [callback(report, ctx) for callback in on_report]  # each of them, so no generator in any()
     print(report.brief if any(is_beside) else report)

@@ -18,7 +18,8 @@ def kernel_address(folder: Path) -> dict[str, str]:
     Returns
     -------
     dict
-        The manager's ``transport`` and ``ip``. Empty if the folder's path is too long for a socket.
+        The manager's ``transport`` and ``ip``. If the folder's path is too long for a socket, the kernels listen on ports, and
+        what they say is encrypted.
     """
     address = str(folder / "kernel")
-    return {"transport": "ipc", "ip": address} if len(address) <= _LONGEST else {}
+    return {"transport": "ipc", "ip": address} if len(address) <= _LONGEST else {"transport_encryption": "auto"}

@@ -14,7 +14,7 @@ from pathlib import Path
 from rich.console import Console
 
 from kafkalab.cli.arguments import Subparsers, add_workspace, subcommand
-from kafkalab.cli.own_jupyter import broken_settings, own_settings, prefer_course, use_writable_folders
+from kafkalab.cli.own_jupyter import broken_settings, own_settings, prefer_course, use_large_type, use_writable_folders
 from kafkalab.conditions import home, require
 from kafkalab.course import Update, open_workspace
 from kafkalab.course.workspace import HIDDEN
@@ -138,6 +138,7 @@ def add_parser(commands: Subparsers) -> None:
     add_workspace(parser)
     parser.add_argument("--no-browser", action="store_true", help="open no browser, only print the address")
     parser.add_argument("--no-standby", action="store_true", help="do not start a cluster before one is asked for")
+    parser.add_argument("--projector", action="store_true", help="begin with type that is large enough for a projector")
     parser.add_argument("--port", type=_port, help="the port to listen on (default: 8888 or the next free one)")
 
 
@@ -206,6 +207,8 @@ def _command(args: argparse.Namespace) -> int:
     if refused := use_writable_folders(replacement):
         console.print(f"Jupyter can't write {', '.join(map(str, refused))}: it uses {replacement} instead.")
     prefer_course()
+    if args.projector:
+        use_large_type()
     for line in [*broken_settings(), *hiding_files(notebook.parent)]:
         console.print(line)
     browser = not args.no_browser and graphical_browser()

@@ -9,10 +9,12 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["SETTINGS", "broken_settings", "own_settings", "prefer_course", "use_writable_folders"]
+__all__ = ["SETTINGS", "broken_settings", "own_settings", "prefer_course", "use_large_type", "use_writable_folders"]
 
 SETTINGS = Path(__file__).with_name("jupyter")
 """Settings for the course, its kernel, and the extension that shows the panel. Binder uses them, too."""
+
+_PROJECTOR = Path(__file__).with_name("projector")
 
 _NAMES = ("jupyter_config", "jupyter_server_config", "jupyter_lab_config", "jupyter_notebook_config")
 _FOLDERS = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
@@ -23,6 +25,11 @@ def prefer_course() -> None:
     for variable in ("JUPYTER_CONFIG_PATH", "JUPYTER_PATH"):
         more = [part for part in os.environ.get(variable, "").split(os.pathsep) if part and part != str(SETTINGS)]
         os.environ[variable] = os.pathsep.join([str(SETTINGS), *more])
+
+
+def use_large_type() -> None:
+    """Let JupyterLab begin with type that is large enough for a projector. Call it after `prefer_course`."""
+    os.environ["JUPYTER_CONFIG_PATH"] = os.pathsep.join([str(_PROJECTOR), os.environ["JUPYTER_CONFIG_PATH"]])
 
 
 def own_settings() -> list[Path]:

@@ -7,6 +7,7 @@ import contextlib
 import threading
 from collections.abc import Callable, Iterator
 
+from kafkalab import underway
 from kafkalab.cluster import standby
 from kafkalab.cluster.backends import BackendChoice
 from kafkalab.cluster.backends.access import Access
@@ -63,22 +64,26 @@ class Lifecycle:
             if self.is_running:
                 return False
             try:
-                put_tools_on_path()
-                keep_all_output()
-                self._access = standby.take(self.spec, self.backend_name)
-                if self._access is None:
-                    self._access = self._make_access(self.spec, Run.create("cluster"))
-                    self._access.launch()
-                self._owner = Owner()
-                observer = Observer(self._access)
-                observer.wait_until_ready(START_TIMEOUT)
-                self.faults.clear()
-                self._observer = observer
+                self._begin()
             except BaseException:
                 self._discard()
                 raise
             atexit.register(self._stop_quietly)
         return True
+
+    def _begin(self) -> None:
+        with underway.task("Starting the brokers") as progress:
+            put_tools_on_path()
+            keep_all_output()
+            self._access = standby.take(self.spec, self.backend_name)
+            if self._access is None:
+                self._access = self._make_access(self.spec, Run.create("cluster"))
+                self._access.launch()
+            self._owner = Owner()
+            observer = Observer(self._access)
+            observer.wait_until_ready(START_TIMEOUT, progress)
+            self.faults.clear()
+            self._observer = observer
 
     def on_stop(self, callback: Callable[[], None]) -> None:
         """Register a function that `stop` calls before it ends the nodes."""

@@ -146,8 +146,15 @@ class Observer:
             with contextlib.suppress(OSError):  # it doesn't answer clients either
                 yield replace(view, topics=_visible(self._ask(broker, BrokerConnection.metadata)))
 
-    def wait_until_ready(self, timeout: float) -> None:
+    def wait_until_ready(self, timeout: float, progress: Callable[[int, int], object] = lambda answering, of: None) -> None:
         """Wait until every broker is registered, a controller is active, and all brokers answer with the same metadata.
+
+        Parameters
+        ----------
+        timeout
+            Seconds to wait at most.
+        progress
+            Called with how many brokers have answered, and how many there are.
 
         Raises
         ------
@@ -164,7 +171,10 @@ class Observer:
             for node_id in access.nodes():
                 access.check_alive(node_id)
             brokers = sorted(access.brokers())
-            answers = {broker: self._ask(broker, BrokerConnection.metadata) for broker in brokers}
+            answers = {}
+            for broker in brokers:
+                answers[broker] = self._ask(broker, BrokerConnection.metadata)
+                progress(len(answers), len(brokers))
             seen = {broker: sorted(answer.brokers) for broker, answer in answers.items()}
             topics = answers[brokers[0]].topics
             if any(set(a.brokers) != set(brokers) or a.topics != topics for a in answers.values()):

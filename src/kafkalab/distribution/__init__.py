@@ -26,7 +26,7 @@ from kafkalab.distribution.jars import (
     locked_jars,
 )
 from kafkalab.distribution.java import java_command, java_home, java_version, spark_java_command
-from kafkalab.distribution.shared import Report, announce, environment_dir, made_by_one, sweep
+from kafkalab.distribution.shared import Report, announce, environment_dir, made_by_one, sweep, warn
 from kafkalab.distribution.storage import format_log_dir, random_uuid
 from kafkalab.distribution.tools import CONNECT_TOOLS, JVM_OPTIONS, TOOLS, install_tools, put_tools_on_path, tools_dir
 
@@ -68,6 +68,7 @@ __all__ = [
     "spark_java_command",
     "sweep",
     "tools_dir",
+    "warn",
 ]
 
 NODE_LOG_SETTINGS = Path(__file__).with_name("node-log4j2.properties")

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from kafkalab.distribution.jars import KAFKA_VERSION, ensure_jars, file_digest, lock_digest
 from kafkalab.distribution.java import java_command, java_identity
-from kafkalab.distribution.shared import Report, announce, cache_folder, made_by_one, mark_used
+from kafkalab.distribution.shared import Report, announce, cache_folder, made_by_one, mark_used, warn
 from kafkalab.environment import inherited
 from kafkalab.errors import JavaError, KafkaLabError
 from kafkalab.exits import CRASHES, exit_status, signal_of
@@ -119,11 +119,11 @@ class ClassDataArchive:
         if not self.exists():
             return []
         if not self.is_whole():
-            announce(f"the class-data archive of {self.name} is damaged; making it anew", 0, 1)
+            warn(f"the class-data archive of {self.name} is damaged; making it anew")
             try:
                 self.make(classes, announce)
             except KafkaLabError as error:
-                announce(f"JVMs start slowly without it: {error}", 1, 1)
+                warn(f"JVMs start slowly without it: {error}")
                 return []
         # Stay silent about an archive that doesn't fit: the JVM then works without it.
         return [f"-XX:SharedArchiveFile={self.path}", "-Xshare:auto", "-Xlog:disable", "-Xlog:all=error:stderr"]
@@ -229,5 +229,5 @@ def archive_options(version: str | None = None) -> list[str]:
         try:
             archive.make(classpath(version))
         except JavaError as error:
-            announce(f"{archive.name} will start slowly: {error}", 0, 1)
+            warn(f"{archive.name} will start slowly: {error}")
     return archive.options(classpath(version))

@@ -16,6 +16,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from kafkalab import underway
 from kafkalab.distribution.shared import Report, cache_folder, made_by_one, mark_used
 from kafkalab.errors import DownloadError, HashMismatch
 from kafkalab.paths import cache_dir
@@ -161,7 +162,7 @@ def ensure_jars(group: str, report: Report | None = None, version: str | None = 
             cache_folder("jars", folder.name)
             missing = [jar for jar in faulty_jars(group, version) if not _link_from_cache(jar, folder)]
             if missing:
-                _download(missing, folder, report)
+                _download(missing, folder, report or underway.now.report)
     return sorted(folder / jar.file_name for jar in locked_jars(group, version))
 
 
@@ -187,7 +188,7 @@ def _put(source: Path, target: Path, how: Callable[[Path, Path], object]) -> Non
     draft.replace(target)
 
 
-def _download(missing: list[Jar], folder: Path, report: Report | None) -> None:
+def _download(missing: list[Jar], folder: Path, report: Report) -> None:
     total, done = sum(jar.bytes for jar in missing), 0
     failures: dict[str, BaseException] = {}
     with tempfile.TemporaryDirectory(dir=cache_dir(), prefix="download-") as scratch, ThreadPoolExecutor(8) as pool:
@@ -199,8 +200,7 @@ def _download(missing: list[Jar], folder: Path, report: Report | None) -> None:
                     failures[jar.file_name] = error
                     continue
                 done += jar.bytes
-                if report:
-                    report(f"downloading {jar.file_name}", done, total)
+                report(f"downloading {jar.file_name}", done, total)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
@@ -217,12 +217,12 @@ def _download(missing: list[Jar], folder: Path, report: Report | None) -> None:
         ) from error
 
 
-def _fetch(jar: Jar, scratch: Path, folder: Path, report: Report | None) -> None:
+def _fetch(jar: Jar, scratch: Path, folder: Path, report: Report) -> None:
     from jgo.maven import MavenContext, PythonResolver  # imported only if something is missing, because it loads an HTTP client
 
     group, artifact, version, *kind = jar.coordinate.split(":")
     # Each jar gets its own repository, so that a file found elsewhere on this machine doesn't count as a download.
-    resolver = PythonResolver(progress_callback=_in_steps(report) if report and jar.bytes > _LARGE else None)
+    resolver = PythonResolver(progress_callback=_in_steps(report) if jar.bytes > _LARGE else None)
     context = MavenContext(resolver=resolver, repo_cache=scratch / jar.sha256, timeout=30)
     path = context.project(group, artifact).at_version(version).artifact(*kind).resolve()
     if not jar.is_intact(path.parent):

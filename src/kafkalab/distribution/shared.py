@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
+from kafkalab import underway
 from kafkalab.conditions import home, require
 from kafkalab.errors import KafkaLabError
 from kafkalab.files import write_atomically
@@ -35,9 +36,10 @@ __all__ = [
     "made_by_one",
     "mark_used",
     "sweep",
+    "warn",
 ]
 
-Report = Callable[[str, int, int], None]
+Report = Callable[[str, int, int], object]
 """Called with the progress: what is being done, how many units are done, how many there are in total."""
 
 PREPARING_VARIABLE = "KAFKALAB_PREPARING"
@@ -52,9 +54,14 @@ _LEFT_BEHIND = ("archives/*.jsa", "bin", "bootstrap-*.checkpoint", "registry-*",
 
 
 def announce(what: str, done: int, total: int) -> None:
-    """Write a line to standard error, as a `Report`: sizes in MB, small numbers as steps, a single step without a number."""
-    amount = f"{done / 1e6:.0f} of {total / 1e6:.0f} MB" if total > 1000 else f"{done} of {total}"
-    print(what if total == 1 else f"{what}: {amount}", file=sys.stderr, flush=True)
+    """Show progress, as a `Report`: in the panel beside the notebook, or else as a line on standard error."""
+    if not underway.now.report(what, done, total):
+        warn(str(underway.Task(what, done, total)))
+
+
+def warn(what: str) -> None:
+    """Write a line that should stay to standard error."""
+    print(what, file=sys.stderr, flush=True)
 
 
 def cache_folder(*parts: str) -> Path:
@@ -99,7 +106,7 @@ def made_by_one(entry: Path, what: str, report: Report | None = None) -> Iterato
     what
         What is made, for messages: ``the schema registry``.
     report
-        Called while waiting. Without it, a line on standard error says so.
+        Called while waiting. Without it, `announce` says so.
 
     Raises
     ------
@@ -107,7 +114,7 @@ def made_by_one(entry: Path, what: str, report: Report | None = None) -> Iterato
         If the cache can't be written.
     """
     path = _lock_file(entry, "making")
-    with _told_of_preparing(what), _opened(path) as lock:
+    with underway.task(f"Preparing {what}"), _told_of_preparing(what), _opened(path) as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

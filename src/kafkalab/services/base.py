@@ -13,6 +13,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Generic, Self, TypeVar
 
+from kafkalab import underway
 from kafkalab.errors import KafkaLabError
 from kafkalab.lifeline import Owner, Run, reap
 from kafkalab.rebinding import end_nameless, note_started
@@ -83,8 +84,9 @@ class Service(ABC):
             self._require()
             first = self._run is None
             try:
-                self._opened()
-                self._begin()
+                with underway.task(f"Starting {self._WHO}"):
+                    self._opened()
+                    self._begin()
             except BaseException:
                 if first or not self._KEEPS_DATA:
                     self._end(self._discard)
@@ -254,6 +256,6 @@ class RestartableServer(SingleServer[S]):
         KafkaLabError
             If it wasn't started, or ends before it answers: the error of its kind.
         """
-        with self._life:
+        with self._life, underway.task(f"Restarting {self._WHO}"):
             self._required().end()
             self._begin()

@@ -15,9 +15,10 @@ from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from kafkalab import underway
 from kafkalab.cluster.ports import HOST
 from kafkalab.conditions import localhost, require, runs_executable, user_name
-from kafkalab.distribution import announce
+from kafkalab.distribution import warn
 from kafkalab.environment import SPARK, forget
 from kafkalab.errors import SparkFailed
 from kafkalab.exits import exit_status
@@ -176,11 +177,12 @@ def kafka_source_options(bootstrap_servers: str) -> dict[str, str]:
 def start_session(name: str, master: SparkCluster | str | None = None, delta: bool = False) -> SparkSession:
     """Return this process's session. Start one if there is none."""
     if ended := _forget_dead_jvm():
-        announce(f"Spark's JVM is gone, and its session with it ({ended}). Another one starts", 0, 1)
+        warn(f"Spark's JVM is gone, and its session with it ({ended}). Another one starts")
     running = _running()
     if running is None:
         chosen = choose_master(master)
-        (_start_remote if chosen.remote else _start)(name, chosen, delta)
+        with underway.task("Starting Spark"):
+            (_start_remote if chosen.remote else _start)(name, chosen, delta)
     elif delta and not _has_delta(running):
         raise SparkFailed("there is a session already, without Delta Lake: call its stop() first")
     elif master is not None and running.url != _url(master):

@@ -11,6 +11,7 @@ from typing import Any
 import jpype
 import jpype.imports
 
+from kafkalab import underway
 from kafkalab.distribution import (
     JVM_OPTIONS,
     NODE_LOG_SETTINGS,
@@ -94,7 +95,8 @@ def use_java() -> None:
         If Java can't be started, or something else has started it without Kafka Streams.
     """
     if not jpype.isJVMStarted():
-        start_java(Path(os.devnull))
+        with underway.task("Starting Java"):
+            start_java(Path(os.devnull))
         return
     try:
         jpype.JClass("org.apache.kafka.streams.StreamsBuilder")

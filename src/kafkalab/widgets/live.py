@@ -50,10 +50,12 @@ class Live:
     """
 
     beside: ClassVar[Beside | None] = None  # set by the cluster panel
+    _told: ClassVar[set[str]] = set()  # what a sentence has said where there's no panel
 
     def __init__(self, root: ipywidgets.Box) -> None:
         self._root = root
         self._display_ids: list[str] = []
+        self._in_cells: list[ipywidgets.Widget] = []
         self._finished = False
         self._display_lock = threading.RLock()
 
@@ -71,11 +73,22 @@ class Live:
         return self._root
 
     def _show_beside(self, what: str) -> ipywidgets.Widget:
-        """Show the display beside the notebook if possible, and return the widget for the cell."""
-        if self.beside is None:
+        """Show the display beside the notebook if possible, and return the widget for the cell.
+
+        Where there's no panel, the first display of a kind says where there is one.
+        """
+        if self.beside is not None:
+            self.beside.show(self)
+            return ipywidgets.HTML(
+                f"{what} is in the panel beside this notebook. <b>Cluster</b> in the toolbar brings it back."
+            )
+        if what in self._told:
             return self._root
-        self.beside.show(self)
-        return ipywidgets.HTML(f"{what} is in the panel beside this notebook. <b>Cluster</b> in the toolbar brings it back.")
+        self._told.add(what)
+        words = wide_html(f"<small>In JupyterLab, {what[:1].lower()}{what[1:]} stands in a panel beside the notebook.</small>")
+        shown = ipywidgets.VBox([self._root, words], layout=ipywidgets.Layout(width="100%"))
+        self._in_cells.append(shown)
+        return shown
 
     def _ipython_display_(self) -> None:
         with self._display_lock:
@@ -96,8 +109,9 @@ class Live:
             self._publish(still)
             if threading.current_thread() is not threading.main_thread():
                 _at_end_of_cell(lambda: self._publish(still))
-            for widget in _walk(self._root):
-                widget.close()
+            for root in (self._root, *self._in_cells):
+                for widget in _walk(root):
+                    widget.close()
 
     def _publish(self, still: dict[str, str]) -> None:
         for display_id in self._display_ids:

@@ -14,12 +14,14 @@ from typing import Protocol, TypeVar
 import ipywidgets
 from IPython.core.getipython import get_ipython
 
-from kafkalab import running
+from kafkalab import running, underway
 from kafkalab.running import OnStop
+from kafkalab.widgets.clock import Clock
 from kafkalab.widgets.cluster_map import ClusterMap
 from kafkalab.widgets.folded_errors import fold_errors
 from kafkalab.widgets.live import Live
 from kafkalab.widgets.spark_map import SparkMap
+from kafkalab.widgets.underway_lines import UnderwayLines
 
 __all__ = ["ClusterPanel", "model_id"]
 
@@ -96,6 +98,7 @@ class ClusterPanel:
 def _panel() -> ClusterPanel:
     panel = ClusterPanel()
     Live.beside = panel
+    panel.widget.children = (UnderwayLines(underway.now, Clock()).widget, *panel.widget.children)
     running.clusters.for_each(lambda cluster, on_stop: panel.follow(cluster, on_stop, ClusterMap))
     running.spark_clusters.for_each(lambda cluster, on_stop: panel.follow(cluster, on_stop, SparkMap))
     if (shell := get_ipython()) is not None:

@@ -29,11 +29,7 @@
       background: var(--jp-layout-color2); border: 1px solid var(--jp-border-color1); border-radius: 4px; }
     .kafkalab-notebook .jp-RenderedText pre { white-space: pre; overflow-wrap: normal; word-break: normal; }
     .kafkalab-notebook .jp-OutputArea-output { overflow-x: auto; }
-    .kafkalab-notebook .jp-RenderedSVG img { max-width: none; }
-    body.kafkalab-projector { --jp-code-font-size: 19px; --jp-content-font-size0: 16px; --jp-content-font-size1: 20px;
-      --jp-content-font-size2: 23px; --jp-content-font-size3: 27px; --jp-content-font-size4: 32px; --jp-content-font-size5: 38px;
-      --jp-ui-font-size0: 15px; --jp-ui-font-size1: 18px; --jp-ui-font-size2: 20px; --jp-ui-font-size3: 23px; }
-    .kafkalab-projector .kafkalab-panel > * { zoom: 1.5; }`;
+    .kafkalab-notebook .jp-RenderedSVG img { max-width: none; }`;
 
   const codeCells = notebook => [...notebook.content.model.cells].filter(cell => cell.type === 'code');
   const source = cell => cell.sharedModel.getSource();
@@ -103,13 +99,15 @@
         this.title.caption = `The cluster of ${name}`;
       }
 
-      /* What there is to show: "live" with a cluster, "card" with a lab's card only, "stopped" after a cluster, or "". */
+      /* What there is to show: "live" with a cluster, "card" with a lab's card only, "busy" with
+       * what a cell does, "stopped" after a cluster, or "". */
       look() {
         // By their places, because a widget gets its classes only when it's shown.
-        const [card, body] = this.node.querySelector('.jupyter-widgets')?.children ?? [];
+        const [underway, card, body] = this.node.querySelector('.jupyter-widgets')?.children ?? [];
+        const busy = underway?.querySelector('.kafkalab-underway');
         const maps = [...(body?.children ?? [])];
         const live = maps.some(map => !map.querySelector('.kafkalab-not-yet'));
-        const state = live ? 'live' : card?.children.length ? 'card' : maps.length ? 'stopped' : '';
+        const state = live ? 'live' : card?.children.length ? 'card' : busy ? 'busy' : maps.length ? 'stopped' : '';
         if (state !== this.state) {
           this.state = state;
           this.changed.emit();
@@ -246,6 +244,9 @@
   }
 
   function activate(app, tracker, settingRegistry, modules) {
+    if (app.shell.mode === undefined) {
+      return; // Notebook 7 has room for one widget: maps and cards stay in their cells
+    }
     const { widgets, rendermime, ui, apputils, signaling } = modules;
     document.head.append(element('style', '', STYLE));
     const ClusterPanel = definePanel(widgets, rendermime, signaling);
@@ -323,7 +324,7 @@
       keepClean(notebook);
       open(notebook);
       button(notebook, 'kafkalab-projector', 'Large', 'Large type, for a projector', () =>
-        settings?.set('projector', !settings.get('projector').composite));
+        void app.commands.execute('kafkalab:projector').then(() => arrange()));
       button(notebook, 'kafkalab-cluster', 'Cluster', 'Show the cluster beside the notebook', () => {
         panels.get(notebook).closedByHand = false;
         arrange(true);
@@ -346,12 +347,6 @@
     });
     void settingRegistry.load(PLUGIN).then(loaded => {
       settings = loaded;
-      const apply = () => {
-        document.body.classList.toggle('kafkalab-projector', loaded.get('projector').composite);
-        arrange();
-      };
-      loaded.changed.connect(apply);
-      apply();
     });
   }
 
