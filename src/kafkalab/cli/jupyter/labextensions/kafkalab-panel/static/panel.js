@@ -21,6 +21,10 @@
     .kafkalab-panel:has(.kafkalab-maps > *) > .kafkalab-empty { display: none; }
     .lm-DockPanel-tabBar .lm-TabBar-tab.kafkalab-panel-tab { flex-basis: 300px; max-width: none; }
     .kafkalab-empty, .kafkalab-not-yet { padding: 16px 8px; text-align: center; color: var(--jp-ui-font-color2); font-size: 14px; }
+    .kafkalab-below .kafkalab-map { display: grid; grid-template-columns: minmax(0, 1fr) 320px; column-gap: 12px; }
+    .kafkalab-below .kafkalab-map > * { grid-column: 1; }
+    .kafkalab-below .kafkalab-map > .kafkalab-events { grid-column: 2; grid-row: 1 / span 20; align-self: start; top: 0;
+      max-height: ${BELOW - 30}px; }
     .kafkalab-strip { padding: 4px 10px; }
     .kafkalab-strip > .kafkalab-again { display: flex; }
     .kafkalab-strip > :not(.kafkalab-again) { display: none; }
@@ -211,6 +215,7 @@
       if (place && (at.get(panel) !== place || !panel.isAttached)) {
         at.set(panel, place);
         panel.toggleClass('kafkalab-strip', place === 'strip');
+        panel.toggleClass('kafkalab-below', place === 'below');
         const mode = place === 'right' ? 'split-right' : 'split-bottom';
         shell.add(panel, 'main', { ref: front.id, mode, activate: false });
       }
