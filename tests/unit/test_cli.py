@@ -29,7 +29,7 @@ from kafkalab.cli.findings import Finding
 from kafkalab.cli.lab import describe, server_options
 from kafkalab.cli.storing import LIVE_WIDGET, leaks, machine_marks, note_seconds, strip
 from kafkalab.cluster.backends import choose
-from kafkalab.course import Content, Course, Update, find_course, open_workspace
+from kafkalab.course import Content, Course, Update, find_course
 from kafkalab.distribution import ClassDataArchive, kafka_archive
 from kafkalab.distribution.jars import file_digest
 from kafkalab.distribution.registry import registry_archive
@@ -291,7 +291,6 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 @pytest.mark.parametrize(
     ("arguments", "opened"),
     [
-        ([], "notebooks/00_start_here.ipynb"),
         (["2"], "notebooks/02_cluster_failover.ipynb"),
         (["02_failsafe"], "labs/02_cluster_failover/02_failsafe.ipynb"),
     ],
@@ -310,6 +309,11 @@ def test_a_projector_gets_large_type(course: Path, served: list[list[str]]) -> N
     assert "projector" not in os.environ["JUPYTER_CONFIG_PATH"]
     assert main(["lab", "--no-browser", "--no-standby", "--projector"]) == 0
     assert "/projector:" in os.environ["JUPYTER_CONFIG_PATH"]
+
+
+def test_lab_opens_the_home_page(course: Path, served: list[list[str]]) -> None:
+    assert main(["lab", "--no-browser", "--no-standby"]) == 0
+    assert "--LabApp.default_url=/lab" in served[0]
 
 
 def test_terminals_of_jupyterlab_find_kafkalab(course: Path, served: list[list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -393,7 +397,7 @@ def test_lab_explains_a_wrong_port(port: str, capsys: pytest.CaptureFixture[str]
 
 
 def test_lab_listens_on_this_machine_only(course: Path) -> None:
-    options = server_options(open_workspace().open(), course, browser=False, port=None)
+    options = server_options(None, course, browser=False, port=None)
     assert "--ServerApp.ip=127.0.0.1" in options
     assert "--ServerApp.open_browser=False" in options
 

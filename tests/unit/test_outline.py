@@ -9,16 +9,16 @@ import pytest
 
 from kafkalab.course.outline import outline
 
-CELLS = [
+CELLS: list[str | tuple[str]] = [
     "# Play games\n\n**Time:** 30 minutes; the cells run for 5 seconds.",
-    ("import games", 0),
+    ("import games",),
     "## 1 · Dice",
-    ("dice()", 0),
+    ("dice()",),
     "Chess has no dice.\n\n## 2 · Chess",
-    ("chess()", 0),
+    ("chess()",),
     "## 3 · Words",
     "## What you saw",
-    ("stop()", 0),
+    ("stop()",),
 ]
 
 

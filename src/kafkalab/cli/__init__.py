@@ -33,7 +33,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="kafkalab",
         description="A hands-on Kafka course: real clusters from a notebook cell, broken on purpose.",
-        epilog="`kafkalab COMMAND --help` tells more about each. New here? `kafkalab lab` opens the first chapter.",
+        epilog="`kafkalab COMMAND --help` tells more about each. New here? `kafkalab lab` opens the course.",
     )
     parser.add_argument("--version", action="version", version=f"kafkalab {version('kafkalab')}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=Subcommand)

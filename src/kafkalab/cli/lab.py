@@ -1,4 +1,4 @@
-"""``kafkalab lab``: open JupyterLab on a chapter, with Kafka's tools on its path and a cluster on standby."""
+"""``kafkalab lab``: open JupyterLab on its home page or a chapter, with Kafka's tools on its path and a cluster on standby."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["add_parser", "describe", "graphical_browser", "server_options", "sta
 DESCRIPTION = """\
 Open the course in JupyterLab.
 
-  kafkalab lab               the first chapter
+  kafkalab lab               the home page: all chapters and labs, and where you were
   kafkalab lab 2             chapter 02
   kafkalab lab cluster       the chapter or lab whose name begins like this
   kafkalab lab 02_failsafe   a lab
@@ -61,13 +61,13 @@ def graphical_browser() -> bool:
     return Path(getattr(browser, "name", "")).name not in TEXT_BROWSERS
 
 
-def server_options(notebook: Path, folder: Path, *, browser: bool, port: int | None) -> list[str]:
+def server_options(notebook: Path | None, folder: Path, *, browser: bool, port: int | None) -> list[str]:
     """Return the options for JupyterLab.
 
     Parameters
     ----------
     notebook
-        The notebook to open.
+        The notebook to open. Without it, the home page opens.
     folder
         The workspace. The server serves nothing outside it.
     browser
@@ -75,10 +75,11 @@ def server_options(notebook: Path, folder: Path, *, browser: bool, port: int | N
     port
         The port to use. Without it, 8888 or the next free one.
     """
+    page = f"/lab/tree/{notebook.relative_to(folder).as_posix()}" if notebook else "/lab"
     options = [
         "--ServerApp.ip=127.0.0.1",
         f"--ServerApp.root_dir={folder}",
-        f"--LabApp.default_url=/lab/tree/{notebook.relative_to(folder).as_posix()}",
+        f"--LabApp.default_url={page}",
         f"--LabApp.workspaces_dir={folder / HIDDEN / 'layout'}",  # separate from the tabs of the learner's other projects
         "--ServerApp.answer_yes=True",  # Ctrl-C needs no confirmation
         "--Application.log_level=ERROR",
@@ -190,7 +191,7 @@ def _command(args: argparse.Namespace) -> int:
     require(home)
     workspace = open_workspace(args.workspace)
     update = workspace.update()
-    notebook = workspace.open(args.notebook)
+    notebook = workspace.open(args.notebook) if args.notebook else None
     os.environ["KAFKALAB_WORKSPACE"] = str(workspace.folder)  # notebooks and terminals find it, wherever they run
     from kafkalab.cluster.ports import reserve_port
     from kafkalab.distribution import put_tools_on_path
@@ -209,7 +210,7 @@ def _command(args: argparse.Namespace) -> int:
     prefer_course()
     if args.projector:
         use_large_type()
-    for line in [*broken_settings(), *hiding_files(notebook.parent)]:
+    for line in [*broken_settings(), *hiding_files(notebook.parent if notebook else workspace.folder / "notebooks")]:
         console.print(line)
     browser = not args.no_browser and graphical_browser()
     standby = not args.no_standby and _wants_standby()

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from difflib import get_close_matches
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
 from kafkalab.course.content import Content
 from kafkalab.course.versions import sources
 from kafkalab.errors import KafkaLabError
 
-__all__ = ["find_notebook", "labs_of"]
+__all__ = ["checks_of", "find_notebook", "labs_of"]
 
 # How a lab's cell calls its check.
 CHECK = re.compile(r"""\bcheck\(\s*["'](\w+)["']""")
@@ -53,7 +53,7 @@ def find_notebook(name: str, content: Content) -> str:
     for path in notebooks:
         if wanted in _names(path):
             return path
-    checks = {check: path for path in labs for check in _checks(path, content)}
+    checks = {check: path for path in labs for check in checks_of(content.files()[path])}
     if wanted in checks:
         return checks[wanted]
     for kind in (chapters, labs):
@@ -75,6 +75,12 @@ def labs_of(chapter: str, content: Content) -> list[str]:
     return [path for path in content.files() if path.startswith(f"labs/{_stem(chapter)}/") and path.endswith(".ipynb")]
 
 
+def checks_of(lab: Path) -> list[str]:
+    """Return the names of the checks that the cells of a lab's notebook call."""
+    cells = sources(lab.read_bytes()) or []
+    return [name for kind, text in cells if kind == "code" for name in CHECK.findall(text)]
+
+
 def _stem(path: str) -> str:
     return PurePath(path).name.removesuffix(".ipynb")
 
@@ -82,11 +88,6 @@ def _stem(path: str) -> str:
 def _names(path: str) -> tuple[str, str]:
     stem = _stem(path)
     return stem, re.sub(r"^\d\d_", "", stem)
-
-
-def _checks(path: str, content: Content) -> list[str]:
-    cells = sources(content.files()[path].read_bytes()) or []
-    return [name for kind, text in cells if kind == "code" for name in CHECK.findall(text)]
 
 
 def _listed(paths: Iterable[str]) -> str:

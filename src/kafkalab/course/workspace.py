@@ -99,15 +99,15 @@ class Workspace:
             changes.created = len(changes.added) == len(course_files)
         return changes
 
-    def open(self, name: str | None = None) -> Path:
-        """Return the file of a chapter or lab, by default the first chapter. Copy it if it's missing.
+    def open(self, name: str) -> Path:
+        """Return the file of a chapter or lab. Copy it if it's missing.
 
         Raises
         ------
         KafkaLabError
             If `find_notebook` finds no notebook of that name, or the folder can't be written.
         """
-        notebook = self._content.first if name is None else find_notebook(name, self._content)
+        notebook = find_notebook(name, self._content)
         path = self.folder / notebook
         if not path.exists():
             with self._changing() as entries:
