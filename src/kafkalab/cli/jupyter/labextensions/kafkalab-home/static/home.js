@@ -177,8 +177,10 @@
     const show = () => {
       if (!home || home.isDisposed) {
         home = new Home();
-        app.shell.add(home, 'main', { rank: 0 });
         void tracker.add(home);
+      }
+      if (!home.isAttached) { // a restored layout without it takes it out of the window
+        app.shell.add(home, 'main', { rank: 0 });
       }
       app.shell.activateById(ID);
       return home;
@@ -196,6 +198,7 @@
     top.addClass(`${ID}-button`);
     app.shell.add(top, 'top', { rank: 200 }); // behind the menus
 
+    const addressed = PageConfig.getOption('treePath'); // JupyterLab sets it for restored notebooks, too, later
     let restored = false;
     app.shell.layoutModified?.connect(() => {
       if (restored && app.shell.isEmpty('main')) { // JupyterLab listens later, and opens its launcher only if it's still empty
@@ -204,7 +207,7 @@
     });
     void app.restored.then(() => {
       restored = true;
-      if (!PageConfig.getOption('treePath')) { // the address names no document
+      if (!addressed) {
         show();
         [...app.shell.widgets('main')].filter(widget => widget.id.startsWith('launcher')).forEach(widget => widget.dispose());
       }
