@@ -296,7 +296,7 @@ def test_the_panel_shows_the_cluster_of_a_chapter_beside_it(course: Course, page
     for size, stands in (((1440, 900), beside), ((1280, 720), beside), ((960, 900), below), ((1100, 800), beside)):
         page.set_viewport_size({"width": size[0], "height": size[1]})
         wait_until(
-            lambda stands=stands: stands() and text_width(page) >= 600 and width(panel) >= 320,
+            lambda stands=stands: stands() and text_width(page) >= 600 and width(panel) >= 310,
             PATIENCE,
             f"text and panel in a window of {size}",
             last_seen=lambda: (text_width(page), width(panel)),

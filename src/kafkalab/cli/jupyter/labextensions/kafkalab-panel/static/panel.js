@@ -10,8 +10,8 @@
   const PLUGIN = 'kafkalab-panel:plugin';
 
   // Pixels.
-  const PANEL = 320; // the least width of the panel: its map is drawn to be read at this width
-  const NOTEBOOK = 722; // the least width of a notebook beside it: 600 for the text, the rest for prompts and margins
+  const PANEL = 310; // the least width of the panel: its map is drawn to be read at this width
+  const NOTEBOOK = 710; // the least width of a notebook beside it: 600 for the text, the rest for prompts and margins
   const BELOW = 220; // the height of a panel below the notebook
   const STRIP = 44; // of one whose cluster has stopped
   const SHARE = 0.42; // the panel's part of the width, where there's enough for both
