@@ -58,7 +58,7 @@ def wait_until(
     """
     deadline = time.monotonic() + timeout
     with contextlib.ExitStack() as ends:
-        told = False
+        is_shown = False
         while True:
             ignored = ""
             try:
@@ -78,8 +78,8 @@ def wait_until(
                 # Its own words may be from before: the error of the last check is the reason.
                 also = f"; last error: {ignored}" if ignored and ignored not in str(state) else ""
                 raise WaitTimeout(f"waited {timeout:g} s for {what}; last seen: {state}{also}")
-            if not told:  # not before: most conditions are true at once
-                told = True
+            if not is_shown:  # not before: most conditions are true at once
+                is_shown = True
                 ends.enter_context(_shown(what))
             _never.wait(interval)
 

@@ -55,7 +55,7 @@ def test_predictions_that_came_true_stand_with_their_chapter() -> None:
     two, other = ([q for q, chapter in by_chapter.items() if chapter == number] for number in ("02", "05"))
     outcomes = {two[0]: True, two[1]: False, two[2]: True, other[0]: False, "no longer asked": True}
     chapters = {chapter.number: chapter for chapter in chapters_of(ProgressRecord(outcomes=outcomes), TITLES)}
-    assert [(chapters[n].came_true, chapters[n].told) for n in ("01", "02", "05")] == [(0, 0), (2, 3), (0, 1)]
+    assert [(chapters[n].came_true, chapters[n].known) for n in ("01", "02", "05")] == [(0, 0), (2, 3), (0, 1)]
     html = progress_html(list(chapters.values()), {})
     assert "<p><b>0 of 15 done</b> · 2 of 4 predictions came true</p>" in html and "2 of 3 as you predicted" in html
 

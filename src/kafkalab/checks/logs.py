@@ -25,8 +25,8 @@ def view_of(
 ) -> LogView:
     """Return a partition's log on a broker, by default on its leader.
 
-    A busy broker may not tell an offset in time. So this looks again, for 10 s at most, until `told` says that the view has
-    what the check needs. Then it returns the view as it is.
+    A busy broker may not tell an offset in time. So this looks again, for 10 s at most, until `is_complete` says that the
+    view has what the check needs. Then it returns the view as it is.
     """
     with contextlib.closing(ctx.cluster.disk.log_reader(topic, partition, broker)) as reader:
         view: LogView = reader.read()

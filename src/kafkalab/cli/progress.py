@@ -58,7 +58,7 @@ def _command(args: argparse.Namespace) -> int:
         return _write(args.html, progress_page(chapters), console)
     width = max(len(chapter.title) for chapter in chapters)
     for chapter in chapters:
-        predicted = f" · {chapter.came_true} of {chapter.told} predictions came true" if chapter.told else ""
+        predicted = f" · {chapter.came_true} of {chapter.known} predictions came true" if chapter.known else ""
         console.print(f"{chapter.number}  {chapter.title:<{width}}  {chapter.done:>2} of {len(chapter.tasks)} done{predicted}")
     return 0
 

@@ -103,9 +103,9 @@ def _checks(lab: Path, changed: int) -> tuple[str, ...]:
 
 
 def _lab(name: str, path: Path, record: ProgressRecord) -> Lab:
-    told, checks = _course(path), _checks(path, path.stat().st_mtime_ns)
+    about, checks = _course(path), _checks(path, path.stat().st_mtime_ns)
     passed = all(check in record.labs and record.labs[check].passed for check in checks)
-    return Lab(name, told.title, told.minutes, passed)
+    return Lab(name, about.title, about.minutes, passed)
 
 
 def first_page(content: Content, workspace: Path, record: ProgressRecord) -> FirstPage:
@@ -128,16 +128,16 @@ def first_page(content: Content, workspace: Path, record: ProgressRecord) -> Fir
         stem = Path(name).stem
         stems = [lab for lab in content.lab_stems() if content.chapter_of(lab) == stem]
         paths = [f"labs/{stem}/{lab}.ipynb" for lab in stems]
-        told, mine = _course(files[name]), _mine(workspace / name)
+        about, own = _course(files[name]), _mine(workspace / name)
         chapters.append(
             Chapter(
                 path=name,
                 number=Path(name).name[:2],
-                title=told.title,
-                minutes=told.minutes,
-                sections=len(told.sections),
-                reached=min((mine and mine[1].reached) or 0, len(told.sections)),
-                finished=bool(mine and mine[1].finished),
+                title=about.title,
+                minutes=about.minutes,
+                sections=len(about.sections),
+                reached=min((own and own[1].reached) or 0, len(about.sections)),
+                finished=bool(own and own[1].finished),
                 labs=tuple(_lab(path, files[path], record) for path in paths),
             )
         )
@@ -150,14 +150,14 @@ def _go_on(chapters: list[Chapter], workspace: Path) -> GoOn | None:
     for place, chapter in enumerate(chapters):
         entries: tuple[Chapter | Lab, ...] = (chapter, *chapter.labs)
         for item in entries:
-            mine = _mine(workspace / item.path)
-            if mine and mine[1].reached is not None:
-                ran.append((mine[0], place, item, mine[1]))
+            own = _mine(workspace / item.path)
+            if own and own[1].reached is not None:
+                ran.append((own[0], place, item, own[1]))
     if not ran:
         return GoOn(chapters[0].path, chapters[0].title, None, begun=False) if chapters else None
-    _, place, item, told = max(ran, key=lambda entry: entry[0])
+    _, place, item, about = max(ran, key=lambda entry: entry[0])
     if isinstance(item, Chapter) and not item.finished:
-        heading = told.sections[item.reached - 1] if told.reached else None
+        heading = about.sections[item.reached - 1] if about.reached else None
         return GoOn(item.path, item.title, heading, begun=True)
     if isinstance(item, Lab) and not item.passed:
         return GoOn(item.path, item.title, None, begun=True)

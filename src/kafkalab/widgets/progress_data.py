@@ -33,15 +33,15 @@ class ChapterProgress:
         ``02``, and the heading of the chapter.
     tasks
         The checks of its labs in the course's order, then its quiz.
-    came_true, told
-        How many of the learner's predictions came true, of those that can be told.
+    came_true, known
+        How many of the learner's predictions came true, of those whose outcome is known.
     """
 
     number: str
     title: str
     tasks: tuple[Task, ...]
     came_true: int
-    told: int
+    known: int
 
     @property
     def done(self) -> int:

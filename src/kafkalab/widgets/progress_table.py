@@ -95,17 +95,17 @@ def progress_html(chapters: Sequence[ChapterProgress], notebooks: Mapping[str, P
         Whether all labs are in sight.
     """
     done, tasks = sum(chapter.done for chapter in chapters), sum(len(chapter.tasks) for chapter in chapters)
-    told = sum(chapter.told for chapter in chapters)
+    known = sum(chapter.known for chapter in chapters)
     came_true = sum(chapter.came_true for chapter in chapters)
-    predicted = f" · {came_true} of {told} predictions came true" if told else ""
+    predicted = f" · {came_true} of {known} predictions came true" if known else ""
     rows = [f"<p><b>{done} of {tasks} done</b>{predicted}</p>{_bar(done, tasks)}<p></p>"]
     for chapter in chapters:
         count = f'<span class="kl-progress-count">{chapter.done} of {len(chapter.tasks)}</span>'
         title = f"<span>{escape(f'{chapter.number} · {chapter.title}')}</span>"
         head = f'<span class="kl-progress-head">{title}{_bar(chapter.done, len(chapter.tasks))}{count}</span>'
         items = "".join(_item(task, notebooks.get(task.name)) for task in chapter.tasks)
-        if chapter.told:
-            words = f"{chapter.came_true} of {chapter.told} as you predicted"
+        if chapter.known:
+            words = f"{chapter.came_true} of {chapter.known} as you predicted"
             items += f"<li><span></span><span>Predictions</span><span>{words}</span></li>"
         rows.append(f"<details{' open' * unfolded}><summary>{head}</summary><ul>{items}</ul></details>")
     return f'{_STYLE}<div class="kl-progress">{"".join(rows)}</div>'
