@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -355,6 +356,20 @@ def test_the_panel_shows_the_cluster_of_a_chapter_beside_it(course: Course, page
     expect(page.locator(".jp-Dialog")).to_contain_text("End the cluster of 02_cluster_failover?")
     page.locator(".jp-Dialog").get_by_role("button", name="End it").click()
     wait_until(lambda: len(kernels(page, course)) == 1, PATIENCE, "its kernel to end", last_seen=lambda: kernels(page, course))
+
+
+def test_home_leads_into_the_course_without_a_kernel(course: Course, page: Page, troubles: Troubles) -> None:
+    page.goto(f"{course.server}/lab/workspaces/home?token={course.token}")
+    home = page.locator(".kafkalab-home")
+    expect(home.locator(".card")).to_have_count(13)
+    expect(home.get_by_role("link", name=re.compile("^(Begin with|Continue at|Go on with) "))).to_be_visible()
+    assert not kernels(page, course)
+    home.locator("summary").filter(has_text="8 labs").first.press("Enter")
+    expect(home.get_by_role("link", name="Break a cluster of your own")).to_be_visible()
+    home.get_by_role("link", name="02 · Break a Kafka cluster").press("Enter")
+    expect(tab(page, "02_cluster_failover.ipynb")).to_have_count(1)
+    with urllib.request.urlopen(f"{course.server}/kafkalab/home") as answer:
+        assert "/login" in answer.url  # a stranger learns nothing
 
 
 def test_a_restarted_kernel_has_no_cluster_yet(course: Course, page: Page, troubles: Troubles) -> None:

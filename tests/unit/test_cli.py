@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import os
@@ -26,7 +27,7 @@ from kafkalab.cli import build_parser, findings, main
 from kafkalab.cli.doctor import examine
 from kafkalab.cli.fetch import Step, fetch, more_steps, steps
 from kafkalab.cli.findings import Finding
-from kafkalab.cli.lab import describe, server_options
+from kafkalab.cli.lab import cancel_tasks, describe, server_options
 from kafkalab.cli.storing import LIVE_WIDGET, leaks, machine_marks, note_seconds, strip
 from kafkalab.cluster.backends import choose
 from kafkalab.course import Content, Course, Update, find_course
@@ -309,6 +310,18 @@ def test_a_projector_gets_large_type(course: Path, served: list[list[str]]) -> N
     assert "projector" not in os.environ["JUPYTER_CONFIG_PATH"]
     assert main(["lab", "--no-browser", "--no-standby", "--projector"]) == 0
     assert "/projector:" in os.environ["JUPYTER_CONFIG_PATH"]
+
+
+def test_what_a_server_was_at_ends_with_it() -> None:
+    loop = asyncio.new_event_loop()
+    task = loop.create_task(asyncio.Event().wait())
+    loop.call_soon(loop.stop)  # as JupyterLab does, whatever else goes on
+    loop.run_forever()
+    assert not task.done()
+    cancel_tasks(loop)
+    assert task.cancelled()
+    cancel_tasks(loop)
+    loop.close()
 
 
 def test_lab_opens_the_home_page(course: Path, served: list[list[str]]) -> None:

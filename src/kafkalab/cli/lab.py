@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import os
 import subprocess
 import sys
@@ -21,7 +22,7 @@ from kafkalab.course.workspace import HIDDEN
 from kafkalab.errors import KafkaLabError
 from kafkalab.shadows import hiding_files
 
-__all__ = ["add_parser", "describe", "graphical_browser", "server_options", "standby_cluster"]
+__all__ = ["add_parser", "cancel_tasks", "describe", "graphical_browser", "server_options", "standby_cluster"]
 
 DESCRIPTION = """\
 Open the course in JupyterLab.
@@ -41,6 +42,7 @@ JupyterLab, its kernels and their clusters.
 """
 
 STANDBY_SECONDS = 15
+_END_SECONDS = 5.0
 
 # Up to this many files are listed by name.
 LISTED = 5
@@ -229,6 +231,17 @@ def _why_no_server(error: BaseException) -> str:
     return f"JupyterLab doesn't start: {reason}. Your own Jupyter settings may be why: fix {which}, or rename it, and try again"
 
 
+def cancel_tasks(loop: asyncio.AbstractEventLoop) -> None:
+    """Cancel what a stopped server was still at.
+
+    A kernel that is just starting would otherwise keep a worker thread, and so this process, for ever.
+    """
+    if tasks := asyncio.all_tasks(loop):
+        for task in tasks:
+            task.cancel()
+        loop.run_until_complete(asyncio.wait(tasks, timeout=_END_SECONDS))
+
+
 def _serve(options: list[str], *, browser: bool, standby: bool) -> None:
     from jupyterlab.labapp import LabApp  # takes a second to load
 
@@ -253,4 +266,7 @@ def _serve(options: list[str], *, browser: bool, standby: bool) -> None:
                 beside.enter_context(standby_cluster())
 
         server.io_loop.add_callback(announce)  # runs after the callback that binds the port
-        server.start()
+        try:
+            server.start()
+        finally:
+            cancel_tasks(server.io_loop.asyncio_loop)
