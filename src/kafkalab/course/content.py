@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from kafkalab.course.outline import outline
 from kafkalab.errors import KafkaLabError
 
 __all__ = ["SOLUTIONS", "Content", "LabFacts"]
@@ -63,11 +64,6 @@ class Content:
         """Return whether a folder holds a course's files."""
         return all((folder / name).is_dir() for name in FOLDERS)
 
-    @property
-    def first(self) -> str:
-        """The chapter that opens by default."""
-        return next(name for name in self.files() if name.startswith("notebooks/") and name.endswith(".ipynb"))
-
     def files(self) -> dict[str, Path]:
         """Return chapters, labs, and everything beside them: name (``labs/NN_chapter/NN_lab.ipynb``) → file, in order."""
         return {name: path for folder in FOLDERS for name, path in self._below(folder)}
@@ -98,11 +94,7 @@ class Content:
     @cached_property
     def chapter_titles(self) -> dict[str, str]:
         """Each chapter (``02_cluster_failover``) with the heading of its notebook, in order."""
-        titles = {}
-        for path in sorted((self.root / "notebooks").glob("*.ipynb")):
-            first: Any = json.loads(path.read_bytes())["cells"][0]["source"]
-            titles[path.stem] = "".join(first).partition("\n")[0].lstrip("# ")
-        return titles
+        return {path.stem: outline(path).title for path in sorted((self.root / "notebooks").glob("*.ipynb"))}
 
     def lab_facts(self, stem: str) -> LabFacts:
         """Return what a lab's notebook says of itself.
