@@ -5,7 +5,8 @@ KAFKALAB = .venv/bin/kafkalab
 PY = .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help course setup test test-quick test-all setup-test labs new-lab notebooks bench lock clean
+.PHONY: help course setup test test-quick test-all setup-test labs new-lab notebooks film badges site slides handouts wheels \
+	bench lock clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -36,10 +37,30 @@ labs: setup-test ## write the links between notebooks, and labs/ anew from solut
 new-lab: setup-test ## begin a lab: make new-lab CHAPTER=02_cluster_failover STEM=leaders
 	@$(PY) tools/new_lab.py "$(CHAPTER)" "$(STEM)"
 
-notebooks: setup-test ## run chapters and solutions, store their outputs, and the pictures of README
+notebooks: setup-test ## run chapters and solutions, store their outputs, and the pictures in docs
 	@$(KAFKALAB) fetch
 	@$(KAFKALAB) run --backend local --save -j 2 notebooks/*.ipynb solutions/*/*.ipynb
-	@$(PY) tools/readme_pictures.py
+	@$(PY) tools/stored_pictures.py
+
+film: setup-test ## film a failover for README: docs/failover.gif
+	@$(KAFKALAB) fetch
+	@$(PY) tools/make_film.py
+
+badges: setup-test ## write README's badges, with those that need the repository's address: KAFKALAB_REPOSITORY=https://…
+	@$(PY) tools/write_badges.py
+
+site: setup-test ## write the course as pages that need no server: build/site/html
+	@$(PY) tools/make_site.py
+
+slides: setup-test ## write a deck of slides for each chapter, as HTML and PDF: build/slides
+	@$(PY) tools/make_slides.py
+
+handouts: setup-test ## write each chapter's tasks for printing, without and with answers: build/handouts
+	@$(PY) tools/make_handouts.py
+
+wheels: setup-test ## build the two wheels that carry the course: dist
+	@.venv/bin/uv build --quiet --wheel --out-dir dist .
+	@.venv/bin/uv build --quiet --wheel --out-dir dist pipeline
 
 bench: setup-test ## measure, and print the table of figures
 	@$(KAFKALAB) fetch

@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 lock() { uv pip compile --quiet --universal --python-version 3.11 --no-emit-index-url --no-emit-find-links \
          --no-emit-package truck-pipeline --custom-compile-command requirements/lock.sh "$@"; }
 lock --generate-hashes pyproject.toml                                        -o requirements/course.lock
-lock --generate-hashes pyproject.toml --extra test -c requirements/course.lock -o requirements/test.lock
+lock --generate-hashes pyproject.toml --extra site --extra test -c requirements/course.lock -o requirements/test.lock
 lock --generate-hashes requirements/installer.in                             -o requirements/installer.lock
 # conda hands its pip section to pip as one file, and pip takes no package from a folder (this one) in a file with hashes.
-lock --no-annotate     pyproject.toml --extra test -c requirements/test.lock   -o requirements/pins.txt
+lock --no-annotate     pyproject.toml --extra site --extra test -c requirements/test.lock -o requirements/pins.txt

@@ -13,8 +13,8 @@ import pytest
 from jupyter_client.manager import KernelManager
 
 from kafkalab import Cluster
-from kafkalab.cli.kernels import kernel_address
 from kafkalab.cli.own_jupyter import prefer_course
+from kafkalab.kernel_sockets import kernel_address
 from kafkalab.resources import shortage
 from kafkalab.services import PostgreSQL
 from scheduling import ByGroup, in_order

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-import xml.etree.ElementTree as ET
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -14,9 +13,9 @@ import ipywidgets
 from kafkalab.cluster.view import BrokerState, BrokerView, ClusterView, Fault, GroupView, MemberView, PartitionView
 from kafkalab.widgets.clock import Clock
 from kafkalab.widgets.live import Live
+from kafkalab.widgets.panel import ClusterPanel
 
 __all__ = [
-    "SVG",
     "TOPIC",
     "WIDGET_VIEW",
     "FakeCluster",
@@ -31,13 +30,12 @@ __all__ = [
     "html",
     "html_values",
     "labels",
+    "maps_in",
     "partition",
     "press",
     "show",
-    "svg_texts",
 ]
 
-SVG = "{http://www.w3.org/2000/svg}"
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 """Media type of a live widget: a browser with a kernel prefers it to the still form."""
 
@@ -47,11 +45,6 @@ Shown = dict[str, list[dict[str, Any]]]
 """What cells show, by display id: the newest form last."""
 
 W = TypeVar("W", bound=ipywidgets.Widget)
-
-
-def svg_texts(svg: str) -> list[str]:
-    """Return the texts of a picture."""
-    return [element.text or "" for element in ET.fromstring(svg).iter(f"{SVG}text")]
 
 
 def show(display: Live) -> None:
@@ -103,6 +96,13 @@ def press(display: Live, label: str) -> None:
     pressed = button(display, label)
     assert not pressed.disabled, f"{label} is disabled"
     pressed.click()
+
+
+def maps_in(panel: ClusterPanel) -> Sequence[ipywidgets.Widget]:
+    """Return what the panel's first tab shows, below the lab's card."""
+    _, tabs = panel.widget.children
+    _, maps, *_ = tabs.children
+    return tuple(maps.children)
 
 
 def broker(

@@ -127,8 +127,8 @@ def navigation(name: str, text: str) -> dict[str, Any]:
 
 
 def anchor(heading: str) -> str:
-    """A link to a heading of the same notebook, as JupyterLab and nbconvert make it: spaces become hyphens."""
-    return "#" + heading.replace("`", "").replace(" ", "-")
+    """The id of a heading in its page, as JupyterLab and nbconvert make it: spaces become hyphens."""
+    return heading.replace("`", "").replace(" ", "-")
 
 
 def linked_chapter(chapter: Chapter, before: Chapter | None, after: Chapter | None) -> str:
@@ -141,7 +141,7 @@ def linked_chapter(chapter: Chapter, before: Chapter | None, after: Chapter | No
     contents = []
     for number, heading in chapter.sections.items():
         rest = " · a good place to stop" if number in chapter.rests else ""
-        contents.append(f"{number}. [{heading.partition(' · ')[2]}]({anchor(heading)}){rest}")
+        contents.append(f"{number}. [{heading.partition(' · ')[2]}](#{anchor(heading)}){rest}")
         for lab in chapter.labs:
             if chapter.section_of(lab) == number:
                 contents.append(f"    - Lab, {lab.minutes} minutes: {lab.link('..', lab.title)}")

@@ -1,7 +1,8 @@
 """Writes labs/ from solutions/: the same notebooks without the solutions and without outputs.
 
 ``python tools/make_labs.py`` writes the labs. ``python tools/make_labs.py --check`` only says what differs (exit 1).
-nbgrader's own preprocessor leaves out what stands between ``### BEGIN SOLUTION`` and ``### END SOLUTION``.
+nbgrader's own preprocessor leaves out what stands between ``### BEGIN SOLUTION`` and ``### END SOLUTION``. Cells with the tag
+``instructor`` are left out, too.
 
 A solution's notebook imports what the learner writes from a module beside it, where the tests find it, too. The first
 line of such a module says so (``# Written in the lab NN_name.``). The lab doesn't get it: there the learner writes it in
@@ -20,6 +21,8 @@ import nbformat
 from nbgrader.preprocessors import ClearSolutions
 from traitlets.config import Config
 
+from kafkalab.course.versions import is_for_instructors
+
 ROOT = Path(__file__).parent.parent
 
 
@@ -30,6 +33,7 @@ def lab_of(solution: Path) -> str:
     config.ClearSolutions.code_stub = {"python": "# YOUR CODE HERE"}
     config.ClearSolutions.enforce_metadata = False
     notebook, _ = ClearSolutions(config=config).preprocess(notebook, {})
+    notebook.cells = [cell for cell in notebook.cells if not is_for_instructors(cell)]
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None

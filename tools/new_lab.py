@@ -46,7 +46,7 @@ cluster = Cluster(brokers=3).start()
 admin = AdminClient(cluster.client_config())"""
 
 PREDICT = """\
-replicas_of_$name = Predict("$topic has two partitions and a replication factor of three. How many replicas in all?", options=[
+replicas_of_$name = Predict("$topic has two partitions and a replication factor of three. How many replicas in all?", id="$id-replicas", options=[
     "two", "three", "five", "six",
 ])
 replicas_of_$name"""
@@ -54,9 +54,13 @@ replicas_of_$name"""
 DO = """\
 replicas = None
 ### BEGIN SOLUTION
-admin.create_topics([NewTopic("$topic", num_partitions=2, replication_factor=3)])["$topic"].result()
-view = cluster.wait_for(lambda view: view.in_sync("$topic") and view, "all replicas in sync")
-replicas = sum(len(partition.replicas) for partition in view.topics["$topic"])
+topic = NewTopic("$topic", num_partitions=2, replication_factor=3)
+admin.create_topics([topic])["$topic"].result()
+view = cluster.wait_for(
+    lambda view: view.in_sync("$topic") and view, "all replicas in sync"
+)
+partitions = view.topics["$topic"]
+replicas = sum(len(partition.replicas) for partition in partitions)
 ### END SOLUTION
 print("replicas:", replicas)"""
 
@@ -198,7 +202,7 @@ def main() -> int:
         new_code_cell(START, id=f"{name}-start"),
         new_code_cell(f'LabCard("{lab}")', id=f"{name}-card"),
         new_markdown_cell("## 1 · Create the topic", id=f"{name}-1"),
-        new_code_cell(filled(PREDICT), id=f"{name}-predict"),
+        new_code_cell(filled(PREDICT), id=f"{name}-predict", metadata={"jupyter": {"source_hidden": True}}),
         new_markdown_cell(
             filled("**Do.** Create `$topic`, and put the number of its replicas into `replicas`."), id=f"{name}-text"
         ),

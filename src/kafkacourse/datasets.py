@@ -13,6 +13,7 @@ __all__ = [
     "TruckEvent",
     "customers",
     "customers_partition",
+    "event_row",
     "first_positions",
     "truck_events",
 ]
@@ -134,6 +135,15 @@ class TruckEvent(NamedTuple):
     def csv(self) -> str:
         """Return its fields in this order, separated by commas."""
         return ",".join(map(str, self))
+
+
+def event_row(text: str) -> dict[str, str | int | float]:
+    """Return the fields of an event, as `TruckEvent.csv` writes it, under the names that they have in SQL."""
+    time, truck, driver, route, kind, latitude, longitude, correlation = text.split(",")
+    return {
+        "ts": time, "truckId": truck, "driverId": int(driver), "routeId": int(route), "eventType": kind,
+        "latitude": float(latitude), "longitude": float(longitude), "correlationId": correlation,
+    }  # fmt: skip
 
 
 _EVENTS = ("Normal",) * 8 + ("Overspeed", "Lane Departure", "Unsafe tail distance", "Unsafe following distance")

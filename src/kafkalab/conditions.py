@@ -22,6 +22,7 @@ from kafkalab.paths import cache_dir, runs_dir
 
 __all__ = [
     "CONDITIONS",
+    "SHARED_MACHINE",
     "Condition",
     "Problem",
     "cache_executable",
@@ -29,12 +30,16 @@ __all__ = [
     "home",
     "localhost",
     "open_files",
+    "own_loopback",
     "processes",
     "require",
     "runs_executable",
     "system_files",
     "user_name",
 ]
+
+SHARED_MACHINE = "KAFKALAB_SHARED_MACHINE"
+"""Names the variable that says: this machine has other users, and they share one network with this one."""
 
 _PROC = Path("/proc")
 _CGROUPS = Path("/sys/fs/cgroup")
@@ -76,6 +81,20 @@ def user_name() -> Problem | None:
             f"run as a user who has a name, or let root add one: echo '{line}' >> /etc/passwd",
         )
     return None
+
+
+def own_loopback() -> Problem | None:
+    """Whoever reaches a Connect worker can run programs as its owner, and all users of a machine share 127.0.0.1.
+
+    Whoever runs a shared machine sets ``KAFKALAB_SHARED_MACHINE``; see ``hub/README.md``.
+    """
+    if os.environ.get(SHARED_MACHINE) in (None, "", "0"):
+        return None
+    return Problem(
+        "other users of this machine reach your ports, and whoever reaches a Connect worker can run programs as you "
+        f"({SHARED_MACHINE} is set)",
+        "work on a machine of your own, or ask whoever runs this one for a network namespace for each user",
+    )
 
 
 def home() -> Problem | None:
@@ -188,7 +207,7 @@ def clock() -> Problem | None:
 
 CONDITIONS: dict[str, tuple[Condition, ...]] = {
     "User and home folder": (user_name, home),
-    "localhost": (localhost,),
+    "localhost": (localhost, own_loopback),
     "Programs in temporary folders": (runs_executable, cache_executable),
     "Limits of the system": (open_files, processes),
     "System": (system_files, clock),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import signal
 
+from kafkalab.limits import hint_at_kill
+
 __all__ = ["CRASHES", "exit_status", "signal_of"]
 
 CRASHES = ("SIGSEGV", "SIGBUS", "SIGABRT", "SIGILL", "SIGFPE", "SIGTRAP", "SIGSYS")
-_HINTS = {"SIGKILL": "killed from outside; out of memory?"} | dict.fromkeys(CRASHES, "it crashed")
 
 
 def exit_status(status: int | None) -> str:
@@ -15,7 +16,13 @@ def exit_status(status: int | None) -> str:
     sign = signal_of(status)
     if sign is None:
         return "exit status unknown" if status is None else f"exit code {status}"
-    return f"ended by {sign.name} ({sign.value}): {_HINTS.get(sign.name, 'somebody told it to end')}"
+    return f"ended by {sign.name} ({sign.value}): {_hint(sign)}"
+
+
+def _hint(sign: signal.Signals) -> str:
+    if sign == signal.SIGKILL:
+        return hint_at_kill()
+    return "it crashed" if sign.name in CRASHES else "somebody told it to end"
 
 
 def signal_of(status: int | None) -> signal.Signals | None:

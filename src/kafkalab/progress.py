@@ -1,4 +1,4 @@
-"""Keep the learner's progress in a file: labs that passed, quiz results, predictions."""
+"""Keep the learner's progress in a file: labs that passed, quiz results, predictions, the time in each chapter."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from kafkalab.paths import progress_dir
@@ -18,9 +18,13 @@ __all__ = [
     "LabProgress",
     "ProgressRecord",
     "QuizProgress",
+    "TimeProgress",
+    "VoteProgress",
     "as_json",
     "delete",
     "load",
+    "merge",
+    "record_cell",
     "record_lab",
     "record_outcome",
     "record_prediction",
@@ -28,6 +32,7 @@ __all__ = [
 ]
 
 _VERSION = 1
+_PAUSE = timedelta(minutes=10)  # whoever runs no cell for longer is elsewhere
 _REMEDY = "Free some space there, or name a folder that you can write: export KAFKALAB_PROGRESS=/another/folder"
 
 _printed: set[str] = set()  # sentences that this process has printed
@@ -62,6 +67,22 @@ class QuizProgress:
 
 
 @dataclass(frozen=True)
+class VoteProgress:
+    """A prediction in one round: alone, or after a discussion; and when it was made (ISO 8601, UTC)."""
+
+    guess: str
+    at: str
+
+
+@dataclass(frozen=True)
+class TimeProgress:
+    """The time in a chapter, in seconds, and when a cell ran last in it or in one of its labs (ISO 8601, UTC)."""
+
+    seconds: int
+    until: str
+
+
+@dataclass(frozen=True)
 class ProgressRecord:
     """All progress.
 
@@ -73,12 +94,18 @@ class ProgressRecord:
         What the learner predicted, by the question.
     outcomes
         Whether a prediction came true, by the question. Only where that can be told.
+    times
+        The time in each chapter, by its number.
+    votes
+        The predictions of each round, by the question's id and the round: 1 alone, 2 after a discussion in a class.
     """
 
     labs: dict[str, LabProgress] = field(default_factory=dict)
     quizzes: dict[str, QuizProgress] = field(default_factory=dict)
     predictions: dict[str, str] = field(default_factory=dict)
     outcomes: dict[str, bool] = field(default_factory=dict)
+    times: dict[str, TimeProgress] = field(default_factory=dict)
+    votes: dict[str, dict[int, VoteProgress]] = field(default_factory=dict)
 
 
 def load() -> ProgressRecord:
@@ -117,12 +144,14 @@ def record_quiz(quiz: str, right: int, questions: int) -> None:
             record.quizzes[quiz] = QuizProgress(right, questions, _now())
 
 
-def record_prediction(question: str, guess: str) -> None:
-    """Record the learner's prediction. The last one counts."""
+def record_prediction(question: str, guess: str, id: str = "", round: int = 1) -> None:
+    """Record the learner's prediction. The last one counts. For a question with an id, the last one of each round is kept."""
     with _changing() as record:
         if record.predictions.get(question) != guess:
             record.outcomes.pop(question, None)
         record.predictions[question] = guess
+        if id:
+            record.votes.setdefault(id, {})[round] = VoteProgress(guess, _now())
 
 
 def record_outcome(question: str, came_true: bool) -> None:
@@ -130,6 +159,50 @@ def record_outcome(question: str, came_true: bool) -> None:
     if load().outcomes.get(question) != came_true:
         with _changing() as record:
             record.outcomes[question] = came_true
+
+
+def record_cell(chapter: str) -> None:
+    """Record that a cell of a chapter, or of one of its labs, has run. The chapter is told by its number: ``02``.
+
+    The time since the cell before counts for the chapter, unless it's longer than 10 minutes. The cell before may be in
+    another notebook, so no minute counts twice.
+    """
+    with _changing() as record:
+        now = _now()
+        before = max((time.until for time in record.times.values()), default=now)
+        since = datetime.fromisoformat(now) - datetime.fromisoformat(before)
+        counted = int(since.total_seconds()) if timedelta() <= since <= _PAUSE else 0
+        old = record.times.get(chapter)
+        record.times[chapter] = TimeProgress((old.seconds if old else 0) + counted, now)
+
+
+def merge(content: str) -> None:
+    """Add progress from another machine, as `as_json` wrote it. The better of both counts, and the prediction made here.
+
+    Raises
+    ------
+    ValueError
+        If it's no progress that this version of the course can read.
+    """
+    try:
+        other = _parse(content)
+    except (TypeError, KeyError, AttributeError) as error:
+        raise ValueError(f"it isn't progress ({error!r})") from error
+    with _changing() as record:
+        for name, lab in other.labs.items():
+            mine = record.labs.get(name, lab)
+            passed_at = min(filter(None, (mine.passed_at, lab.passed_at)), default=None)
+            record.labs[name] = LabProgress(mine.passed or lab.passed, max(mine.checks, lab.checks), passed_at)
+        for name, quiz in other.quizzes.items():
+            record.quizzes[name] = max(record.quizzes.get(name, quiz), quiz, key=lambda one: one.right)
+        for question in other.predictions.keys() - record.predictions.keys():
+            record.predictions[question] = other.predictions[question]
+            if question in other.outcomes:
+                record.outcomes[question] = other.outcomes[question]
+        for id, rounds in other.votes.items():
+            record.votes.setdefault(id, rounds)
+        for chapter, time in other.times.items():
+            record.times[chapter] = max(record.times.get(chapter, time), time, key=lambda one: one.seconds)
 
 
 def as_json(record: ProgressRecord) -> str:
@@ -158,9 +231,14 @@ def _parse(content: str) -> ProgressRecord:
     return ProgressRecord(
         {name: LabProgress(**lab) for name, lab in data["labs"].items()},
         {name: QuizProgress(**quiz) for name, quiz in data["quizzes"].items()},
-        # Older files have no predictions, or no outcomes.
+        # Older files have no predictions, no outcomes, no times, or no votes.
         {str(question): str(guess) for question, guess in data.get("predictions", {}).items()},
         {str(question): bool(came_true) for question, came_true in data.get("outcomes", {}).items()},
+        {chapter: TimeProgress(**time) for chapter, time in data.get("times", {}).items()},
+        {
+            id: {int(round): VoteProgress(**vote) for round, vote in rounds.items()}
+            for id, rounds in data.get("votes", {}).items()
+        },
     )
 
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kafkalab.errors import KafkaLabError
+from kafkalab.shell import notebook_shell
 
 __all__ = ["end_nameless", "note_started"]
 
@@ -53,7 +54,7 @@ def note_started(thing: Any, kind: str, is_alive: Callable[[], bool], end: Calla
     is_alive, end
         Whether there is still something to end, and how to end it. What was killed, and may start again, counts.
     """
-    shell = _shell()
+    shell = notebook_shell()
     if shell is None:
         return
     with _lock:
@@ -64,7 +65,7 @@ def note_started(thing: Any, kind: str, is_alive: Callable[[], bool], end: Calla
 
 def end_nameless() -> None:
     """End what loses its last name in the current statement, or lost it before, and print that."""
-    shell = _shell()
+    shell = notebook_shell()
     if shell is None or not _started or threading.current_thread() is not threading.main_thread():
         return
     place = _place(shell.user_ns)
@@ -138,13 +139,6 @@ def _binding(statement: ast.stmt) -> list[Any]:
         case ast.With():
             return list(statement.items)
     return []
-
-
-def _shell() -> Any:
-    """Return the notebook's IPython, if this is one."""
-    if "IPython" not in sys.modules:
-        return None
-    return sys.modules["IPython"].get_ipython()
 
 
 def _watch(shell: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,9 @@ from kafkalab.cgroups import own_cgroups
 from kafkalab.errors import NotEnoughResources
 
 __all__ = ["available_memory", "require_disk", "require_memory", "shortage"]
+
+# JupyterHub names a server's limit in bytes there. It counts where the control groups can't be seen.
+_HUB_LIMIT = "MEM_LIMIT"
 
 # The limit, the memory in use, and details, in version 2 and version 1 of control groups.
 _MEMORY_FILES = (
@@ -24,7 +28,19 @@ def available_memory(proc: Path = Path("/proc"), cgroups: Path = Path("/sys/fs/c
     """Return the available memory in bytes: the machine's, or less if a limit of this process's control groups is nearer."""
     left = [_left_in(folder / limit, folder / used, folder / stat)
             for folder in own_cgroups("memory", proc, cgroups) for limit, used, stat in _MEMORY_FILES]  # fmt: skip
-    return min([int(psutil.virtual_memory().available), *(amount for amount in left if amount is not None)])
+    limited = [amount for amount in left if amount is not None]
+    if not limited and (promised := os.environ.get(_HUB_LIMIT, "")).isdigit():
+        limited = [int(promised) - _used_by_this_user()]
+    return min([int(psutil.virtual_memory().available), *limited])
+
+
+def _used_by_this_user() -> int:
+    used = 0
+    for process in psutil.process_iter(["uids", "memory_info"]):
+        uids, memory = process.info["uids"], process.info["memory_info"]  # None for what ended, or belongs to others
+        if uids and memory and uids.real == os.getuid():
+            used += memory.rss
+    return used
 
 
 def _left_in(limit_file: Path, used_file: Path, stat_file: Path) -> int | None:

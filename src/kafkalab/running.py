@@ -6,7 +6,17 @@ import threading
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-__all__ = ["OnStop", "Register", "clusters", "spark_clusters"]
+__all__ = [
+    "OnStop",
+    "Register",
+    "clusters",
+    "connect_clusters",
+    "mirrors",
+    "registries",
+    "spark_clusters",
+    "spark_sessions",
+    "streams_apps",
+]
 
 OnStop = Callable[[Callable[[], None]], None]
 """Registers a function that is called when something stops."""
@@ -23,8 +33,10 @@ class Register(Generic[T]):
         self._lock = threading.RLock()
 
     def announce(self, started: T, on_stop: OnStop) -> None:
-        """Register one that has started, until it stops."""
+        """Register one that has started, until it stops. Does nothing if it's registered: it may start again after a crash."""
         with self._lock:
+            if any(one is started for one, _ in self._running):
+                return
             self._running.append((started, on_stop))
             on_stop(lambda: self._running.remove((started, on_stop)))
             for callback in self._callbacks:
@@ -40,4 +52,9 @@ class Register(Generic[T]):
 
 # Any, because this module stays below the packages that announce themselves.
 clusters: Register[Any] = Register()
+connect_clusters: Register[Any] = Register()
+mirrors: Register[Any] = Register()
+registries: Register[Any] = Register()
 spark_clusters: Register[Any] = Register()
+spark_sessions: Register[Any] = Register()
+streams_apps: Register[Any] = Register()

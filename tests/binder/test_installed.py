@@ -22,6 +22,7 @@ from support import PATIENCE
 
 ROOT = Path(__file__).parents[2]
 NOT_COPIED = (".git", ".venv", "__pycache__", "*.egg-info", ".*_cache", ".ipynb_checkpoints", "workspace", "build", "dist")
+OPEN_A_LAB = ("lab", "--no-browser", "--no-standby", "02_failsafe")
 LAB = "labs/00_start_here/00_first_record.ipynb"
 
 
@@ -91,29 +92,55 @@ def test_an_installed_course_makes_a_workspace(wheels: dict[str, Path], tmp_path
     def kafkalab(*arguments: str) -> list[str]:
         return [str(python.with_name("kafkalab")), *arguments]
 
-    log = tmp_path / "log"
+    assert_opens(kafkalab(*OPEN_A_LAB), tmp_path, environment(tmp_path), PATIENCE)
+    workspace = tmp_path / "kafkalab"
+    command = kafkalab("solution", "--yes", "02_failsafe")
+    shown = subprocess.check_output(command, cwd=tmp_path, env=environment(tmp_path), text=True)
+    assert shown == f"The solution is {workspace}/solutions/02_cluster_failover/02_failsafe.ipynb.\n"
+
+
+@pytest.mark.network
+@pytest.mark.at_length  # it downloads all packages, some 800 MB
+@pytest.mark.timeout(1800)
+def test_uvx_opens_the_course_from_nothing(wheels: dict[str, Path], tmp_path: Path) -> None:
+    """As docs/use says, with an empty home: no package, no download and no Java is there."""
+    home = tmp_path / "home"
+    home.mkdir()
+    uvx = [str(Path(sysconfig.get_path("scripts"), "uvx")), "--quiet", "--python", sys.executable]
+    command = [*uvx, "--with", str(wheels["pipeline"]), "--from", str(wheels["course"]), "kafkalab", *OPEN_A_LAB]
+    others = ("KAFKALAB_CACHE", "JUPYTER", "UV_CACHE_DIR", "XDG_")
+    nothing = {name: value for name, value in environment(home).items() if not name.startswith(others)}
+    assert_opens(command, home, nothing, 1500)
+    assert (home / ".cache/uv").is_dir()  # nothing of this machine's was used
+
+
+def assert_opens(command: list[str], home: Path, environment: dict[str, str], patience: float) -> None:
+    """JupyterLab starts in a home, with a complete workspace, opens the lab, and ends when it's told to."""
+    log = home / "log"
     with log.open("w") as output:
         lab = subprocess.Popen(
-            kafkalab("lab", "--no-browser", "--no-standby", "02_failsafe"), cwd=tmp_path, env=environment(tmp_path),
+            command, cwd=home, env=environment,
             stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
         )  # fmt: skip
+
+    def ended() -> None:
+        assert lab.poll() is None, log.read_text()
+
     try:
         found = wait_until(
-            lambda: re.search(r"http://\S+", log.read_text()), PATIENCE, "JupyterLab's address", last_seen=log.read_text
-        )
+            lambda: re.search(r"http://127\S+", log.read_text()), patience, "JupyterLab's address",
+            last_seen=log.read_text, unless=ended,
+        )  # fmt: skip
         with urllib.request.urlopen(found[0], timeout=PATIENCE) as page:
             assert page.status == 200
     finally:
         lab.terminate()
         lab.wait(PATIENCE)
-    workspace = tmp_path / "kafkalab"
-    assert log.read_text().startswith(f"Your workspace is {workspace}. Change anything in it")
+    workspace = home / "kafkalab"
+    assert f"Your workspace is {workspace}. Change anything in it" in log.read_text()
     assert "/lab/tree/labs/02_cluster_failover/02_failsafe.ipynb" in found[0]
     assert {path.name for path in workspace.iterdir()} == {".kafkalab", "labs", "notebooks"}
     assert all((workspace / name).exists() for name in find_course().content.files())
-    command = kafkalab("solution", "--yes", "02_failsafe")
-    shown = subprocess.check_output(command, cwd=tmp_path, env=environment(tmp_path), text=True)
-    assert shown == f"The solution is {workspace}/solutions/02_cluster_failover/02_failsafe.ipynb.\n"
 
 
 @pytest.mark.cluster

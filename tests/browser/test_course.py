@@ -1,11 +1,12 @@
 """The course as a learner sees it: JupyterLab in a browser, the cluster panel and its buttons, predictions, a lab's card.
 
-Writes the picture that the README shows: ``docs/cluster-map.png`` (when ``KAFKALAB_WRITE_PICTURE`` is set), so the
+Writes a picture that the documents show: ``docs/cluster-map.png`` (when ``KAFKALAB_WRITE_PICTURE`` is set), so the
 picture is of the thing itself.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -21,6 +22,7 @@ import nbformat
 import pytest
 from playwright.sync_api import Error, Locator, Page, Request, expect, sync_playwright
 
+from accessibility_support import assert_usable
 from kafkalab import wait_until
 from kafkalab.checks import labs
 from support import PATIENCE
@@ -28,6 +30,7 @@ from support import PATIENCE
 ROOT = Path(__file__).parents[2]
 CHAPTER = "notebooks/02_cluster_failover.ipynb"
 LAB = "labs/02_cluster_failover/02_failsafe.ipynb"
+OWN_LABS = ROOT / "docs/teach/own-labs"
 NOT_YET = re.compile(r"No cluster yet\. Run the (first cell|cell that starts it)\.")
 # Quiet: no sandbox (the tests may run as root), no calls home.
 CHROMIUM_OPTIONS = [
@@ -44,10 +47,10 @@ SETTINGS = {
     # Whether a notebook is saved when it's closed must not depend on how long a test took until then.
     "@jupyterlab/docmanager-extension/plugin.jupyterlab-settings": '{"autosave": false}',
     "@jupyterlab/apputils-extension/notification.jupyterlab-settings": '{"fetchNews": "false", "checkForUpdates": false}',
+    "@jupyterlab/apputils-extension/themes.jupyterlab-settings": '{"adaptive-theme": true}',
 }
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(400)]
-expect.set_options(timeout=PATIENCE * 1000)  # milliseconds
 
 
 @dataclass
@@ -106,6 +109,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Course]:
         "JUPYTERLAB_WORKSPACES_DIR": str(folder / "layouts"),
         "JUPYTER_ALLOW_ROOT": "1",
         "KAFKALAB_BACKEND": "local",
+        "KAFKALAB_LABS": str(OWN_LABS),
         "KAFKALAB_PROGRESS": str(folder / "progress"),
     }
     log = folder / "lab.log"
@@ -263,6 +267,20 @@ def text_width(page: Page) -> float:
     return width(page.locator(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-RenderedMarkdown:visible").first)
 
 
+def columns_of_code(page: Page) -> int:
+    """How many characters a line of code has room for."""
+    line = page.locator(".jp-NotebookPanel:not(.lm-mod-hidden) .cm-line:visible").filter(has_text="import").first
+    return int(
+        line.evaluate("""line => {
+            const style = getComputedStyle(line);
+            const text = document.createRange();
+            text.selectNodeContents(line);
+            const room = line.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
+            return Math.floor(room / text.getBoundingClientRect().width * line.textContent.length);
+        }""")
+    )
+
+
 def show_files(page: Page) -> None:
     """Unfold the file list, which is folded in a layout that nobody has arranged yet."""
     page.get_by_role("tab", name="File Browser").click()
@@ -272,7 +290,9 @@ def is_changed(page: Page, label: str) -> bool:
     return "jp-mod-dirty" in (tab(page, label).get_attribute("class") or "")
 
 
-def test_the_panel_shows_the_cluster_of_a_chapter_beside_it(course: Course, page: Page, troubles: Troubles) -> None:
+def test_the_panel_shows_the_cluster_of_a_chapter_beside_it(
+    course: Course, page: Page, troubles: Troubles, measured: Callable[[str], None]
+) -> None:
     open_notebook(page, troubles, course.address(CHAPTER, "chapter"))
     panel = panel_of(page, "02_cluster_failover")
     expect(tab(page, "02_cluster_failover.ipynb")).to_have_count(1)
@@ -286,6 +306,7 @@ def test_the_panel_shows_the_cluster_of_a_chapter_beside_it(course: Course, page
     for number in range(map_cell + 1):
         cell = run_cell(page, number)
     expect(cell).to_contain_text("The live map is in the panel beside this notebook.")
+    assert "02" in json.loads((course.workspace.parent / "progress/progress.json").read_text())["times"]
     expect(panel.get_by_text(NOT_YET)).to_be_hidden()
     for broker in range(3):
         expect(heads(panel).filter(has_text=f"broker {broker}")).to_be_visible()
@@ -308,6 +329,7 @@ def test_the_panel_shows_the_cluster_of_a_chapter_beside_it(course: Course, page
             last_seen=lambda: (text_width(page), width(panel)),
         )
         assert smallest_text(panel) >= 12
+        assert columns_of_code(page) >= 76, f"code wraps at {size}"
         assert panel.evaluate("panel => panel.scrollWidth <= panel.clientWidth"), f"the map is wider than the panel at {size}"
     page.set_viewport_size({"width": 1280, "height": 1000})
 
@@ -326,10 +348,14 @@ def test_the_panel_shows_the_cluster_of_a_chapter_beside_it(course: Course, page
         panel.locator(".kafkalab-maps").screenshot(path=str(ROOT / "docs/cluster-map.png"))
     panel.get_by_role("button", name="Restart 0").click()
     expect(heads(panel, "dead")).to_have_count(0)
-    expect(panel.get_by_text("broker 0 is up after")).to_be_visible()
     log = panel.locator(".kafkalab-events")
+    expect(log.get_by_text("broker 0 is up after")).to_be_visible()
     log.focus()
     assert log.evaluate("log => log === document.activeElement"), "the log can't be focused"
+    said = panel.locator(".kafkalab-said")  # what a screen reader says: the newest events
+    expect(said).not_to_be_empty()
+    assert (said.text_content() or "").split(". ")[0] in (log.text_content() or "")
+    assert_usable(page, "a chapter with its cluster", measured)
 
     load(page, troubles, page.reload)
     expect(heads(panel, "up")).to_have_count(3)
@@ -363,7 +389,9 @@ def test_the_panel_shows_the_cluster_of_a_chapter_beside_it(course: Course, page
     wait_until(lambda: len(kernels(page, course)) == 1, PATIENCE, "its kernel to end", last_seen=lambda: kernels(page, course))
 
 
-def test_home_leads_into_the_course_without_a_kernel(course: Course, page: Page, troubles: Troubles) -> None:
+def test_home_leads_into_the_course_without_a_kernel(
+    course: Course, page: Page, troubles: Troubles, measured: Callable[[str], None]
+) -> None:
     home = page.locator(".kafkalab-home")
     address = f"{course.server}/lab/workspaces/home?token={course.token}"
     load(page, troubles, lambda: page.goto(address), lambda _: home.locator(".card").count() == 13)
@@ -371,10 +399,26 @@ def test_home_leads_into_the_course_without_a_kernel(course: Course, page: Page,
     assert not kernels(page, course)
     home.locator("summary").filter(has_text="8 labs").first.press("Enter")
     expect(home.get_by_role("link", name="Break a cluster of your own")).to_be_visible()
+    assert_usable(page, "home", measured)
     home.get_by_role("link", name="02 · Break a Kafka cluster").press("Enter")
     expect(tab(page, "02_cluster_failover.ipynb")).to_have_count(1)
     with urllib.request.urlopen(f"{course.server}/kafkalab/home") as answer:
         assert "/login" in answer.url  # a stranger learns nothing
+
+
+def test_home_shows_own_labs_and_what_was_left_alone(course: Course, page: Page, troubles: Troubles) -> None:
+    manifest = course.workspace / ".kafkalab/manifest.json"
+    records = json.loads(manifest.read_text())
+    records["files"]["notebooks/03_producer.ipynb"]["seen"] = "a newer version"  # as an update leaves it
+    manifest.write_text(json.dumps(records))
+    home = page.locator(".kafkalab-home")
+    address = f"{course.server}/lab/workspaces/own?token={course.token}"
+    load(page, troubles, lambda: page.goto(address), lambda _: home.locator(".card").count() == 13)
+    left = home.get_by_role("region", name="Left alone")
+    expect(left).to_contain_text("notebooks/03_producer.ipynb (the course has a newer one)")
+    own = home.get_by_role("region", name="Labs of your class")
+    own.get_by_role("link", name="Give each broker a partition to lead").press("Enter")
+    expect(tab(page, "02_leaders.ipynb")).to_have_count(1)
 
 
 def test_a_restarted_kernel_has_no_cluster_yet(course: Course, page: Page, troubles: Troubles) -> None:
@@ -396,6 +440,45 @@ def test_a_restarted_kernel_has_no_cluster_yet(course: Course, page: Page, troub
     assert strip and strip["height"] < 60
     panel.get_by_role("button", name="Start again").click()
     expect(up).to_have_count(1)
+
+
+def test_tabs_come_with_what_runs_and_the_arrow_keys_move_through_them(course: Course, page: Page, troubles: Troubles) -> None:
+    start = write(
+        course,
+        "tabs",
+        "from confluent_kafka import Consumer, TopicPartition\nfrom confluent_kafka.admin import AdminClient, NewTopic\n"
+        "from kafkalab import Cluster\n\ncluster = Cluster(brokers=1).start()\n"
+        'admin = AdminClient(cluster.client_config())\nadmin.create_topics([NewTopic("letters", 1, 1)])["letters"].result()',
+        'consumer = Consumer(cluster.client_config(group_id="readers"))\n'
+        'consumer.commit(offsets=[TopicPartition("letters", 0, 0)], asynchronous=False) and None',
+        "consumer.close()\ncluster.stop()",
+    )
+    open_notebook(page, troubles, course.address(start, "tabs"))
+    panel = panel_of(page, "tabs")
+    run_cell(page, 0)
+    expect(heads(panel, "up")).to_have_count(1)
+    expect(panel.get_by_role("tablist")).to_be_hidden()  # there's only the map
+    run_cell(page, 1)
+    map_tab, groups_tab = (panel.get_by_role("tab", name=name) for name in ("Map", "Groups"))
+    expect(map_tab).to_have_attribute("aria-selected", "true")
+    expect(groups_tab).to_be_visible()
+    map_tab.focus()
+    for key, front, behind in (
+        ("ArrowRight", groups_tab, map_tab),
+        ("ArrowRight", map_tab, groups_tab),
+        ("End", groups_tab, map_tab),
+    ):
+        page.keyboard.press(key)
+        expect(front).to_be_focused()
+        expect(front).to_have_attribute("aria-selected", "true")
+        expect(behind).to_have_attribute("aria-selected", "false")
+    groups = panel.get_by_role("tabpanel", name="Groups")
+    expect(groups.get_by_text("readers")).to_be_visible()
+    expect(groups.get_by_role("row").filter(has_text="letters")).to_be_visible()
+    expect(heads(panel, "up")).to_be_hidden()
+    run_cell(page, 2)
+    expect(groups_tab).to_have_count(0)
+    expect(panel.get_by_text("The cluster has stopped.").first).to_be_visible()
 
 
 CLICK = """(area, [label, text]) => new Promise(resolve => {
@@ -422,6 +505,10 @@ def test_a_click_acts_while_a_cell_runs(
     open_notebook(page, troubles, course.address(notebook, "click"))
     panel = panel_of(page, "click")
     _, quiz, prediction = (run_cell(page, number) for number in range(3))
+    quiz.locator(".kl-quiz input").first.check()
+    quiz.get_by_role("button", name="Check", exact=True).click()
+    expect(quiz.get_by_role("status")).to_be_visible()
+    assert_usable(page, "a quiz and a prediction", measured)
     running = page.locator(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-CodeCell").nth(3)
     running.locator(".cm-content").first.click()
     page.keyboard.press("Shift+Enter")
@@ -465,10 +552,12 @@ def test_the_log_microscope_shows_a_record_when_it_is_written(course: Course, pa
     assert smallest_text(shown) >= 12
     assert shown.evaluate("area => area.scrollWidth <= area.clientWidth"), "the microscope is wider than the notebook"
     run_cell(page, 3)
-    expect(shown.locator("[data-mime-type='image/svg+xml'] img")).to_be_visible()  # the still picture that replaces it
+    expect(shown.locator("[data-mime-type='text/html'] img").first).to_be_visible()  # the still picture that replaces it
 
 
-def test_a_prediction_is_shown_again_beside_what_was_measured(course: Course, page: Page, troubles: Troubles) -> None:
+def test_a_prediction_is_shown_again_beside_what_was_measured(
+    course: Course, page: Page, troubles: Troubles, measured: Callable[[str], None]
+) -> None:
     notebook = write(
         course,
         "predict",
@@ -480,6 +569,7 @@ def test_a_prediction_is_shown_again_beside_what_was_measured(course: Course, pa
     open_notebook(page, troubles, course.address(notebook, "predict"))
     question, explanation, *_ = (run_cell(page, number) for number in range(4))
     expect(explanation).not_to_contain_text("Measured:")
+    assert_usable(page, "predictions", measured)
     question.get_by_text("2×", exact=True).click()
     question.get_by_role("button", name="Predict").click()
     expect(explanation.locator(".jp-OutputArea")).to_contain_text("You said 2×. Measured: 676×. The first one waits.")
@@ -491,7 +581,9 @@ def test_a_prediction_is_shown_again_beside_what_was_measured(course: Course, pa
     expect(late.locator(".jp-OutputArea")).to_contain_text("Measured: 1.9 s. It is quick.")
 
 
-def test_the_card_of_a_lab_checks_and_helps(course: Course, page: Page, troubles: Troubles) -> None:
+def test_the_card_of_a_lab_checks_and_helps(
+    course: Course, page: Page, troubles: Troubles, measured: Callable[[str], None]
+) -> None:
     notebook = write(
         course,
         "card",
@@ -515,11 +607,14 @@ def test_the_card_of_a_lab_checks_and_helps(course: Course, page: Page, troubles
     panel.get_by_role("button", name="Next hint").click()
     expect(panel.get_by_text("Hint 1 of")).to_be_visible()
     expect(panel.get_by_text("Hint 2 of")).to_be_visible()
+    assert_usable(page, "a lab with its card", measured)
     panel.get_by_role("button", name="Solution").click()
     expect(panel.get_by_text("Show the solution?")).to_be_visible()
     panel.get_by_role("button", name="Yes").click()
     panel.get_by_role("link", name="00_first_record.ipynb").click()
-    expect(tab(page, "00_first_record.ipynb")).to_have_count(1)
+    expect(tab(page, "00_first_record.ipynb")).to_have_class(re.compile(r"\bkafkalab-solution-tab\b"))
+    expect(tab(page, "card.ipynb")).not_to_have_class(re.compile(r"\bkafkalab-solution-tab\b"))
+    assert heading_mark(page) == "Solution"
 
     tab(page, "card.ipynb").click()
     error = run_cell(page, 2, fails=True).locator(".jp-OutputArea")
@@ -537,6 +632,12 @@ def test_the_card_of_a_lab_checks_and_helps(course: Course, page: Page, troubles
     panel.get_by_role("button", name="Reset").click()
     panel.get_by_role("button", name="Yes").click()
     expect(panel.get_by_text("The notebook is fresh again.")).to_be_visible()
+
+
+def heading_mark(page: Page) -> str:
+    """What the browser shows before the heading of the notebook that is shown."""
+    heading = page.locator(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-RenderedMarkdown h1").first
+    return heading.evaluate("heading => getComputedStyle(heading, '::before').content").strip('"')
 
 
 def write(course: Course, name: str, *cells: str) -> str:

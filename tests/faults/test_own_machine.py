@@ -86,7 +86,7 @@ def test_a_first_cell_run_again_leaves_one_cluster(
     crowded: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shell = InteractiveShell()
-    monkeypatch.setattr(rebinding, "_shell", lambda: shell)
+    monkeypatch.setattr(rebinding, "notebook_shell", lambda: shell)
     monkeypatch.setattr(rebinding, "_started", [])
     monkeypatch.setattr(rebinding, "_watched", None)
     monkeypatch.chdir(crowded)

@@ -38,7 +38,8 @@ def test_everything_runs_again_if_an_outage_fails() -> None:
     found = {"names": ["trucks"], "topics": ["truck_position"], "reached": 1, "handed_over": 0}
     functions = {name: Mock(return_value=value) for name, value in found.items()}
     actors = {name: getattr(said, name) for name in ("cluster", "connect", "drive", "mqtt", "settle", "worker")}
-    outage = defined("solutions/09_connect/09_mqtt.ipynb", "outage", rest=Mock(), **functions, **actors)["outage"]
+    lab = "solutions/09_connect/09_mqtt.ipynb"
+    outage = defined(lab, "drive_until", "outage", rest=Mock(), **functions, **actors)["outage"]
     with pytest.raises(ConnectFailed, match="the task of trucks has failed"):
         outage()
     calls = [name for name, *_ in said.mock_calls]
@@ -69,7 +70,7 @@ def test_the_error_of_a_worker_ends_the_wait_for_it(notebook: str, arguments: tu
         return [*range(len(values))]
 
     imports = {"threading": threading, "Event": threading.Event, "ThreadPoolExecutor": ThreadPoolExecutor}
-    names = defined(notebook, "fine", "run_four", done=done, send=send, wait_until=wait_until, **imports)
+    names = defined(notebook, "fine", "wait_for_work", "run_four", done=done, send=send, wait_until=wait_until, **imports)
     began = time.monotonic()
     with pytest.raises(ValueError, match="not a job"):
         names["run_four"](worker, *arguments, lambda: None if when == "before all are members" else FOUR)

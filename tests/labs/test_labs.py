@@ -14,6 +14,7 @@ from IPython.core.inputtransformer2 import TransformerManager
 
 from kafkalab.checks import checks, labs
 from kafkalab.course import find_course
+from notebook_support import NOTEBOOKS
 from support import BACKEND
 
 ROOT = Path(__file__).parents[2]
@@ -58,14 +59,14 @@ def test_no_notebook_needs_the_solutions() -> None:
 
 
 def test_no_delivery_report_drops_its_error() -> None:
-    for path in [*(ROOT / "notebooks").glob("*.ipynb"), *(ROOT / "solutions").glob("*/*.ipynb")]:
+    for path in NOTEBOOKS:
         sources = "\n".join(cell.source for cell in nbformat.read(path, as_version=4).cells)
         for error, body in re.findall(r"on_delivery=lambda (\w+)(?:, \w+)*: (.*)", sources):
             assert error != "_" and re.search(rf"\b{error}\b", body), f"{path.name}: {body}"
 
 
 def test_no_notebook_touches_the_path_of_modules() -> None:
-    for path in [*(ROOT / "notebooks").glob("*.ipynb"), *(ROOT / "solutions").glob("*/*.ipynb"), *LABS]:
+    for path in [*NOTEBOOKS, *LABS]:
         assert "sys.path" not in path.read_text(), path.name
 
 

@@ -11,7 +11,7 @@ import pytest
 from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.manager import KernelManager
 
-from kafkalab.cli.kernels import kernel_address
+from kafkalab.kernel_sockets import kernel_address
 from support import PATIENCE
 
 CELLS = 10_000

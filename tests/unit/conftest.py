@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
 
+from kafkalab import running
 from kafkalab.cluster.backends.docker import DockerBackend
 from kafkalab.cluster.backends.local import LocalBackend
 from kafkalab.widgets.live import Live
@@ -23,6 +25,14 @@ def no_broker(monkeypatch: pytest.MonkeyPatch) -> None:
 
     for backend in (LocalBackend, DockerBackend):
         monkeypatch.setattr(backend, "launch", refuse)
+
+
+@pytest.fixture
+def shell() -> Iterator[InteractiveShell]:
+    """A notebook's IPython."""
+    shell = InteractiveShell()
+    yield shell
+    shell.history_manager.end_session()
 
 
 @pytest.fixture
@@ -60,7 +70,15 @@ def progress_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def panel(monkeypatch: pytest.MonkeyPatch) -> ClusterPanel:
+def registers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Registers without what other tests left in them."""
+    for name in running.__all__:
+        if isinstance(getattr(running, name), running.Register):
+            monkeypatch.setattr(running, name, running.Register())
+
+
+@pytest.fixture
+def panel(registers: None, monkeypatch: pytest.MonkeyPatch) -> ClusterPanel:
     """A panel beside the notebook."""
     panel = ClusterPanel()
     monkeypatch.setattr(Live, "beside", panel)

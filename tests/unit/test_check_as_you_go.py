@@ -17,6 +17,7 @@ from IPython.core.events import EventManager, available_events
 from kafkalab import running
 from kafkalab.checks import CheckContext, Lab, Unmet, check, evaluate
 from kafkalab.checks.lab import find_lab
+from kafkalab.course.own_labs import OwnLabs
 from kafkalab.preferences import checks_as_you_go, choose_checks_as_you_go
 from kafkalab.progress import ProgressRecord, load
 from kafkalab.running import Register
@@ -138,7 +139,9 @@ def probed(monkeypatch: pytest.MonkeyPatch, progress_folder: Path, cluster: Fake
         assert ctx.function("count", "your function")() == 1
 
     facts = SimpleNamespace(difficulty="easy", minutes=20, needs="nothing", seconds=None)
-    content = SimpleNamespace(lab_facts=lambda _: facts, lab_stems=lambda: ["09_games"], chapter_of=lambda _: "09_chapter")
+    content = SimpleNamespace(
+        lab_facts=lambda _: facts, lab_stems=lambda: ["09_games"], chapter_of=lambda _: "09_chapter", own=OwnLabs()
+    )
     course = SimpleNamespace(content=content, checks_module=lambda _: "gamescourse.games")
     for user in ("kafkalab.course", "kafkalab.checks.lab"):
         monkeypatch.setattr(f"{user}.find_course", lambda: course)

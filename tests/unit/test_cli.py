@@ -41,7 +41,10 @@ from kafkalab.spark.archive import spark_archive
 from kafkalab.waiting import wait_until
 from support import PATIENCE, flip_bits
 
-COMMANDS = ("lab", "reset", "solution", "progress", "doctor", "fetch", "run", "clean")
+COMMANDS = (
+    *("lab", "jump", "reset", "solution", "progress", "export", "import", "join", "leave", "doctor", "fetch", "run", "clean"),
+    *("teach", "bundle", "release", "grade"),
+)
 
 
 @pytest.fixture
@@ -774,7 +777,7 @@ def test_a_kernel_on_a_port_is_encrypted(
     tmp_path: Path, no_tools: None, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Otherwise ipykernel warns the terminal of it."""
-    monkeypatch.setattr("kafkalab.cli.kernels._LONGEST", 0)
+    monkeypatch.setattr("kafkalab.kernel_sockets._LONGEST", 0)
     told = "from ipykernel.connect import get_connection_info as info; assert 'curve_publickey' in info(unpack=True)"
     ran = main(["run", str(notebook_file(tmp_path / "told.ipynb", told))])
     said = "".join(capfd.readouterr())

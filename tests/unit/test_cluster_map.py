@@ -14,9 +14,10 @@ from kafkalab.cluster.view import Fault
 from kafkalab.waiting import wait_until
 from kafkalab.widgets import ClusterMap
 from kafkalab.widgets.watcher import Watcher
+from picture_support import texts
 from support import PATIENCE
 from virtual_clock import VirtualClock
-from widget_support import TOPIC, WIDGET_VIEW, FakeCluster, Shown, button, find_all, html, press, show, svg_texts
+from widget_support import TOPIC, WIDGET_VIEW, FakeCluster, Shown, button, find_all, html, press, show
 
 HALF_A_SECOND = 0.5
 """In which the map follows a change, as its description says."""
@@ -152,16 +153,16 @@ def test_a_display_has_a_picture_besides_the_widget_and_only_that_after_the_stop
     show(map_)
     show(map_)
     for (first,) in shown.values():
-        assert {"image/svg+xml", "text/plain", WIDGET_VIEW} == set(first)
+        assert {"text/html", "text/plain", WIDGET_VIEW} == set(first)
     cluster.kill(0)
     map_.snapshot()
     cluster.stop()
     cluster.stop()
     assert len(shown) == 2
     for _, last in shown.values():
-        assert set(last) == {"image/svg+xml", "text/plain"}
+        assert set(last) == {"text/html", "text/plain"}
         assert "0 dead" in last["text/plain"]
-        assert "kill broker 0" in svg_texts(last["image/svg+xml"])
+        assert "kill broker 0" in texts(last["text/html"])
     show(map_)
     assert WIDGET_VIEW not in list(shown.values())[-1][-1]
 

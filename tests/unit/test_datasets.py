@@ -10,7 +10,15 @@ from collections import Counter
 
 import pytest
 
-from kafkacourse.datasets import CUSTOMERS, Customer, customers, customers_partition, first_positions, truck_events
+from kafkacourse.datasets import (
+    CUSTOMERS,
+    Customer,
+    customers,
+    customers_partition,
+    event_row,
+    first_positions,
+    truck_events,
+)
 
 # As made by the first version: a change of the generator would change every stored output that rests on it.
 SHA256 = "22929a69b8fa8c06a187487242481bc3224b493c58bd451535068f7ee18a75ba"
@@ -51,6 +59,13 @@ def test_trucks_report_what_chapter_10_tells_of() -> None:
     assert Counter(event.event == "Normal" for event in events) == {True: 77, False: 43}
     assert events[0].csv() == "1506975526000,18,28,1198242881,Normal,39.34,-93.21,18-28-1198242881"
     assert len({event.csv() for event in events}) == len(events) == 120
+
+
+def test_an_event_is_a_row_with_names_and_types_as_in_sql() -> None:
+    assert event_row(truck_events()[0].csv()) == {
+        "ts": "1506975526000", "truckId": "18", "driverId": 28, "routeId": 1198242881, "eventType": "Normal",
+        "latitude": 39.34, "longitude": -93.21, "correlationId": "18-28-1198242881",
+    }  # fmt: skip
 
 
 def test_first_positions_make_a_stream_of_six_rows_and_a_table_of_two() -> None:

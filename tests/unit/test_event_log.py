@@ -43,6 +43,13 @@ def test_below_a_fault_stands_what_it_brought_about() -> None:
     assert times == [time.strftime("%H:%M:%S", time.localtime(BEGAN)), "", "", ""]
 
 
+def test_a_time_is_said_once() -> None:
+    leaderless = replace(after_kill(healthy()), controller=None)
+    lines = said(fault_event(KILL), *events_between(healthy(), leaderless, BEGAN + 0.2, [KILL]))
+    assert "→ no active controller (was 0) after 0.2 s" in lines
+    assert max(line.count(" after ") for line in lines) == 1
+
+
 def test_what_comes_after_something_else_has_its_own_time() -> None:
     created = Event(BEGAN + 1, "topic", "orders: created", "orders")
     moved = Event(BEGAN + 2, "leader", "", TOPIC, "{} moved to broker 1", (3,), 2.0)
@@ -91,7 +98,7 @@ def test_a_group_tells_the_sizes_of_its_shares() -> None:
 
 def test_the_log_has_a_role_and_a_name_and_escapes_what_it_says() -> None:
     log = log_html([Event(BEGAN, "error", "<script>")], name_topics=False)
-    assert log.startswith('<div role="log" aria-label="Events">') and "<script>" not in log
+    assert log.startswith('<div role="log" aria-label="Events" aria-live="off">') and "<script>" not in log
     assert "Nothing has happened yet." in log_html([], name_topics=False)
 
 

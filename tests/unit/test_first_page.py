@@ -19,7 +19,7 @@ from kafkalab.cli import home_server
 from kafkalab.cli.home_server import HomeHandler
 from kafkalab.cli.own_jupyter import SETTINGS
 from kafkalab.course import Content, Workspace, find_course
-from kafkalab.course.first_page import FirstPage, first_page
+from kafkalab.course.first_page import FirstPage, Left, Reference, first_page
 from kafkalab.progress import LabProgress, ProgressRecord
 
 PLAY, LAST = "notebooks/01_play.ipynb", "notebooks/02_last.ipynb"
@@ -121,6 +121,26 @@ def test_the_notebook_that_was_run_last_counts(content: Content, folder: Path) -
     run(folder / LAST, "words()")
     run(folder / PLAY, "dice()")
     assert goes_on(first_page(content, folder, ProgressRecord())) == (PLAY, "1 · Dice", True)
+
+
+def test_only_what_is_there_to_look_things_up_is_linked(content: Content, folder: Path) -> None:
+    assert first_page(content, folder, ProgressRecord()).references == ()
+    (content.root / "docs").mkdir()
+    for name in ("glossary.md", "architecture.md"):
+        (content.root / "docs" / name).write_text("# Words")
+    assert first_page(content, folder, ProgressRecord()).references == ()  # JupyterLab couldn't open it
+    Workspace(folder, content).update()
+    assert [path.name for path in (folder / "docs").iterdir()] == ["glossary.md"]
+    assert first_page(content, folder, ProgressRecord()).references == (Reference("docs/glossary.md", "Glossary"),)
+
+
+def test_what_was_left_alone_and_what_is_wrong_is_there(content: Content, folder: Path) -> None:
+    assert not first_page(content, folder, ProgressRecord()).left
+    (folder / PLAY).write_text((folder / PLAY).read_text().replace("dice()", "dice(2)"))
+    write(content.root / PLAY, markdown("# Play, anew"))
+    Workspace(folder, content).update()
+    page = first_page(content, folder, ProgressRecord(), ["Two and two are five."])
+    assert page.left == (Left(PLAY, "the course has a newer one"),) and page.problems == ("Two and two are five.",)
 
 
 def test_notebooks_that_are_gone_or_broken_were_not_run(content: Content, folder: Path) -> None:

@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 from kafkalab.errors import UnknownBroker
 from kafkalab.widgets.folded_errors import fold_errors
-
-
-@pytest.fixture
-def shell() -> Iterator[InteractiveShell]:
-    shell = InteractiveShell()
-    yield shell
-    shell.history_manager.end_session()
 
 
 def test_an_error_of_ours_is_one_sentence_with_the_traceback_folded(

@@ -150,7 +150,7 @@ def test_a_table_of_contents_leads_to_every_section_and_lab(path: Path) -> None:
     targets = re.findall(r"\]\(#(.+)\)", top)
     assert targets == [heading.replace("`", "").replace(" ", "-") for heading in headings if re.match(r"\d+ ·", heading)]
     assert [anchor(f"{number} · x") for number in range(1, len(targets) + 1)] == [
-        f"#{n}-·-x" for n in range(1, len(targets) + 1)
+        f"{n}-·-x" for n in range(1, len(targets) + 1)
     ]
     labs = re.findall(r"\(\.\./labs/\w+/(\w+)\.ipynb\)", top)
     content = find_course().content

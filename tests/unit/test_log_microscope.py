@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -24,14 +23,15 @@ from kafkalab.cluster.view import ClusterView, PartitionView
 from kafkalab.errors import NoReplica, UnknownPartition, UnknownTopic
 from kafkalab.waiting import wait_until
 from kafkalab.widgets import LogMicroscope
-from kafkalab.widgets.log_drawing import log_picture
-from kafkalab.widgets.log_microscope import overview_html, segments_html
+from kafkalab.widgets.log_drawing import log_picture, overview_html, segments_html
 from kafkalab.widgets.log_records import lens, outcomes
 from kafkalab.widgets.log_segments import segment_cards
+from kafkalab.widgets.palette import THEMED
 from log_support import AT, TRANSACTIONAL, batch, marker, pairs, write_segment
+from picture_support import SVG, svg_roots, texts
 from support import PATIENCE
 from virtual_clock import VirtualClock
-from widget_support import SVG, WIDGET_VIEW, Shown, find, html, show, svg_texts
+from widget_support import WIDGET_VIEW, Shown, find, html, show
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def look(folder: Path, offsets: LogOffsets | None = None, **changed: object) -> 
 
 
 def words(view: LogView, until: int | None = None) -> list[str]:
-    return svg_texts(log_picture(view, until).svg)
+    return texts(log_picture(view, until).html)
 
 
 def one_a_segment(folder: Path, kept: list[int], deleted: Iterable[int] = ()) -> None:
@@ -140,6 +140,7 @@ def test_segments_in_the_remote_tier(folder: Path) -> None:
     assert [segment.base_offset for segment in view.only_remote] == [2, 3]
     shown = words(view)
     assert [word for word in shown if "tier" in word] == [
+        "3 in the remote tier",
         "in remote tier",
         "in the remote tier only",
         "in the remote tier only",
@@ -194,10 +195,10 @@ def test_many_segments_and_records_are_folded(folder: Path) -> None:
 
 def test_records_that_are_not_written_out_are_a_square_each(folder: Path) -> None:
     write_segment(folder, 0, [batch(i, pairs(i, 10)) for i in range(0, 140, 10)])
-    svg = ET.fromstring(log_picture(look(folder)).svg)
-    titles = [t.text or "" for t in svg.iter(f"{SVG}title")]
+    roots = svg_roots(log_picture(look(folder)).html)
+    titles = [t.text or "" for root in roots for t in root.iter(f"{SVG}title")]
     assert sum(title.startswith("offset ") for title in titles) == 140
-    assert len([t for t in svg.iter(f"{SVG}text") if "→ V" in (t.text or "")]) == 40
+    assert len([t for root in roots for t in root.iter(f"{SVG}text") if "→ V" in (t.text or "")]) == 40
 
 
 @pytest.mark.parametrize(
@@ -213,7 +214,8 @@ def test_index_entries_that_do_not_fit_into_a_line_are_in_its_tooltip(
 ) -> None:
     offsets = [(i, 100 * i) for i in range(1, count + 1)]
     write_segment(folder, 0, [batch(0, pairs(0, 50))], offsets=offsets, times=[(AT, 0), (AT + 1, 1)])
-    titles = {e.text or "": e.findtext(f"{SVG}title") for e in ET.fromstring(log_picture(look(folder)).svg).iter(f"{SVG}text")}
+    drawn = [e for root in svg_roots(log_picture(look(folder)).html) for e in root.iter(f"{SVG}text")]
+    titles = {e.text or "": e.findtext(f"{SVG}title") for e in drawn}
     assert titles[line] == "\n".join([heading, *(f"{i} at byte {100 * i:,}" for i in range(first, count + 1))])
     assert [title for words, title in titles.items() if words.startswith("time index: ")] == [None], "two entries fit"
 
@@ -221,19 +223,19 @@ def test_index_entries_that_do_not_fit_into_a_line_are_in_its_tooltip(
 def test_text_is_large_enough_and_nothing_is_drawn_outside(folder: Path) -> None:
     write_segment(folder, 10**12, [batch(10**12, [(10**12, b"k" * 100, b"v" * 100)], producer=10**9, sequence=2**31 - 1)])
     view = look(folder, LogOffsets(0, 10**12, 10**12, ends=dict.fromkeys((0, 1, 2), 10**12 + 1), compacted=True))
-    html = overview_html(view) + segments_html(view)
-    for piece in html.split("<svg")[1:]:
-        card = ET.fromstring("<svg" + piece.partition("</svg>")[0] + "</svg>")
+    for card in svg_roots(overview_html(view) + segments_html(view)):
         for element in card.iter(f"{SVG}text"):
-            assert float(element.get("font-size")) >= 11
+            assert float(element.get("font-size")) >= 12
         for r in card.iter(f"{SVG}rect"):
-            assert float(r.get("x")) >= 0 and float(r.get("x")) + float(r.get("width")) <= 380
+            assert float(r.get("x")) >= 0 and float(r.get("x")) + float(r.get("width")) <= float(card.get("width"))
 
 
 def test_a_live_drawing_follows_the_theme(folder: Path) -> None:
     one_a_segment(folder, [0])
-    assert "var(--jp-" in overview_html(look(folder)) and "var(--jp-" in segments_html(look(folder))
-    assert "var(--jp-" not in log_picture(look(folder)).svg
+    assert "var(--jp-" in segments_html(look(folder), palette=THEMED)
+    overview, still = overview_html(look(folder), THEMED), log_picture(look(folder)).html
+    assert all(root.findall(f".//*[@fill='{THEMED.panel}']") for root in svg_roots(overview))
+    assert not any("var(--jp-" in (e.get("fill") or "") for root in svg_roots(still) for e in root.iter())
 
 
 def test_a_stored_picture_tells_nothing_of_the_machine(folder: Path) -> None:
@@ -324,22 +326,22 @@ def test_a_topic_that_was_deleted_is_shown_as_it_was(cluster: FakeCluster) -> No
     microscope = LogMicroscope(cluster, "t")
     cluster.unseen = "the topic t was deleted"
     picture = microscope.snapshot()
-    assert "the topic t was deleted" in picture.summary and "K0 → V0" in picture.svg
+    assert "the topic t was deleted" in picture.summary and "K0 → V0" in texts(picture.html)
 
 
 def test_a_still_picture_of_the_end_takes_its_place(cluster: FakeCluster, shown: Shown) -> None:
     microscope = LogMicroscope(cluster, "t")
     show(microscope)
     ((first,),) = shown.values()
-    assert set(first) == {"image/svg+xml", "text/plain", WIDGET_VIEW}
+    assert set(first) == {"text/html", "text/plain", WIDGET_VIEW}
     one_a_segment(cluster.folder, [1])
     cluster.stop()
     ((_, last),) = shown.values()
-    assert set(last) == {"image/svg+xml", "text/plain"}
-    assert "K1 → V1" in last["image/svg+xml"] and "2 segments" in last["text/plain"]
+    assert set(last) == {"text/html", "text/plain"}
+    assert "K1 → V1" in texts(last["text/html"]) and "2 segments" in last["text/plain"]
     assert cluster.closed
     microscope.close()
-    assert "K1 → V1" in microscope.snapshot().svg
+    assert "K1 → V1" in texts(microscope.snapshot().html)
     wait_until(
         lambda: not [t for t in threading.enumerate() if t.name == "kafkalab-microscope"],
         PATIENCE,
@@ -364,7 +366,7 @@ def test_the_slider_follows_the_log_until_it_is_moved(cluster: FakeCluster) -> N
     assert (slider.value, slider.max) == (50, 110) and "K0 → V50" in html(microscope)
     slider.value = 110
     write_segment(cluster.folder, 111, [batch(111, pairs(111, 1))])
-    assert "K1 → V111" in microscope.snapshot().svg and slider.value == 111
+    assert "K1 → V111" in texts(microscope.snapshot().html) and slider.value == 111
 
 
 # -- what cannot be looked at

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import ipywidgets
 from ipywidgets.widgets.widget import _instances
 
 from kafkalab import running
@@ -12,13 +9,7 @@ from kafkalab.waiting import wait_until
 from kafkalab.widgets import ClusterMap
 from kafkalab.widgets.panel import ClusterPanel
 from support import PATIENCE
-from widget_support import TOPIC, WIDGET_VIEW, FakeCluster, Shown, html, show
-
-
-def maps_in(panel: ClusterPanel) -> Sequence[ipywidgets.Widget]:
-    """What stands below the lab's card."""
-    _, maps = panel.widget.children
-    return tuple(maps.children)
+from widget_support import TOPIC, WIDGET_VIEW, FakeCluster, Shown, html, maps_in, show
 
 
 def test_the_panel_is_empty_until_a_cluster_starts_and_says_when_it_has_stopped(
@@ -44,9 +35,9 @@ def test_a_map_that_a_cell_shows_takes_the_place_of_the_panels_own(
     assert own.comm is None  # closed: it would be drawn for nobody
     ((bundle,),) = shown.values()
     assert bundle[WIDGET_VIEW]["model_id"] != cell_map.widget.model_id  # a line that says where the map is
-    assert "image/svg+xml" in bundle
+    assert "text/html" in bundle
     cluster.stop()
-    assert set(next(iter(shown.values()))[-1]) == {"image/svg+xml", "text/plain"}
+    assert set(next(iter(shown.values()))[-1]) == {"text/html", "text/plain"}
 
 
 def test_two_clusters_stand_one_below_the_other_under_their_names(panel: ClusterPanel) -> None:

@@ -13,7 +13,7 @@ from jupyterlab_server.config import get_federated_extensions
 
 from kafkalab.cli.own_jupyter import SETTINGS
 
-EXTENSIONS = ("kafkalab-home", "kafkalab-panel", "kafkalab-projector")
+EXTENSIONS = ("kafkalab-home", "kafkalab-motion", "kafkalab-panel", "kafkalab-projector")
 LARGEST = 60_000  # bytes: what a person can read
 
 

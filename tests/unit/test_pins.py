@@ -50,7 +50,7 @@ def locked(name: str) -> dict[str, str]:
     ("lock", "requirements"),
     [
         ("course.lock", COURSE),
-        ("test.lock", COURSE + PROJECT["optional-dependencies"]["test"]),
+        ("test.lock", COURSE + PROJECT["optional-dependencies"]["site"] + PROJECT["optional-dependencies"]["test"]),
     ],
 )
 def test_lock_holds_what_the_course_and_the_pipeline_ask_for(lock: str, requirements: list[str]) -> None:

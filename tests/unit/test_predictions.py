@@ -3,30 +3,21 @@
 from __future__ import annotations
 
 import ast
-import json
+import symtable
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from IPython.core.inputtransformer2 import TransformerManager
 
 from kafkalab.course import find_course
 from kafkalab.course.predictions import chapters_by_question
-
-ROOT = Path(__file__).parents[2]
-NOTEBOOKS = sorted([*(ROOT / "notebooks").glob("*.ipynb"), *(ROOT / "solutions").glob("*/*.ipynb")])
+from notebook_support import NOTEBOOKS, cells_of, code_cells
 
 # These chapters and their labs ask with forms. The others still ask in plain text.
 WITH_FORMS = [path for path in NOTEBOOKS if path.name[:2] in ("00", "02", "05", "09", "10", "11", "12")]
-
-
-def cells(path: Path, kind: str) -> list[dict]:
-    return [cell for cell in json.loads(path.read_text())["cells"] if cell["cell_type"] == kind]
-
-
-def code_cells(path: Path) -> list[dict]:
-    return cells(path, "code")
 
 
 def calls(cell: dict) -> Iterator[tuple[str, ast.Call]]:
@@ -48,6 +39,21 @@ def predictions(path: Path) -> dict[str, Any]:
                     assert variable not in found, f"{path.name} has two predictions called {variable}"
                     found[variable] = question
     return found
+
+
+def names_set_by(cell: dict) -> set[str]:
+    """The names that a cell binds at the top level."""
+    source = TransformerManager().transform_cell("".join(cell["source"]))
+    symbols = symtable.symtable(source, "cell", "exec").get_symbols()
+    return {symbol.get_name() for symbol in symbols if symbol.is_assigned() or symbol.is_imported()}
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_no_other_cell_takes_the_name_of_a_prediction(path: Path) -> None:
+    """It's asked again when it is explained, and when somebody goes back."""
+    asked = predictions(path)
+    set_by = Counter(name for cell in code_cells(path) for name in names_set_by(cell) & asked.keys())
+    assert set_by == dict.fromkeys(asked, 1)
 
 
 def test_no_two_predictions_of_the_course_ask_the_same() -> None:
@@ -88,4 +94,4 @@ def test_a_lab_with_forms_has_a_card(path: Path) -> None:
 
 @pytest.mark.parametrize("path", WITH_FORMS, ids=lambda path: path.stem)
 def test_a_notebook_with_forms_asks_nothing_in_plain_text(path: Path) -> None:
-    assert [text for cell in cells(path, "markdown") if "**Predict.**" in (text := "".join(cell["source"]))] == []
+    assert [text for cell in cells_of(path, "markdown") if "**Predict.**" in (text := "".join(cell["source"]))] == []

@@ -79,7 +79,15 @@ def test_an_unreadable_file_is_set_aside(folder: Path, content: bytes) -> None:
 def test_nothing_but_the_file_and_its_lock_is_left(folder: Path) -> None:
     progress.record_lab("01_my_topic", True)
     assert sorted(entry.name for entry in folder.iterdir()) == ["lock", "progress.json"]
-    assert set(json.loads((folder / "progress.json").read_text())) == {"version", "labs", "quizzes", "predictions", "outcomes"}
+    assert set(json.loads((folder / "progress.json").read_text())) == {
+        "version",
+        "labs",
+        "quizzes",
+        "predictions",
+        "outcomes",
+        "times",
+        "votes",
+    }
 
 
 def test_notebooks_that_finish_at_once_lose_nothing() -> None:
@@ -104,9 +112,10 @@ def test_predictions_are_kept_by_their_question_and_the_last_one_counts(folder: 
 def test_a_file_from_before_there_were_predictions_can_be_read(folder: Path) -> None:
     progress.record_lab("01_my_topic", True)
     content = json.loads((folder / "progress.json").read_text())
-    del content["predictions"], content["outcomes"]
+    del content["predictions"], content["outcomes"], content["times"]
     (folder / "progress.json").write_text(json.dumps(content))
-    assert not progress.load().predictions and not progress.load().outcomes and progress.load().labs["01_my_topic"].passed
+    record = progress.load()
+    assert not (record.predictions or record.outcomes or record.times) and record.labs["01_my_topic"].passed
 
 
 def test_another_prediction_has_no_outcome_yet() -> None:
@@ -130,14 +139,30 @@ def test_the_same_outcome_again_writes_nothing(folder: Path) -> None:
 def test_what_was_exported_is_the_same_progress_in_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     progress.record_lab("01_my_topic", True)
     progress.record_outcome("How long?", True)
+    progress.record_cell("02")
     record = progress.load()
     (tmp_path / "progress.json").write_text(progress.as_json(record))
     monkeypatch.setenv("KAFKALAB_PROGRESS", str(tmp_path))
     assert progress.load() == record
 
 
+def test_time_goes_from_cell_to_cell_without_pauses_and_counts_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run_cells(*cells: tuple[str, str]) -> dict[str, int]:
+        for chapter, at in cells:
+            monkeypatch.setattr(progress, "_now", lambda at=at: f"2026-01-02T{at}+00:00")
+            progress.record_cell(chapter)
+        return {chapter: time.seconds for chapter, time in progress.load().times.items()}
+
+    assert run_cells(("02", "10:00:00")) == {"02": 0}  # only what follows a cell
+    assert run_cells(("02", "10:03:00"), ("02", "10:13:00")) == {"02": 780}
+    assert run_cells(("02", "10:23:01")) == {"02": 780}  # a pause
+    assert run_cells(("05", "10:24:01"), ("02", "10:25:01")) == {"02": 840, "05": 60}  # two notebooks by turns
+    assert run_cells(("02", "10:20:00")) == {"02": 840, "05": 60}  # the machine's clock was set back
+
+
 def test_deleted_progress_is_gone_and_begins_anew(folder: Path) -> None:
     progress.record_lab("01_my_topic", True)
+    progress.record_cell("01")
     for _ in range(2):
         progress.delete()
         assert progress.load() == progress.ProgressRecord()

@@ -13,9 +13,9 @@ from kafkalab.checks import labs
 from kafkalab.cli import main
 from kafkalab.course import find_course
 from kafkalab.course.predictions import chapters_by_question
-from kafkalab.progress import LabProgress, ProgressRecord, QuizProgress
+from kafkalab.progress import LabProgress, ProgressRecord, QuizProgress, TimeProgress
 from kafkalab.widgets import Progress
-from kafkalab.widgets.progress_data import chapters_of, labs_of_course
+from kafkalab.widgets.progress_data import chapters_of, labs_of_course, time_in_words
 from kafkalab.widgets.progress_table import progress_html, progress_page, progress_text
 from kafkalab.widgets.quiz_data import quiz_names
 
@@ -60,6 +60,24 @@ def test_predictions_that_came_true_stand_with_their_chapter() -> None:
     assert "<p><b>0 of 15 done</b> · 2 of 4 predictions came true</p>" in html and "2 of 3 as you predicted" in html
 
 
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(1, "under 1 min"), (60, "1 min"), (3569, "59 min"), (3600, "1 h 0 min"), (5100, "1 h 25 min"), (90_000, "25 h 0 min")],
+)
+def test_a_time_in_words(seconds: int, words: str) -> None:
+    assert time_in_words(seconds) == words
+
+
+def test_the_time_stands_with_its_chapter_and_says_what_it_means() -> None:
+    times = {"02": TimeProgress(5100, DAY), "05": TimeProgress(120, DAY)}
+    chapters = chapters_of(ProgressRecord(times=times), TITLES)
+    assert [chapter.seconds for chapter in chapters if chapter.number in ("01", "02", "05")] == [0, 5100, 120]
+    page = progress_page(chapters)
+    assert "<b>0 of 15 done</b> · 1 h 27 min</p>" in page
+    assert page.count("<span>Time</span>") == 2 and "<span>1 h 25 min</span>" in page and "Gaps of more than 10 minutes" in page
+    assert "Gaps of" not in progress_page(chapters_of(RECORD, TITLES))
+
+
 def test_labs_are_linked_from_wherever_the_notebook_is(
     progress_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -94,6 +112,15 @@ def test_the_command_shows_a_line_for_each_chapter(progress_folder: Path, capsys
     assert main(["progress"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 13 and re.fullmatch(r"00  Start a Kafka cluster of your own +1 of \d+ done", lines[0])
+
+
+def test_the_command_shows_the_time(progress_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    record = ProgressRecord(times={"00": TimeProgress(1500, DAY)})
+    progress_folder.mkdir()
+    (progress_folder / "progress.json").write_text(progress.as_json(record))
+    assert main(["progress"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].endswith(" done · 25 min") and all(line.endswith(" done") for line in lines[1:])
 
 
 def test_the_command_exports(progress_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -133,8 +160,8 @@ def test_nothing_to_export_is_said(
 @pytest.mark.parametrize(
     ("words", "answer", "status", "said", "left"),
     [
-        ([], "n", 1, "Delete your progress in all labs, quizzes and predictions? [y/N] Kept.\n", 1),
-        ([], "y", 0, "Delete your progress in all labs, quizzes and predictions? [y/N] Your progress is deleted.\n", 0),
+        ([], "n", 1, "Delete all your progress: labs, quizzes, predictions and times? [y/N] Kept.\n", 1),
+        ([], "y", 0, "Delete all your progress: labs, quizzes, predictions and times? [y/N] Your progress is deleted.\n", 0),
         (["--yes"], None, 0, "Your progress is deleted.\n", 0),
     ],
 )

@@ -53,7 +53,7 @@ class Thing:
 @pytest.fixture
 def shell(monkeypatch: pytest.MonkeyPatch) -> Any:
     shell = InteractiveShell()
-    monkeypatch.setattr(rebinding, "_shell", lambda: shell)
+    monkeypatch.setattr(rebinding, "notebook_shell", lambda: shell)
     monkeypatch.setattr(rebinding, "_started", [])
     monkeypatch.setattr(rebinding, "_watched", None)
     shell.user_ns["Thing"] = Thing

@@ -40,9 +40,10 @@ def test_mirrormakers_reason_is_of_its_present_life(tmp_path: Path, monkeypatch:
     run.directory.mkdir(parents=True)
     said = [b"org.kafka.OldException: of the first life\n", b"org.kafka.NewException: of the second life\n"]
 
-    def says(*_: object, **__: object) -> None:
+    def says(*_: object, **__: object) -> SimpleNamespace:
         with (run.directory / "mirror.log").open("ab") as log:
             log.write(said.pop(0))
+        return SimpleNamespace(pid=1 << 30, poll=lambda: 1)  # no process has that number
 
     monkeypatch.setattr("kafkalab.services.server.subprocess.Popen", says)
     monkeypatch.setattr(mirror_module, "connect_classpath", lambda _: "")

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Sequence
+from html import escape
 
 import pytest
 
@@ -12,11 +12,12 @@ from kafkalab.history.records import History, Outcome, Poll, Record, Send
 from kafkalab.history.verdict import Verdict
 from kafkalab.widgets import SpaceTime
 from kafkalab.widgets.palette import LIGHT, THEMED, Palette
-from kafkalab.widgets.space_time_drawing import draw_space_time
+from kafkalab.widgets.picture import flow, phrases, spoken
+from kafkalab.widgets.space_time_drawing import draw_space_time, title
 from kafkalab.widgets.space_time_layout import Run, lay_out
-from kafkalab.widgets.svg import document
+from picture_support import SVG, svg_roots
+from picture_support import texts as texts_in
 
-SVG = "{http://www.w3.org/2000/svg}"
 BEGAN = 1000.0
 
 
@@ -46,9 +47,12 @@ def cut_off(good: int = 100, lost: int = 50, after: int = 20) -> Verdict:
     return verdict(sends, [record(s.offset, value=s.value) for s in (*sends[:good], *sends[good + lost :])])
 
 
-def texts(judged: Verdict, faults: Sequence[Fault] = (), palette: Palette = LIGHT) -> list[str]:
-    svg = ET.fromstring(document(draw_space_time(lay_out(judged), faults, palette), "title"))
-    return ["".join(element.itertext()) for element in svg.iter(f"{SVG}text")]
+def texts(judged: Verdict, faults: Sequence[Fault] = ()) -> list[str]:
+    """Return the title in one piece, and then all words of the drawing."""
+    html = SpaceTime(judged, faults).snapshot().html
+    shown = texts_in(html)
+    first = len(texts_in(phrases(title(judged))))
+    return ["".join(shown[:first]), *shown[first:]]
 
 
 def runs(judged: Verdict, status: str) -> list[Run]:
@@ -68,7 +72,7 @@ def test_lines_stand_in_the_order_of_a_records_way() -> None:
 def test_a_long_topics_partitions_keep_their_numbers() -> None:
     records = [Record("dangerous_driving_and_driver_s", partition, 0, f"m{partition}") for partition in (0, 12)]
     shown = [words for words in texts(verdict(log=records)) if "…" in words]
-    assert shown == ["dangerous_drivi…-0", "dangerous_driv…-12"]
+    assert shown == ["dangerous_dr…-0", "dangerous_d…-12"]
 
 
 def test_a_record_goes_from_its_send_to_the_log_and_on_to_its_poll() -> None:
@@ -183,11 +187,11 @@ def test_nothing_to_draw() -> None:
 @pytest.mark.parametrize("palette", [LIGHT, THEMED])
 def test_everything_has_a_place_within_the_picture(palette: Palette) -> None:
     drawing = draw_space_time(lay_out(cut_off()), [Fault(BEGAN + 0.5, "kill", 0)], palette)
-    root = ET.fromstring(document(drawing, "title"))
-    for element in root.iter(f"{SVG}text"):
-        assert 0 <= float(element.get("x")) <= drawing.width
-        assert 0 <= float(element.get("y")) <= drawing.height
-    assert not any("nan" in value for element in root.iter() for value in element.attrib.values())
+    for root, part in zip(svg_roots(flow([drawing], "title", palette)), (drawing.names, drawing.drawing), strict=True):
+        for element in root.iter(f"{SVG}text"):
+            assert 0 <= float(element.get("x")) <= part.width
+            assert 0 <= float(element.get("y")) <= part.height
+        assert not any("nan" in value for element in root.iter() for value in element.attrib.values())
 
 
 def test_values_are_escaped() -> None:
@@ -195,14 +199,15 @@ def test_values_are_escaped() -> None:
 
 
 def test_its_size_does_not_grow_with_the_records() -> None:
-    assert len(draw_space_time(lay_out(cut_off(20_000, 10_000, 5000))).body) < 1.1 * len(
-        draw_space_time(lay_out(cut_off())).body
-    )
+    large, small = (len(SpaceTime(judged).snapshot().html) for judged in (cut_off(20_000, 10_000, 5000), cut_off()))
+    assert large < 1.1 * small
 
 
 def test_the_widget_has_a_still_picture_and_the_verdict_in_words() -> None:
     judged = cut_off()
     shown = SpaceTime(judged)
     assert shown.snapshot().summary == repr(judged)
-    assert "#ffffff" in shown.snapshot().svg
+    still = shown.snapshot().html
+    assert all(root.find(f"{SVG}rect").get("fill") == "#ffffff" for root in svg_roots(still))
+    assert f'alt="{escape(spoken(repr(judged)))}"' in still
     assert "var(--jp-layout-color1" in shown.widget.children[0].value

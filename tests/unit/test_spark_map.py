@@ -12,7 +12,7 @@ from kafkalab.spark.view import ExecutorView, QueryView, SparkView, SparkWorkerV
 from kafkalab.widgets.panel import ClusterPanel
 from kafkalab.widgets.spark_drawing import spark_html, spark_text
 from support import PATIENCE
-from widget_support import WIDGET_VIEW, Shown, html, show
+from widget_support import WIDGET_VIEW, Shown, html, maps_in, show
 
 PROGRESS: dict[str, Any] = {
     "batchId": 4,
@@ -80,12 +80,11 @@ class FakeSpark:
 
 def test_the_panel_shows_it_live_and_a_cell_keeps_a_still_copy(panel: ClusterPanel, shown: Shown) -> None:
     spark = FakeSpark()
-    _, maps = panel.widget.children
     panel.follow(spark, spark.on_stop, SparkMap)
-    (own,) = maps.children
+    (own,) = maps_in(panel)
     in_cell = SparkMap(spark)
     show(in_cell)
-    assert maps.children == (in_cell.widget,) and own.comm is None
+    assert maps_in(panel) == (in_cell.widget,) and own.comm is None
     ((live,),) = shown.values()
     assert "No session of this notebook uses it." in live["text/plain"] and WIDGET_VIEW in live
     spark.view = VIEW

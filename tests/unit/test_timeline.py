@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
@@ -13,10 +12,11 @@ from kafkalab.cluster.view import Fault
 from kafkalab.waiting import wait_until
 from kafkalab.widgets import Timeline
 from kafkalab.widgets.events import Event
-from kafkalab.widgets.svg import document
+from kafkalab.widgets.picture import flow
 from kafkalab.widgets.timeline_drawing import Ack, Mark, describe_gaps, draw_timeline, longest_gap, partition_gaps
+from picture_support import SVG, svg_roots, texts
 from support import PATIENCE
-from widget_support import SVG, TOPIC, WIDGET_VIEW, FakeCluster, Shown, show, svg_texts
+from widget_support import TOPIC, WIDGET_VIEW, FakeCluster, Shown, show
 
 
 class FakeProducer:
@@ -49,19 +49,19 @@ def test_the_timeline_shows_gap_and_marks() -> None:
     drawing = draw_timeline(
         acks, [Mark(3.0, "fault", "kill 0"), Mark(4.9, "leader", "new leaders after 1.9 s"), Mark(-5.0, "fault", "old")]
     )
-    shown_texts = svg_texts(document(drawing, "timeline"))
+    shown_texts = texts(flow([drawing], "timeline"))
     assert {"no acknowledgement for 2.2 s", "kill 0", "new leaders after 1.9 s"} <= set(shown_texts)
     assert "old" not in shown_texts
 
 
 @pytest.mark.parametrize("acks", [[], [Ack(1.0, 0)], [Ack(1.0, 0), Ack(1.0, 0)]])
 def test_a_timeline_of_almost_nothing(acks: list[Ack]) -> None:
-    ET.fromstring(document(draw_timeline(acks, []), "timeline"))
+    assert len(svg_roots(flow([draw_timeline(acks, [])], "timeline"))) == 2
 
 
-def labels_and_distances(svg: str) -> list[tuple[float, float]]:
+def labels_and_distances(html: str) -> list[tuple[float, float]]:
     """Of each "new leaders after N s": N, and the seconds on the axis between its line and that of the fault before it."""
-    root = ET.fromstring(svg)
+    _, root = svg_roots(html)  # names, and what scrolls beside them
     ticks = [
         (float(e.get("x")), float(e.text))
         for e in root.iter(f"{SVG}text")
@@ -74,7 +74,7 @@ def labels_and_distances(svg: str) -> list[tuple[float, float]]:
     ]
     faults = [float(e.get("x1")) for e in upright if not e.get("stroke-dasharray")]
     leaders = sorted(float(e.get("x1")) for e in upright if e.get("stroke-dasharray"))
-    labelled = [float(words.split()[-2]) for words in svg_texts(svg) if words and words.startswith("new leaders after")]
+    labelled = [float(words.split()[-2]) for words in texts(html) if words and words.startswith("new leaders after")]
     assert len(labelled) == len(leaders)
     return [(words, (x - max(f for f in faults if f <= x)) / second) for words, x in zip(labelled, leaders, strict=True)]
 
@@ -89,7 +89,7 @@ def test_each_label_of_the_timeline_is_its_distance_on_the_axis(cluster: FakeClu
     # Of a verb that takes its time the effects are seen first: it is in the list when the picture is drawn.
     timeline.seen(cluster.view, [Event(began + 20.4, "leader", "…", TOPIC)], True)
     cluster.nodes.faults.append(Fault(began + 20, "stop", 1))
-    measured = labels_and_distances(timeline.snapshot().svg)
+    measured = labels_and_distances(timeline.snapshot().html)
     assert [labelled for labelled, _ in measured] == [1.9, 0.4]
     for labelled, distance in measured:
         assert distance == pytest.approx(labelled, abs=0.1)

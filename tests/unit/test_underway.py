@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkalab import running, underway
+from kafkalab import underway
 from kafkalab.distribution import announce, made_by_one
 from kafkalab.errors import KafkaLabError
 from kafkalab.services.base import RestartableServer
@@ -107,7 +107,9 @@ class TestLines:
             assert clock.seconds_until(lambda: html(lines.widget)) == 1
             assert "Starting the &lt;brokers&gt;" in html(lines.widget)
             progress(2, 3)
-            assert "2 of 3" in html(lines.widget) and '<progress max="3" value="2">' in html(lines.widget)
+            assert "2 of 3" in html(
+                lines.widget
+            ) and '<progress max="3" value="2" aria-label="Starting the &lt;brokers&gt;">' in html(lines.widget)
             assert clock.seconds_until(lambda: "2 s so far" in html(lines.widget)) == 1
         assert html(lines.widget) == ""
 
@@ -121,11 +123,10 @@ class TestLines:
             assert html(lines.widget).index("Starting Spark") < html(lines.widget).index("Downloading")
 
 
+@pytest.mark.usefixtures("registers")
 def test_the_panel_shows_what_this_process_is_busy_with(monkeypatch: pytest.MonkeyPatch) -> None:
     clock, tasks = VirtualClock(threads=1), Underway()
     monkeypatch.setattr(underway, "now", tasks)
-    monkeypatch.setattr(running, "clusters", running.Register())
-    monkeypatch.setattr(running, "spark_clusters", running.Register())
     monkeypatch.setattr(Live, "beside", None)
     monkeypatch.setattr(panel_module, "Clock", lambda: clock)
     panel = panel_module._panel.__wrapped__()

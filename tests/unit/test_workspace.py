@@ -260,6 +260,26 @@ def test_removed_from_the_course(filled: Workspace, content: Content) -> None:
     assert filled.update() == Update()
 
 
+def test_what_was_left_alone_can_be_named_later(filled: Workspace, content: Content) -> None:
+    """For the home page: an update says it once."""
+    assert filled.left_alone() == {}
+    edit(filled.folder / LAB)
+    edit(filled.folder / CHAPTER)
+    write_notebook(content.root / CHAPTER, "kill two")
+    (content.root / LAB).unlink()
+    (filled.folder / "notebooks/00_start_here.ipynb").unlink()
+    write_notebook(content.root / "notebooks/00_start_here.ipynb", "started anew")
+    filled.update()
+    assert filled.left_alone() == {CHAPTER: "the course has a newer one", LAB: "it is no longer part of the course"}
+    assert filled.update() == Update() and len(filled.left_alone()) == 2
+    filled.reset(CHAPTER)
+    assert list(filled.left_alone()) == [LAB]
+    write_notebook(content.root / LAB, "it came back")
+    assert filled.update().left == {LAB: "you changed it"}
+    (filled.folder / LAB).unlink()
+    assert filled.left_alone() == {}
+
+
 # -- what can go wrong ------------------------------------------------------------------------------------------------
 
 
@@ -486,7 +506,9 @@ def test_a_course_without_solutions(filled: Workspace, content: Content) -> None
         path.unlink()
     assert filled.update() == Update()
     assert (filled.folder / SOLUTION).exists()
-    with pytest.raises(KafkaLabError, match="this copy of the course has no solution of 02_failsafe; ask your teacher for it"):
+    with pytest.raises(
+        KafkaLabError, match="no solution of 02_failsafe yet: this course came without it.*`kafkalab release FILE`"
+    ):
         filled.solution("02_failsafe")
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from kafkacourse.datasets import TruckEvent, truck_events
+from kafkacourse.datasets import TruckEvent, event_row, truck_events
 from kafkalab.checks.context import CheckContext, Unmet, text_of
 from kafkalab.checks.lab import Lab
 from kafkalab.checks.probes import parametrized
@@ -60,10 +60,7 @@ check = lab.add_check(
 
 def row_of(event: TruckEvent) -> dict[str, str | int | float]:
     """The row that the statement makes of an event."""
-    return {
-        "ts": str(event.timestamp), "truckId": str(event.truck), "driverId": event.driver, "routeId": event.route,
-        "eventType": event.event, "latitude": event.latitude, "longitude": event.longitude, "correlationId": event.correlation,
-    }  # fmt: skip
+    return event_row(event.csv())
 
 
 def latest_name(event: TruckEvent) -> Name:

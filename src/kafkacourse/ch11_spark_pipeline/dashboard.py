@@ -12,7 +12,7 @@ from kafkacourse.ch11_spark_pipeline.dashboard_drawing import draw_dashboard, in
 from kafkacourse.ch11_spark_pipeline.reading import Reader
 from kafkalab.widgets.live import Live, wide_html
 from kafkalab.widgets.palette import THEMED
-from kafkalab.widgets.svg import Picture, document
+from kafkalab.widgets.picture import Picture, flow
 from truck_pipeline.app import Pipeline
 
 __all__ = ["Dashboard"]
@@ -72,12 +72,11 @@ class Dashboard(Live):
     def _draw(self) -> None:
         with self._display_lock:
             if not self._finished:
-                drawing = draw_dashboard(self._reading, THEMED)
-                self._html.value = document(drawing, in_words(self._reading), palette=THEMED, live=True)
+                self._html.value = flow(draw_dashboard(self._reading, THEMED), in_words(self._reading), THEMED)
 
     def _picture(self) -> Picture:
         words = in_words(self._reading)
-        return Picture(document(draw_dashboard(self._reading), words), words)
+        return Picture(flow(draw_dashboard(self._reading), words), words)
 
     def _still(self) -> dict[str, str]:
         return self._picture().bundle()

@@ -14,12 +14,13 @@ from truck_pipeline.trucks import ROUTES
 
 __all__ = ["draw_dashboard", "in_words"]
 
-_MAP = 560  # pixels wide
+_MAP = WIDTH
 _SQUEEZE = math.cos(math.radians((SOUTH + NORTH) / 2))  # a degree of longitude is shorter than one of latitude
 _SCALE = _MAP / ((EAST - WEST) * _SQUEEZE)
 _MAP_HEIGHT = round((NORTH - SOUTH) * _SCALE)
 _GAP = 14
-_SIDE = WIDTH - _MAP - _GAP
+_SIDE = 288  # pixels: beside the map in a column of 840
+_TILES = 2  # in a row
 _ROW = 34
 _CURVE = 70
 _SHOWN = 40  # micro-batches
@@ -40,12 +41,10 @@ def in_words(reading: Reading) -> str:
     return f"{reading.events} events in the tables, {reading.dangerous} of them dangerous{worst}; lag {reading.lag}; {running}"
 
 
-def draw_dashboard(reading: Reading, palette: Palette = LIGHT) -> Drawing:
-    """Draw the map, the drivers, the figures, and the rates of micro-batches."""
-    right = stack(_drivers(reading, palette), _curve(reading.rates, palette), gap=_GAP)
-    body = _map(reading.places, palette) + f'<g transform="translate({_MAP + _GAP} 0)">{right.body}</g>'
-    upper = Drawing(body, max(_MAP_HEIGHT + 22, right.height))
-    return stack(_figures(reading, palette), upper, gap=_GAP)
+def draw_dashboard(reading: Reading, palette: Palette = LIGHT) -> list[Drawing]:
+    """Draw the figures with the drivers and the rates of micro-batches below, and the map."""
+    side = stack(_figures(reading, palette), _drivers(reading, palette), _curve(reading.rates, palette), gap=_GAP)
+    return [side, _map(reading.places, palette)]
 
 
 def _figures(reading: Reading, palette: Palette) -> Drawing:
@@ -59,15 +58,15 @@ def _figures(reading: Reading, palette: Palette) -> Drawing:
         ("rows of state", f"{reading.state:,}"),
         ("lag", f"{reading.lag:,}"),
     )
-    width = (WIDTH - (len(tiles) - 1) * 8) / len(tiles)
+    width = (_SIDE - (_TILES - 1) * 8) / _TILES
     body = ""
     for number, (name, value) in enumerate(tiles):
-        x = number * (width + 8)
+        x, y = number % _TILES * (width + 8), number // _TILES * 60
         red = value == "stopped"
-        body += rect(x, 0, width, 52, fill=palette.panel, stroke=palette.border, radius=6)
-        body += text(x + 10, 18, name, fill=palette.muted)
-        body += text(x + 10, 41, value, fill=STATE_COLOURS["dead"] if red else palette.text, size=15, weight="600")
-    return Drawing(body, 52)
+        body += rect(x, y, width, 52, fill=palette.panel, stroke=palette.border, radius=6)
+        body += text(x + 10, y + 18, name, fill=palette.muted)
+        body += text(x + 10, y + 41, value, fill=STATE_COLOURS["dead"] if red else palette.text, size=15, weight="600")
+    return Drawing(body, 60 * len(tiles) / _TILES - 8, _SIDE)
 
 
 def _seconds(seconds: float) -> str:
@@ -75,7 +74,7 @@ def _seconds(seconds: float) -> str:
     return f"{seconds:.1f} s" if seconds < 9.95 else f"{seconds:.0f} s"
 
 
-def _map(places: Iterable[Place], palette: Palette) -> str:
+def _map(places: Iterable[Place], palette: Palette) -> Drawing:
     land = rect(0, 0, _MAP, _MAP_HEIGHT, fill=palette.panel)
     lake = path(_trace(LAKE) + "Z", fill=_WATER, opacity=0.25)
     rivers = "".join(_polyline(river, _WATER, 1.6, 0.55) for river in RIVERS)
@@ -87,14 +86,14 @@ def _map(places: Iterable[Place], palette: Palette) -> str:
     inner = land + lake + rivers + borders + routes + states + dots + cities
     clipped = f'<svg x="0" y="0" width="{_MAP}" height="{_MAP_HEIGHT}">{inner}</svg>'
     frame = rect(0, 0, _MAP, _MAP_HEIGHT, fill="none", stroke=palette.border, radius=4)
-    return clipped + frame + _legend(palette)
+    return Drawing(clipped + frame + _legend(palette), _MAP_HEIGHT + 38, _MAP)
 
 
 def _legend(palette: Palette) -> str:
-    body, x, y = "", 2.0, _MAP_HEIGHT + 14
-    for kind, colour in _KINDS.items():
-        body += rect(x, y - 8, 9, 9, fill=colour, radius=4.5) + text(x + 13, y, kind, fill=palette.muted, size=12)
-        x += 26 + 6.3 * len(kind)
+    body = ""
+    for number, (kind, colour) in enumerate(_KINDS.items()):
+        x, y = 2 + number % 2 * _MAP / 2, _MAP_HEIGHT + 16 + number // 2 * 18
+        body += rect(x, y - 9, 9, 9, fill=colour, radius=4.5) + text(x + 15, y, kind, fill=palette.muted, size=12)
     return body
 
 

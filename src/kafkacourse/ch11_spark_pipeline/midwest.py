@@ -43,7 +43,6 @@ STATES: dict[str, tuple[float, float]] = {
     "IOWA": (-92.9, 42.25),
     "MISSOURI": (-92.9, 40.05),
     "ILLINOIS": (-88.85, 40.55),
-    "INDIANA": (-87.1, 40.3),
 }
 """Where the states' names stand."""
 

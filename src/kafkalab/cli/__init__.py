@@ -8,7 +8,22 @@ import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from kafkalab.cli import clean, doctor, fetch, lab, progress, reset, run, solution
+from kafkalab.cli import (
+    bundle,
+    clean,
+    doctor,
+    fetch,
+    grade,
+    joining,
+    jump,
+    lab,
+    portable,
+    progress,
+    reset,
+    run,
+    solution,
+    teach,
+)
 from kafkalab.cli.arguments import Subcommand
 from kafkalab.errors import KafkaLabError
 
@@ -37,7 +52,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"kafkalab {version('kafkalab')}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=Subcommand)
-    for command in (lab, reset, solution, progress, doctor, fetch, run, clean):
+    for command in (lab, jump, reset, solution, progress, portable, joining, doctor, fetch, run, clean, teach, bundle, grade):
         command.add_parser(commands)
     return parser
 

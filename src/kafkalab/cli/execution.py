@@ -13,14 +13,14 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import nbformat
-from nbclient import NotebookClient
 from nbclient.exceptions import CellControlSignal, CellExecutionError, DeadKernelError
 from nbformat import NotebookNode
 from traitlets.config import Config
 
-from kafkalab.cli.kernels import kernel_address
 from kafkalab.distribution.shared import PREPARING_VARIABLE
 from kafkalab.exits import exit_status
+from kafkalab.kernel_sockets import kernel_address
+from kafkalab.notebook_client import ObituaryClient
 from kafkalab.resources import shortage
 
 __all__ = ["Outcome", "Watcher", "run_notebooks"]
@@ -175,20 +175,6 @@ def _content(path: Path) -> str:
         return ""
 
 
-class _Client(NotebookClient):
-    """Keep the exit status of a kernel that ended by itself, before nbclient drops its process."""
-
-    kernel_status: int | None = None
-
-    async def _async_check_alive(self) -> None:
-        try:
-            await super()._async_check_alive()
-        except DeadKernelError:
-            process = getattr(self.km.provisioner, "process", None) if self.km else None
-            self.kernel_status = process.poll() if process else None
-            raise
-
-
 async def _run(path: Path, cell_timeout: float, watch: Watcher) -> Outcome:
     notebook = nbformat.read(path, as_version=4)
     if reason := shortage(notebook.metadata):
@@ -218,7 +204,7 @@ async def _run(path: Path, cell_timeout: float, watch: Watcher) -> Outcome:
         progress, clock.preparing, sockets, ipython = (Path(scratch, name) for name in names)
         for folder in (progress, clock.preparing, sockets, ipython):
             folder.mkdir()
-        client = _Client(
+        client = ObituaryClient(
             notebook,
             timeout=None,  # the clock does that
             resources={"metadata": {"path": str(path.parent)}},

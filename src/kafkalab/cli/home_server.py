@@ -14,7 +14,7 @@ from jupyter_server.utils import url_path_join
 from tornado import web
 
 from kafkalab.course import find_course, workspace_dir
-from kafkalab.course.first_page import first_page
+from kafkalab.course.first_page import FirstPage, first_page
 from kafkalab.progress import load
 
 __all__ = ["HomeHandler"]
@@ -26,8 +26,13 @@ class HomeHandler(JupyterHandler):
     @web.authenticated
     async def get(self) -> None:
         """Answer. The files are read beside the server's loop, which other pages wait for."""
-        page = await asyncio.to_thread(lambda: first_page(find_course().content, workspace_dir(), load()))
+        page = await asyncio.to_thread(_page)
         self.finish(page.as_json())
+
+
+def _page() -> FirstPage:
+    course = find_course()
+    return first_page(course.content, workspace_dir(), load(), course.problems())
 
 
 def _jupyter_server_extension_points() -> list[dict[str, str]]:

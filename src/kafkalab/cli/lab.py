@@ -14,15 +14,24 @@ from pathlib import Path
 
 from rich.console import Console
 
-from kafkalab.cli.arguments import Subparsers, add_workspace, subcommand
+from kafkalab.cli.arguments import Subcommand, Subparsers, add_workspace, subcommand
 from kafkalab.cli.own_jupyter import broken_settings, own_settings, prefer_course, use_large_type, use_writable_folders
 from kafkalab.conditions import home, require
-from kafkalab.course import Update, open_workspace
+from kafkalab.course import Update, Workspace, find_course, open_workspace
 from kafkalab.course.workspace import HIDDEN
 from kafkalab.errors import KafkaLabError
 from kafkalab.shadows import hiding_files
 
-__all__ = ["add_parser", "cancel_tasks", "describe", "graphical_browser", "server_options", "standby_cluster"]
+__all__ = [
+    "add_options",
+    "add_parser",
+    "cancel_tasks",
+    "describe",
+    "graphical_browser",
+    "open_lab",
+    "server_options",
+    "standby_cluster",
+]
 
 DESCRIPTION = """\
 Open the course in JupyterLab.
@@ -35,6 +44,8 @@ Open the course in JupyterLab.
 You work in a folder of your own, your workspace, with copies of the chapters and labs. When the course changes, this
 command updates the files that you haven't edited. It leaves the others alone and lists them. If you ran a notebook
 without editing it, the old one stays beside the new one, with its outputs and a date in its name.
+
+If KAFKALAB_LABS names a folder with labs of your teacher, they come along, into labs/own.
 
 The server listens on this machine only. Kafka's command-line tools are on the PATH of notebooks and terminals.
 While you read the first page a cluster is started for you; if no notebook takes it, it is given back. Ctrl-C ends
@@ -138,6 +149,11 @@ def add_parser(commands: Subparsers) -> None:
         commands, "lab", _command, help="open the course, a chapter or a lab in JupyterLab", description=DESCRIPTION
     )
     parser.add_argument("notebook", nargs="?", metavar="CHAPTER", help="a chapter's number, or a chapter's or lab's name")
+    add_options(parser)
+
+
+def add_options(parser: Subcommand) -> None:
+    """Add the options that `open_lab` looks at."""
     add_workspace(parser)
     parser.add_argument("--no-browser", action="store_true", help="open no browser, only print the address")
     parser.add_argument("--no-standby", action="store_true", help="do not start a cluster before one is asked for")
@@ -193,14 +209,28 @@ def _command(args: argparse.Namespace) -> int:
     require(home)
     workspace = open_workspace(args.workspace)
     update = workspace.update()
-    notebook = workspace.open(args.notebook) if args.notebook else None
+    for line in [*describe(update, workspace.folder), *find_course().problems()]:
+        Console(soft_wrap=True, highlight=False, markup=False).print(line)
+    return open_lab(args, workspace, workspace.open(args.notebook) if args.notebook else None)
+
+
+def open_lab(args: argparse.Namespace, workspace: Workspace, notebook: Path | None) -> int:
+    """Open JupyterLab on a notebook of the workspace, or on its home page. Returns when it ends.
+
+    Parameters
+    ----------
+    args
+        The options of `add_options`.
+    workspace
+        What JupyterLab serves.
+    notebook
+        The notebook's file, or None.
+    """
     os.environ["KAFKALAB_WORKSPACE"] = str(workspace.folder)  # notebooks and terminals find it, wherever they run
     from kafkalab.cluster.ports import reserve_port
     from kafkalab.distribution import put_tools_on_path
 
     console = Console(soft_wrap=True, highlight=False, markup=False)
-    for line in describe(update, workspace.folder):
-        console.print(line)
     if args.port:
         reserve_port(args.port).close()  # raises a clear error if the port is taken; the server would only log it
     _fetch_at_first()

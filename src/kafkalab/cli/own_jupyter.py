@@ -12,7 +12,7 @@ from pathlib import Path
 __all__ = ["SETTINGS", "broken_settings", "own_settings", "prefer_course", "use_large_type", "use_writable_folders"]
 
 SETTINGS = Path(__file__).with_name("jupyter")
-"""Settings for the course, its kernel, and the extension that shows the panel. Binder uses them, too."""
+"""Settings for the course, its kernel, and the extension that shows the panel. Binder and hubs use them, too."""
 
 _PROJECTOR = Path(__file__).with_name("projector")
 

@@ -15,7 +15,9 @@ from kafkalab.files import write_atomically
 __all__ = ["add_parser"]
 
 DESCRIPTION = """\
-Show how far you are in each chapter. The course keeps that in a file on this machine and sends it nowhere.
+Show how far you are in each chapter, and how long it took. The course keeps that in a file on this machine and sends it
+nowhere. Time goes from the first cell that you ran in a chapter or its labs to the last one. Gaps of more than 10
+minutes don't count.
 
   kafkalab progress                        a line for each chapter
   kafkalab progress --html progress.html   a page to keep or print
@@ -50,7 +52,7 @@ def _command(args: argparse.Namespace) -> int:
     if args.json:
         return _write(args.json, progress.as_json(record), console)
     # Imported here: it takes a second, and the command line imports this module each time.
-    from kafkalab.widgets.progress_data import chapters_of, labs_of_course
+    from kafkalab.widgets.progress_data import chapters_of, labs_of_course, time_in_words
     from kafkalab.widgets.progress_table import progress_page
 
     chapters = chapters_of(record, labs_of_course())
@@ -59,12 +61,14 @@ def _command(args: argparse.Namespace) -> int:
     width = max(len(chapter.title) for chapter in chapters)
     for chapter in chapters:
         predicted = f" · {chapter.came_true} of {chapter.known} predictions came true" if chapter.known else ""
-        console.print(f"{chapter.number}  {chapter.title:<{width}}  {chapter.done:>2} of {len(chapter.tasks)} done{predicted}")
+        took = f" · {time_in_words(chapter.seconds)}" if chapter.seconds else ""
+        done = f"{chapter.done:>2} of {len(chapter.tasks)} done"
+        console.print(f"{chapter.number}  {chapter.title:<{width}}  {done}{predicted}{took}")
     return 0
 
 
 def _delete(console: Console, *, sure: bool) -> int:
-    if not sure and not confirm("Delete your progress in all labs, quizzes and predictions?", console):
+    if not sure and not confirm("Delete all your progress: labs, quizzes, predictions and times?", console):
         console.print("Kept.")
         return 1
     try:

@@ -18,6 +18,9 @@ Copy a lab's solution into your workspace, into its folder solutions, and say wh
   kafkalab solution 02_failsafe   a lab
   kafkalab solution 02_atu_ids    the lab that has this check
 
+A class may get the course without solutions. When your teacher gives you a file with some, `kafkalab release FILE`
+takes them up.
+
 It asks first, because a hint often helps more: call hint("02_failsafe") in a cell.
 """
 

@@ -56,6 +56,12 @@ class Clients:
         settings = keyring.java_client(chosen.protocol, user, mechanism)
         return {"bootstrap.servers": _servers(access, chosen.name), **settings}
 
+    def service_config(self) -> dict[str, str]:
+        """Return settings for a service of kafkalab's that is a Java client. In a secured cluster it may do everything."""
+        access = self._access()
+        servers = ",".join(map(access.control_address, access.brokers()))
+        return {"bootstrap.servers": servers, **(access.keyring.java_observer() if access.keyring else {})}
+
     def command_config(self, user: str | None = None, listener: str | None = None, mechanism: str | None = None) -> Path:
         """Write `java_config` to a file for the option ``--command-config`` of Kafka's tools. Only its owner can read it.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 
 from kafka.protocol.admin import DescribeGroupsRequest, DescribeGroupsResponse, ListGroupsRequest, ListGroupsResponse
@@ -31,6 +31,8 @@ _OFFSET_FETCH_VERSION = 9
 _LIST_OFFSETS_VERSION = 7
 _LATEST = -1
 _ANY_REPLICA = -1
+# Of more visible partitions than this, only the ends that a lag needs are asked for: the others cost too much time.
+_MOST_ENDS = 300
 
 _Committed = dict[tuple[str, int], int]
 
@@ -52,9 +54,9 @@ class GroupReader:
         self._asking = threading.Lock()
 
     def read(
-        self, brokers: Mapping[int, str], partitions: Iterable[PartitionView]
-    ) -> tuple[dict[str, GroupView], frozenset[int]]:
-        """Return all groups with members, assignment and lag, and the brokers that didn't report all of theirs.
+        self, brokers: Mapping[int, str], partitions: Iterable[PartitionView], internal: Collection[str] = ()
+    ) -> tuple[dict[str, GroupView], dict[tuple[str, int], int], frozenset[int]]:
+        """Return all groups with members, assignment and lag, the ends of logs, and the brokers that didn't report all.
 
         A broker doesn't report while it hangs, or while it takes over a dead coordinator's groups. Of a partition that it
         has just ceased to lead it reports no end, and so there's no lag.
@@ -65,6 +67,8 @@ class GroupReader:
             ``host:port`` of each live broker by id.
         partitions
             The partitions and their leaders. The leader reports the end of a partition's log.
+        internal
+            Topics whose ends nobody wants to know, unless a group reads them.
         """
         groups: dict[str, GroupView] = {}
         committed: dict[str, _Committed] = {}
@@ -79,19 +83,23 @@ class GroupReader:
                 except (OSError, _NotReported):
                     silent.add(broker)
             wanted = {position for positions in committed.values() for position in positions}
+            answering = set(brokers) - silent
+            led = [p for p in partitions if p.leader in brokers]
+            others = [p for p in led if p.topic not in internal and p.leader in answering]
+            asked = wanted | ({(p.topic, p.partition) for p in others} if len(others) <= _MOST_ENDS else set())
             leaders: dict[int, list[PartitionView]] = defaultdict(list)
-            for p in partitions:
-                if p.leader is not None and p.leader in brokers and (p.topic, p.partition) in wanted:
+            for p in led:
+                if p.leader is not None and (p.topic, p.partition) in asked:
                     leaders[p.leader].append(p)
             ends: _Committed = {}
-            for leader, led in leaders.items():
-                ends_before = len(ends)
+            for leader, its_own in leaders.items():
                 with contextlib.suppress(OSError):
-                    ends |= _ends(self._connection(brokers[leader]), led)
-                if len(ends) - ends_before < len(led):  # it leads some no longer, or was too slow
+                    ends |= _ends(self._connection(brokers[leader]), its_own)
+                missing = wanted - ends.keys()  # the leader leads them no longer, or was too slow
+                if any((p.topic, p.partition) in missing for p in its_own):
                     silent.add(leader)
         with_lag = {id_: replace(group, lag=_lag(committed.get(id_, {}), ends)) for id_, group in sorted(groups.items())}
-        return with_lag, frozenset(silent)
+        return with_lag, ends, frozenset(silent)
 
     def close(self) -> None:
         """Close all connections."""

@@ -71,8 +71,9 @@ class Observer:
                 state,
                 controller=node_id == quorum.leader,
                 voter=node_id in quorum.voters if quorum.voters else node.controller,
+                end=access.end(node_id) if state == "dead" else "",
             )
-        asked, silent = self._read_groups(metadata) if groups else ({}, frozenset())
+        asked, ends, silent = self._read_groups(metadata) if groups else ({}, {}, frozenset())
         return ClusterView(
             metadata.cluster_id,
             quorum.leader,
@@ -81,6 +82,7 @@ class Observer:
             _visible(metadata, internal),
             asked,
             silent,
+            ends,
         )
 
     def states(self) -> dict[int, BrokerState]:
@@ -289,10 +291,10 @@ class Observer:
             return leaderless
         return None if slow else outdated
 
-    def _read_groups(self, metadata: Metadata) -> tuple[dict[str, GroupView], frozenset[int]]:
+    def _read_groups(self, metadata: Metadata) -> tuple[dict[str, GroupView], dict[tuple[str, int], int], frozenset[int]]:
         access = self._access
         brokers = {b: access.control_address(b) for b in metadata.brokers if b in access.nodes()}
-        return self._groups.read(brokers, [p for partitions in metadata.topics.values() for p in partitions])
+        return self._groups.read(brokers, [p for partitions in metadata.topics.values() for p in partitions], metadata.internal)
 
 
 def _visible(metadata: Metadata, internal: bool = False) -> dict[str, tuple[PartitionView, ...]]:

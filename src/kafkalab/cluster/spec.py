@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal, get_args
 
+from kafkalab.cluster.ports import HOST
 from kafkalab.distribution import KAFKA_VERSION
 from kafkalab.errors import NoSuperUser, UnknownListener
 from kafkalab.security.config import OBSERVER, Security
@@ -86,6 +88,9 @@ class Listener:
     port
         Its port at broker 0. Broker 1 has the next one, and so on. With 0, or if that port is taken, it gets any free
         port, which the cluster's ``repr`` shows. Use ``Cluster(ports=…)`` for fixed ports.
+    host
+        The address of this machine where it listens, and where clients find it. Any but loopback needs TLS, and brokers that
+        are local processes.
     """
 
     name: str = "PLAINTEXT"
@@ -93,6 +98,7 @@ class Listener:
     settings: Mapping[str, object] = field(default_factory=dict, hash=False)
     client: Mapping[str, object] = field(default_factory=dict, hash=False)
     port: int = 0
+    host: str = HOST
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not _LISTENER_NAME.fullmatch(self.name):
@@ -102,8 +108,21 @@ class Listener:
         if self.protocol not in get_args(Protocol):
             raise ValueError(f"a listener speaks {', '.join(get_args(Protocol))}, not {self.protocol!r}")
         require_port(self.port, 0, f"the port of the listener {self.name}")
+        self._require_host()
         object.__setattr__(self, "settings", MappingProxyType(as_text(self.settings)))
         object.__setattr__(self, "client", MappingProxyType(dict(self.client)))
+
+    def _require_host(self) -> None:
+        try:
+            address = ipaddress.ip_address(self.host)
+        except ValueError as error:
+            raise ValueError(f"the listener {self.name} is at an address, such as 192.168.1.7, not {self.host!r}") from error
+        if address.is_unspecified:
+            raise ValueError(f"the listener {self.name} needs the address where others find it, not {self.host}")
+        if not address.is_loopback and not self.protocol.endswith("SSL"):
+            raise ValueError(
+                f"the listener {self.name} at {self.host} can be reached from elsewhere, so it needs TLS: SASL_SSL or SSL"
+            )
 
 
 @dataclass(frozen=True)
@@ -219,6 +238,10 @@ class ClusterSpec:
             if listener.name == name:
                 return listener
         raise UnknownListener(f"there is no listener {name!r}; there are {', '.join(x.name for x in self.listeners)}")
+
+    def host_of(self, listener: str) -> str:
+        """Return the address where that listener is: of one for clients its own, of any other loopback."""
+        return next((x.host for x in self.listeners if x.name == listener), HOST)
 
     def login_listener(self, name: str | None) -> Listener:
         """Return the listener of that name; without a name, the first that authenticates clients, else the first.

@@ -30,6 +30,8 @@ class BrokerView:
         True for the active controller: the leader of the metadata quorum.
     voter
         True if it votes in the metadata quorum.
+    end
+        Why it's dead, if that can be told and no verb did it: the memory limit of the machine ended it. Otherwise empty.
     """
 
     id: int
@@ -38,6 +40,7 @@ class BrokerView:
     state: BrokerState
     controller: bool
     voter: bool
+    end: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True)
@@ -127,6 +130,9 @@ class ClusterView:
     silent
         Live brokers that didn't report everything. Groups that they coordinate may be missing in `groups`, and the lag in
         partitions that they lead.
+    ends
+        For each (topic, partition) whose leader reported it: the end of the log. Empty unless groups are requested. Views
+        that differ in nothing else are equal.
     """
 
     cluster_id: str
@@ -136,6 +142,7 @@ class ClusterView:
     topics: Mapping[str, tuple[PartitionView, ...]]
     groups: Mapping[str, GroupView] = field(default_factory=dict)
     silent: frozenset[int] = frozenset()
+    ends: Mapping[tuple[str, int], int] = field(default_factory=dict, compare=False)
 
     # Each predicate raises KeyError while a topic doesn't exist. `Cluster.wait_for` takes that as "not yet".
 

@@ -6,23 +6,24 @@ The build of a wheel imports this module before anything is installed, so it may
 from __future__ import annotations
 
 import json
-import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from kafkalab.course.outline import outline
+from kafkalab.course.own_labs import OWN, OwnLabs
+from kafkalab.course.walk import files_below
 from kafkalab.errors import KafkaLabError
 
-__all__ = ["SOLUTIONS", "Content", "LabFacts"]
+__all__ = ["REFERENCES", "SOLUTIONS", "Content", "LabFacts"]
 
 FOLDERS = ("notebooks", "labs")
 SOLUTIONS = "solutions"
 
-# What running notebooks leaves in a clone. Hidden files and folders are left out, too.
-LEFTOVERS = {"__pycache__", "spark-warehouse"}
+# To look things up, with their titles. A course has those that there are.
+REFERENCES = {"docs/cheat-sheet.md": "Cheat sheet", "docs/glossary.md": "Glossary"}
 
 
 @dataclass(frozen=True)
@@ -55,9 +56,12 @@ class Content:
     ----------
     root
         The folder with ``notebooks``, ``labs`` and, unless they were removed, ``solutions``.
+    own
+        An instructor's labs from another folder.
     """
 
     root: Path
+    own: OwnLabs = field(default_factory=OwnLabs)
 
     @staticmethod
     def is_in(folder: Path) -> bool:
@@ -65,12 +69,19 @@ class Content:
         return all((folder / name).is_dir() for name in FOLDERS)
 
     def files(self) -> dict[str, Path]:
-        """Return chapters, labs, and everything beside them: name (``labs/NN_chapter/NN_lab.ipynb``) → file, in order."""
-        return {name: path for folder in FOLDERS for name, path in self._below(folder)}
+        """Return chapters, labs, everything beside them, and what there is to look things up: name → file, in order.
+
+        A name is a path within the course: ``labs/NN_chapter/NN_lab.ipynb``.
+        """
+        references = {name: self.root / name for name in REFERENCES if (self.root / name).is_file()}
+        return {name: path for folder in FOLDERS for name, path in self._below(folder)} | references | self._own("labs")
 
     def solutions(self) -> dict[str, Path]:
         """Return solutions and the modules beside them, by name. Empty in a course without solutions."""
-        return dict(self._below(SOLUTIONS))
+        return dict(self._below(SOLUTIONS)) | self._own(SOLUTIONS)
+
+    def _own(self, folder: str) -> dict[str, Path]:
+        return {name: path for name, path in self.own.files.items() if name.startswith(f"{folder}/")}
 
     @cached_property
     def _chapters(self) -> dict[str, str]:
@@ -81,14 +92,15 @@ class Content:
             links = re.findall(rf"labs/{chapter.stem}/(\w+)\.ipynb", chapter.read_text(encoding="utf-8"))
             named += reversed(dict.fromkeys(stem for stem in reversed(links) if stem in labs))  # the text names them, too
         place = {stem: number for number, stem in enumerate(named)}
-        return {stem: labs[stem] for stem in sorted(labs, key=lambda stem: (labs[stem], place.get(stem, len(place))))}
+        course = {stem: labs[stem] for stem in sorted(labs, key=lambda stem: (labs[stem], place.get(stem, len(place))))}
+        return course | dict.fromkeys(self.own.stems, OWN)
 
     def lab_stems(self) -> list[str]:
-        """Return the stems of all labs by chapter, and within one in the order of the list at its end."""
+        """Return the stems of all labs by chapter, and within one in the order of the list at its end. Own ones come last."""
         return list(self._chapters)
 
     def chapter_of(self, stem: str) -> str:
-        """Return the chapter (``02_cluster_failover``) of a lab, by the lab's stem."""
+        """Return the chapter (``02_cluster_failover``) of a lab, by the lab's stem: the name of its folder in ``labs``."""
         return self._chapters[stem]
 
     @cached_property
@@ -104,7 +116,8 @@ class Content:
         KafkaLabError
             If it lacks something.
         """
-        path = self.root / "labs" / self.chapter_of(stem) / f"{stem}.ipynb"
+        name = f"labs/{self.chapter_of(stem)}/{stem}.ipynb"
+        path = self.own.files.get(name, self.root / name)
         facts: dict[str, Any] = json.loads(path.read_bytes())["metadata"].get("kafkalab", {})
         try:
             return LabFacts(**facts)
@@ -112,13 +125,6 @@ class Content:
             raise KafkaLabError(f"the metadata of {path.name} has no complete `kafkalab`: {error}") from error
 
     def _below(self, folder: str) -> list[tuple[str, Path]]:
-        files = []
-        for parent, folders, names in os.walk(self.root / folder):
-            folders[:] = sorted(name for name in folders if name not in LEFTOVERS and not name.startswith("."))
-            for name in sorted(names):
-                path = Path(parent, name)
-                # A README at the top is for authors: it explains where the files come from.
-                is_for_authors = name == "README.md" and path.parent == self.root / folder
-                if not name.startswith(".") and not is_for_authors:
-                    files.append((path.relative_to(self.root).as_posix(), path))
-        return files
+        # A README at the top is for authors: it explains where the files come from.
+        paths = (path for path in files_below(self.root / folder) if path != self.root / folder / "README.md")
+        return [(path.relative_to(self.root).as_posix(), path) for path in paths]

@@ -6,7 +6,8 @@ A course is a package that names itself by an entry point of the group ``kafkala
     my-course = "mycourse"
 
 It has a package per chapter (``mycourse.ch02_failover``) with a module per lab and a ``quiz.toml``, and a `course.toml`.
-Its notebooks are in the repository that holds the package, or in the package's own folder ``content``.
+Its notebooks are in the repository that holds the package, or in the package's own folder ``content``. An instructor's own
+labs come beside them (see `kafkalab.course.own_labs`).
 """
 
 from __future__ import annotations
@@ -23,13 +24,21 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
+from kafkalab.course import own_labs
+from kafkalab.course.bundled import mismatch
 from kafkalab.course.content import Content
+from kafkalab.course.own_labs import OwnLabs, read_own_labs
 from kafkalab.errors import KafkaLabError
 
-__all__ = ["GROUP", "Course", "find_course"]
+__all__ = ["CONTENT_FOLDER", "GROUP", "OWN_FOLDER", "Course", "find_course"]
 
 GROUP = "kafkalab.courses"
 CHOICE = "KAFKALAB_COURSE"
+CONTENT_FOLDER = "KAFKALAB_CONTENT_FOLDER"
+"""Variable that names a folder with notebooks to use in place of those beside the package."""
+
+OWN_FOLDER = "own-labs"
+"""Where an instructor's own labs are in a bundle."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +52,7 @@ class Course:
     content
         Its notebooks.
     clone
-        The repository that the notebooks are in, or None if the package brought them.
+        The repository that the package is in, or None if it's installed without one.
     """
 
     package: str
@@ -51,13 +60,20 @@ class Course:
     clone: Path | None = None
 
     def checks_module(self, stem: str) -> str:
-        """Return the name of the module with the checks of a lab, by the lab's stem."""
+        """Return the name of the module with the checks of one of the course's labs, by the lab's stem."""
         return f"{self.package}.ch{self.content.chapter_of(stem)}.{stem[3:]}"
 
     def quizzes(self) -> Mapping[str, Traversable]:
         """Return the files with review questions by chapter, ``02_failover``, in order."""
         folders = sorted((folder for folder in files(self.package).iterdir() if folder.name[:2] == "ch"), key=lambda f: f.name)
-        return {folder.name[2:]: folder / "quiz.toml" for folder in folders if (folder / "quiz.toml").is_file()}
+        quizzes = {folder.name[2:]: folder / "quiz.toml" for folder in folders}
+        notebooks = self.content.root / "notebooks"  # a bundle has some of the chapters
+        return {name: quiz for name, quiz in quizzes.items() if quiz.is_file() and (notebooks / f"{name}.ipynb").is_file()}
+
+    def problems(self) -> list[str]:
+        """Return what is wrong with the course's files and an instructor's own labs, a sentence each. The course goes on."""
+        bundle = mismatch(self.content.root)
+        return [*([bundle] if bundle else []), *self.content.own.problems]
 
     def usual(self) -> str:
         """Return which chapters need nothing but what everybody fetches: ``"chapters 0 to 5"``."""
@@ -92,8 +108,22 @@ def find_course() -> Course:
         )
     package = courses[name]
     folder = Path(str(importlib.import_module(package).__file__)).parent
-    clone = folder.parents[1]  # of src/<package>
-    for root in (clone, folder / "content"):
-        if Content.is_in(root):
-            return Course(package, Content(root), clone if root == clone else None)
+    repository = folder.parents[1]  # of src/<package>
+    clone = repository if Content.is_in(repository) else None
+    if elsewhere := os.environ.get(CONTENT_FOLDER):
+        if Content.is_in(Path(elsewhere)):
+            return Course(package, Content(Path(elsewhere), _own_labs(Path(elsewhere))), clone)
+        raise KafkaLabError(f"there are no chapters and labs in {elsewhere}, the folder that {CONTENT_FOLDER} names")
+    root = clone or folder / "content"
+    if Content.is_in(root):
+        return Course(package, Content(root, _own_labs(root)), clone)
     raise KafkaLabError(f"the course's notebooks are missing: there are none beside the package {package}; install it again")
+
+
+def _own_labs(root: Path) -> OwnLabs:
+    folder = Path(os.environ.get(own_labs.CHOICE) or root / OWN_FOLDER)
+    if folder == root / OWN_FOLDER and not folder.is_dir():
+        return OwnLabs()
+    labs = {path.stem for path in (root / "labs").glob("*/*.ipynb")}
+    chapters = {path.stem[:2] for path in (root / "notebooks").glob("*.ipynb")}
+    return read_own_labs(folder.expanduser().absolute(), labs, chapters)

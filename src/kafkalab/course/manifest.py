@@ -9,9 +9,12 @@ from pathlib import Path
 from kafkalab.course.versions import Version
 from kafkalab.files import write_atomically
 
-__all__ = ["Entry", "load", "save"]
+__all__ = ["GONE", "Entry", "load", "save"]
 
 _FORMAT = 1
+
+GONE = ""
+"""`Entry.seen` of a file that the course no longer has, and that the learner has changed."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +27,7 @@ class Entry:
         `Version.digest` and `Version.sources` of the copied version. None for a file that was there before and belongs
         to the learner.
     seen
-        `Version.digest` of the newest course version that the learner was told about.
+        `Version.digest` of the newest course version that the learner was told about, or `GONE`.
     """
 
     copied: str | None

@@ -11,10 +11,10 @@ from kafkalab.course.content import Content
 from kafkalab.course.versions import sources
 from kafkalab.errors import KafkaLabError
 
-__all__ = ["checks_of", "find_notebook", "labs_of"]
+__all__ = ["CHECK", "checks_of", "find_notebook", "labs_of"]
 
-# How a lab's cell calls its check.
 CHECK = re.compile(r"""\bcheck\(\s*["'](\w+)["']""")
+"""How a lab's cell calls its check."""
 
 
 def find_notebook(name: str, content: Content) -> str:

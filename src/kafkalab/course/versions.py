@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from kafkalab.errors import KafkaLabError
 
-__all__ = ["Version", "sources", "without_outputs"]
+__all__ = ["INSTRUCTOR", "Version", "as_learners_get_it", "is_for_instructors", "sources"]
+
+INSTRUCTOR = "instructor"
+"""The tag of cells that only instructors see: neither a lab nor a workspace has them."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,7 @@ class Version:
 
     @classmethod
     def for_learners(cls, path: Path) -> Version:
-        """Return the version of a course file that a learner gets: notebooks without outputs.
+        """Return the version of a course file that a learner gets: notebooks without outputs and cells for instructors.
 
         Raises
         ------
@@ -52,7 +56,7 @@ class Version:
             data = path.read_bytes()
         except OSError as error:
             raise KafkaLabError(f"the course's file {path} can't be read: {error.strerror}") from error
-        return cls.of(without_outputs(data) if path.suffix == ".ipynb" else data, path.name)
+        return cls.of(as_learners_get_it(data) if path.suffix == ".ipynb" else data, path.name)
 
 
 def sources(data: bytes) -> list[tuple[str, str]] | None:
@@ -71,11 +75,20 @@ def sources(data: bytes) -> list[tuple[str, str]] | None:
     return [cell for cell in cells if cell[1].strip()]
 
 
-def without_outputs(data: bytes) -> bytes:
-    """Return a notebook without outputs and execution counts, as nbformat writes it. Return other data unchanged."""
+def is_for_instructors(cell: Mapping[str, Any]) -> bool:
+    """Return whether a notebook's cell has the tag `INSTRUCTOR`."""
+    return INSTRUCTOR in cell.get("metadata", {}).get("tags", ())
+
+
+def as_learners_get_it(data: bytes) -> bytes:
+    """Return a notebook without outputs, execution counts and cells for instructors, as nbformat writes it.
+
+    Other data is returned unchanged.
+    """
     notebook = _parse(data)
     if notebook is None or sources(data) is None:
         return data
+    notebook["cells"] = [cell for cell in notebook["cells"] if not is_for_instructors(cell)]
     notebook.get("metadata", {}).pop("widgets", None)
     for cell in notebook["cells"]:
         cell.get("metadata", {}).pop("execution", None)

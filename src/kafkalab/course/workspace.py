@@ -6,7 +6,7 @@ import errno
 import fcntl
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import date
@@ -16,16 +16,20 @@ from pathlib import Path
 from kafkalab.course import manifest
 from kafkalab.course.content import SOLUTIONS, Content
 from kafkalab.course.installed import find_course
-from kafkalab.course.manifest import Entry
+from kafkalab.course.manifest import GONE, Entry
 from kafkalab.course.names import find_notebook, labs_of
 from kafkalab.course.versions import Version
+from kafkalab.course.walk import files_below
 from kafkalab.errors import KafkaLabError
 from kafkalab.files import write_atomically
 
-__all__ = ["Update", "Workspace", "open_workspace", "reset", "solution", "workspace_dir"]
+__all__ = ["Update", "Workspace", "open_workspace", "reset", "solution", "workspace_dir", "written_in"]
 
 HIDDEN = ".kafkalab"
 """A workspace's hidden folder: records of what was copied, and which tabs JupyterLab had open."""
+
+RELEASED = f"{HIDDEN}/released"
+"""The part of it with solutions that a teacher has released. They stay out of sight until the learner asks for one."""
 
 # The first line of a module that a learner writes in a lab.
 WRITTEN_IN = re.compile(rb"# Written in the lab (\w+)")
@@ -89,13 +93,16 @@ class Workspace:
         with self._changing() as entries:
             if not any((self.folder / name).exists() for name in entries):
                 entries.clear()  # everything was deleted, so create a new workspace
-            solutions = self._content.solutions()
+            solutions = self._solutions()
             course_files = self._content.files() | {name: path for name, path in solutions.items() if name in entries}
             for name, path in course_files.items():
                 entries[name] = self._update_file(name, Version.for_learners(path), entries.get(name), changes)
-            for name in entries.keys() - course_files.keys():
-                if solutions or not name.startswith(f"{SOLUTIONS}/"):
-                    self._remove_file(name, entries.pop(name), changes)
+            # A course may have the solutions of some chapters only. Those of others stay if the learner has them.
+            solved = {Path(name).parent for name in solutions}
+            for name in sorted(entries.keys() - course_files.keys()):
+                if Path(name).parent in solved or not name.startswith(f"{SOLUTIONS}/"):
+                    entry = self._remove_file(name, entries.pop(name), changes)
+                    entries |= {name: entry} if entry else {}
             changes.created = len(changes.added) == len(course_files)
         return changes
 
@@ -141,8 +148,11 @@ class Workspace:
             labs = ", ".join(Path(path).stem for path in labs_of(notebook, self._content)) or "none"
             raise KafkaLabError(f"{stem} is a chapter, and only labs have solutions; its labs: {labs}")
         solution = notebook.replace("labs/", f"{SOLUTIONS}/", 1)
-        if solution not in self._content.solutions():
-            raise KafkaLabError(f"this copy of the course has no solution of {stem}; ask your teacher for it")
+        if solution not in self._solutions():
+            raise KafkaLabError(
+                f"there is no solution of {stem} yet: this course came without it, and your teacher releases solutions chapter "
+                "by chapter. When you have the file, call `kafkalab release FILE`"
+            )
         return solution
 
     def solution(self, name: str) -> tuple[Path, list[Path]]:
@@ -155,13 +165,71 @@ class Workspace:
         """
         notebook = self.find_solution(name)
         lab = Path(notebook).stem
-        files = self._content.solutions()
+        files = self._solutions()
         # Don't copy a module that the learner writes in another lab: it would give that away.
         beside = [path for path in files if Path(path).parent == Path(notebook).parent and not path.endswith(".ipynb")]
-        modules = [path for path in beside if _written_in(files[path]) in (None, lab)]
+        modules = [path for path in beside if written_in(files[path]) in (None, lab)]
         with self._changing() as entries:
             kept = [self._refresh(name, files[name], entries) for name in (notebook, *modules)]
         return self.folder / notebook, [path for path in kept if path]
+
+    def release(self, solutions: Mapping[str, bytes]) -> None:
+        """Take up solutions that the course came without: `solution` finds them from now on. Raises like `update`.
+
+        Nothing else in the workspace changes. A solution that was released before is replaced.
+
+        Parameters
+        ----------
+        solutions
+            Files by their names in the course: ``solutions/NN_chapter/NN_lab.ipynb``.
+        """
+        with self._changing():
+            for name, data in solutions.items():
+                _write(self.folder / RELEASED / name, data)
+
+    def _solutions(self) -> dict[str, Path]:
+        """Return the solutions that there are, by name. The course's own count for more than released ones."""
+        released = self.folder / RELEASED
+        found = {path.relative_to(released).as_posix(): path for path in files_below(released)}
+        return found | self._content.solutions()
+
+    def left_alone(self) -> dict[str, str]:
+        """Return what updates have left alone until now: names of files → why. What the learner deleted isn't among it."""
+        left = {}
+        for name, entry in manifest.load(self.folder / HIDDEN / "manifest.json").items():
+            if entry.seen != entry.copied and (self.folder / name).exists():
+                left[name] = "it is no longer part of the course" if entry.seen == GONE else "the course has a newer one"
+        return left
+
+    def work(self) -> dict[str, Path]:
+        """Return what the learner made, edited or ran: names within the workspace → files, in order."""
+        entries = manifest.load(self.folder / HIDDEN / "manifest.json")
+        files = {}
+        for path in files_below(self.folder):
+            name = path.relative_to(self.folder).as_posix()
+            entry = entries.get(name)
+            if entry is None or entry.copied is None or Version.of(path.read_bytes(), name).digest != entry.copied:
+                files[name] = path
+        return files
+
+    def take_up(self, name: str, data: bytes) -> Path | None:
+        """Put the learner's work from elsewhere in place. Raises like `update`.
+
+        Returns
+        -------
+        Path or None
+            The file beside it that keeps what was here, if that was the learner's work, too, and other than this.
+        """
+        path = self.folder / name
+        kept = None
+        with self._changing() as entries:
+            if path.exists():
+                digest = Version.of(path.read_bytes(), name).digest
+                entry = entries.get(name)
+                if digest != Version.of(data, name).digest and not (entry and digest == entry.copied):
+                    kept = _keep(path)
+            _write(path, data)
+        return kept
 
     def _update_file(self, name: str, fresh: Version, entry: Entry | None, changes: Update) -> Entry:
         path = self.folder / name
@@ -197,21 +265,24 @@ class Workspace:
             changes.left[name] = why
         return replace(entry, seen=fresh.digest) if entry else Entry(None, None, fresh.digest)
 
-    def _remove_file(self, name: str, entry: Entry, changes: Update) -> None:
+    def _remove_file(self, name: str, entry: Entry, changes: Update) -> Entry | None:
+        """Remove a file that the course no longer has. Return its entry if it's left alone."""
         path = self.folder / name
         try:
             untouched = Version.of(path.read_bytes(), name).digest == entry.copied
         except OSError:
-            return
+            return None
         if not untouched:
-            changes.left[name] = "it is no longer part of the course"
-            return
+            if entry.seen != GONE:
+                changes.left[name] = "it is no longer part of the course"
+            return replace(entry, seen=GONE)
         path.unlink()
         changes.removed.append(name)
         for folder in path.relative_to(self.folder).parents[:-1]:
             if any((self.folder / folder).iterdir()):
                 break
             (self.folder / folder).rmdir()
+        return None
 
     def _refresh(self, name: str, source: Path, entries: dict[str, Entry]) -> Path | None:
         """Put a fresh copy in place, and return the file that keeps the old one if that had changed."""
@@ -281,7 +352,7 @@ def _keep(path: Path) -> Path:
     raise AssertionError  # count() does not end
 
 
-def _written_in(path: Path) -> str | None:
+def written_in(path: Path) -> str | None:
     """Return the lab in which a learner writes this module, or None for any other file."""
     if path.suffix != ".py":
         return None

@@ -145,6 +145,10 @@ class KeyRing:
         """Return librdkafka settings with which kafkalab itself connects to its own listener."""
         return {"security.protocol": "SSL", **self.user(OBSERVER).client()}
 
+    def java_observer(self) -> dict[str, str]:
+        """Return the same for Kafka's Java clients."""
+        return {"security.protocol": "SSL", **self.user(OBSERVER).java()}
+
     def observer_context(self) -> ssl.SSLContext:
         """Return the same for kafkalab's own connections."""
         identity = self.user(OBSERVER)

@@ -11,8 +11,10 @@ from kafkalab.distribution import JVM_OPTIONS, Report, java_command
 from kafkalab.distribution.registry import REGISTRY_MAIN, ensure_registry, has_registry, registry_archive, registry_classpath
 from kafkalab.errors import RegistryFailed
 from kafkalab.resources import require_memory
+from kafkalab.security.files import private_folder, write_private
 from kafkalab.services.answers import answers_well
 from kafkalab.services.server import ServerProcess
+from kafkalab.settings import format_properties
 
 __all__ = ["ApicurioServer", "is_prepared", "prepare"]
 
@@ -56,6 +58,7 @@ class ApicurioServer(ServerProcess):
     def begin(self) -> None:
         """Start its process."""
         home = ensure_registry(self._report)
+        kafka = self._cluster.clients.service_config()
         settings = {
             "quarkus.http.host": HOST,
             "quarkus.http.port": self.port,
@@ -66,7 +69,7 @@ class ApicurioServer(ServerProcess):
             "java.util.logging.manager": "org.jboss.logmanager.LogManager",
             # Like Confluent's server: schemas in the cluster itself, and BACKWARD by default.
             "apicurio.storage.kind": "kafkasql",
-            "apicurio.kafkasql.bootstrap.servers": self._cluster.bootstrap_servers,
+            "apicurio.kafkasql.bootstrap.servers": kafka.pop("bootstrap.servers"),
             "apicurio.kafkasql.topic": "_schemas",
             "apicurio.rules.global.compatibility": "BACKWARD",
             # Its tables are in memory, filled from the topic. They need no pool of twenty connections.
@@ -77,6 +80,10 @@ class ApicurioServer(ServerProcess):
             # At its start it looks twice for a snapshot of its tables, for 5 s each by default. There are none here.
             "apicurio.kafkasql.consumer.poll.timeout": 200,
         }
+        if kafka:  # of a secured cluster: in a file, because everybody can read a process's arguments
+            private_folder(self.folder)
+            login = {f"apicurio.kafka.common.{name}": value for name, value in kafka.items()}
+            settings["quarkus.config.locations"] = write_private(self.folder / "kafka.properties", format_properties(login))
         options = registry_archive().options(registry_classpath(home))
         self.launch(
             [str(java_command()), "-Xmx128m", *JVM_OPTIONS, *options,

@@ -11,12 +11,13 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 from kafkalab import underway
 from kafkalab.errors import KafkaLabError
 from kafkalab.lifeline import Owner, Run, reap
 from kafkalab.rebinding import end_nameless, note_started
+from kafkalab.running import Register
 from kafkalab.services.server import Server
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ class Service(ABC):
     """The same as the subject of a sentence."""
     _FAILURE: ClassVar[type[KafkaLabError]]
     """Raised when it ends by itself, or isn't running."""
+    _REGISTER: ClassVar[Register[Any] | None] = None
+    """Where displays find it while it runs."""
     _KEEPS_DATA = False
     """Whether its files stay when it could not be started again."""
 
@@ -91,6 +94,8 @@ class Service(ABC):
                 if first or not self._KEEPS_DATA:
                     self._end(self._discard)
                 raise
+            if self._REGISTER is not None:
+                self._REGISTER.announce(self, self.on_stop)
         note_started(self, self._NOUN, lambda: self._run is not None, self.stop)
         return self
 

@@ -16,11 +16,13 @@ from typing import Any, Literal, TypeVar, get_args
 
 from kafkalab.cluster import Cluster
 from kafkalab.cluster.ports import HOST
+from kafkalab.conditions import own_loopback, require
 from kafkalab.distribution import announce, connect_classpath, connect_plugins, ensure_jars
 from kafkalab.distribution.javac import compile_service
 from kafkalab.errors import ConnectFailed, PortInUse
 from kafkalab.lifeline import Run
 from kafkalab.resources import require_memory
+from kafkalab.running import connect_clusters
 from kafkalab.security.files import write_private
 from kafkalab.services.answers import direct
 from kafkalab.services.base import Service
@@ -128,6 +130,7 @@ class ConnectWorker(JavaProcess):
 
     def spawn(self) -> None:
         """Start its process, without waiting for it."""
+        require(own_loopback)
         settings = self._connect.worker_settings() | {
             "listeners": self.url,
             "rest.advertised.host.name": HOST,
@@ -174,6 +177,7 @@ class ConnectCluster(Service):
     """
 
     _KIND, _WHO, _NOUN, _FAILURE = "connect", "the Connect cluster", "Connect cluster", ConnectFailed
+    _REGISTER = connect_clusters
 
     def __init__(
         self, cluster: Cluster, workers: int = 1, settings: Mapping[str, object] | None = None, *, heap: str = "128m"

@@ -10,14 +10,17 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from kafkalab.cluster import Cluster
+from kafkalab.cluster.offsets import end_offsets
 from kafkalab.distribution import announce, connect_classpath
 from kafkalab.errors import MirrorFailed
 from kafkalab.lifeline import Run
 from kafkalab.resources import require_memory
+from kafkalab.running import mirrors
 from kafkalab.security.files import write_private
 from kafkalab.services.base import SingleServer
 from kafkalab.services.java_process import JavaProcess
 from kafkalab.services.mirror_status import Flow, StatusReader
+from kafkalab.services.mirror_view import CopyView, FlowView, copies_of
 from kafkalab.settings import as_text, format_properties
 from kafkalab.waiting import wait_until
 
@@ -90,6 +93,7 @@ class MirrorMaker(SingleServer[JavaProcess]):
     """
 
     _KIND, _WHO, _NOUN, _FAILURE = "mirror", "MirrorMaker", "MirrorMaker", MirrorFailed
+    _REGISTER = mirrors
     _START_SECONDS = 180.0
 
     def __init__(self, clusters: Mapping[str, Cluster], settings: Mapping[str, object], *, heap: str = "128m") -> None:
@@ -156,6 +160,18 @@ class MirrorMaker(SingleServer[JavaProcess]):
         """Return Kafka's reason for each connector and task that has failed since the last start."""
         return self._status.failures() if self._status is not None else {}
 
+    def describe(self) -> list[FlowView]:
+        """Return each flow with the states of its connectors, and how far its topics and their copies reach.
+
+        Raises
+        ------
+        MirrorFailed
+            If its process, or one side, doesn't run.
+        """
+        self._require_both_sides()
+        states, failures = self.states(), self.failures()
+        return [FlowView(flow, _of(flow, states), _of(flow, failures), self._copies_by(flow)) for flow in self.flows]
+
     # -- parts --------------------------------------------------------------------------------------------------
 
     def _properties(self) -> dict[str, str]:
@@ -182,6 +198,14 @@ class MirrorMaker(SingleServer[JavaProcess]):
         for alias in self.clusters:
             factors |= {f"{alias}.{key}": (wanted, brokers[alias]) for key, wanted in _COPIES_IN_THE_TARGET.items()}
         return {setting: str(most) for setting, (wanted, most) in factors.items() if most < wanted}
+
+    def _copies_by(self, flow: Flow) -> tuple[CopyView, ...]:
+        source, target = self.clusters[flow.source], self.clusters[flow.target]
+        names = copies_of(flow, self.settings, source.describe(groups=False).topics, target.describe(groups=False).topics)
+        return tuple(
+            CopyView(topic, copy, sum(end_offsets(source, topic).values()), sum(end_offsets(target, copy).values()))
+            for topic, copy in names.items()
+        )
 
     def _require(self) -> None:
         for alias, cluster in self.clusters.items():
@@ -217,16 +241,20 @@ class MirrorMaker(SingleServer[JavaProcess]):
 
     def _require_work(self) -> None:
         """Raise `MirrorFailed` if its process has ended, a connector or task has failed, or one side doesn't run."""
-        if self._server is None:
-            raise MirrorFailed("MirrorMaker doesn't run: it's stopped, or was never started")
-        self._server.require_alive()
+        server = self._require_both_sides()
+        if failures := self.failures():
+            raise MirrorFailed(server.last_words("; ".join(f"{what} failed: {why}" for what, why in failures.items())))
+
+    def _require_both_sides(self) -> JavaProcess:
+        """Return its process, or raise `MirrorFailed` if that has ended or one side doesn't run."""
+        server = self._required()
+        server.require_alive()
         # Its connectors would still be RUNNING, and it would try to reconnect forever.
         if dead := [
             alias for alias, cluster in self.clusters.items() if set(cluster.nodes.states().values()) <= {"dead", "stopped"}
         ]:
             raise MirrorFailed(f"no broker of the cluster {dead[0]!r} runs: MirrorMaker needs both sides")
-        if failures := self.failures():
-            raise MirrorFailed(self._server.last_words("; ".join(f"{what} failed: {why}" for what, why in failures.items())))
+        return server
 
     def _close_status(self) -> None:
         if self._status is not None:
@@ -241,6 +269,11 @@ def _flows(clusters: Mapping[str, Cluster], settings: Mapping[str, str]) -> tupl
     if unknown := sorted({alias for flow in flows for alias in (flow.source, flow.target)} - clusters.keys()):
         raise ValueError(f"there's no cluster with the alias {unknown[0]!r}; there are {', '.join(clusters)}")
     return flows
+
+
+def _of(flow: Flow, said: Mapping[str, str]) -> dict[str, str]:
+    """Return what was said about a flow's connectors and tasks, by their names alone."""
+    return {name.removeprefix(f"{flow} "): words for name, words in said.items() if name.startswith(f"{flow} ")}
 
 
 def _require_answer(alias: str, cluster: Cluster) -> None:

@@ -10,7 +10,9 @@ from kafkalab.cluster.spec import require_port
 from kafkalab.distribution import announce
 from kafkalab.errors import RegistryFailed
 from kafkalab.lifeline import Run
+from kafkalab.running import registries
 from kafkalab.services.base import RestartableServer
+from kafkalab.services.registry_view import RegistryView, registry_at
 
 if TYPE_CHECKING:
     from kafkalab.services.apicurio import ApicurioServer
@@ -48,6 +50,7 @@ class SchemaRegistry(RestartableServer["_Server"]):
     """
 
     _WHO, _NOUN, _FAILURE = "the schema registry", "schema registry", RegistryFailed
+    _REGISTER = registries
 
     def __init__(self, cluster: Cluster, *, port: int = 0) -> None:
         require_port(port, 0, "the port of the schema registry")
@@ -67,6 +70,21 @@ class SchemaRegistry(RestartableServer["_Server"]):
     def product(self) -> str:
         """Return which server it is: ``Confluent Schema Registry`` or ``Apicurio Registry``."""
         return self._required().product
+
+    def describe(self) -> RegistryView:
+        """Return its subjects with versions and compatibility levels.
+
+        Raises
+        ------
+        RegistryFailed
+            If it doesn't run, or doesn't answer.
+        """
+        if not self.running:
+            raise RegistryFailed(f"{self._WHO} isn't running")
+        try:
+            return registry_at(self.url)
+        except OSError as error:
+            raise RegistryFailed(f"{self._WHO} doesn't answer: {error}") from error
 
     def memory(self) -> int:
         """Return the memory that it uses now, in bytes."""

@@ -15,6 +15,7 @@ from kafkalab.cluster.backends.failure import ended, log_tail
 from kafkalab.cluster.ports import reserve_port
 from kafkalab.errors import KafkaLabError, WaitTimeout
 from kafkalab.lifeline import Run
+from kafkalab.limits import end_first
 from kafkalab.waiting import wait_until
 
 __all__ = ["Server", "ServerProcess", "kill_all"]
@@ -209,6 +210,7 @@ class ServerProcess(Server):
                 command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, umask=umask,
                 env={**self._run.environment(), **environment}, start_new_session=True, cwd=self.folder,
             )  # fmt: skip
+        end_first(self._process.pid)
 
     @property
     def alive(self) -> bool:

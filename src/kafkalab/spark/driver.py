@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from kafkalab.spark.view import QueryView, query_in
 
-__all__ = ["Driver", "driver_on"]
+__all__ = ["Driver", "driver_on", "streams_of"]
 
 
 class Driver(NamedTuple):
@@ -27,7 +27,7 @@ def driver_on(master: str) -> Driver | None:
     if context is None or session is None or context.master != master:
         return None
     try:
-        return Driver(str(context.appName), _tasks(context), _queries(session))
+        return Driver(str(context.appName), _tasks(context), streams_of(session))
     except (Py4JError, OSError):
         return None
 
@@ -38,5 +38,6 @@ def _tasks(context: Any) -> dict[int, int]:
     return {int(executor.id()): executor.completedTasks() for executor in executor_infos if executor.id() != "driver"}
 
 
-def _queries(session: SparkSession) -> tuple[QueryView, ...]:
+def streams_of(session: SparkSession) -> tuple[QueryView, ...]:
+    """Return the running streams of a session."""
     return tuple(query_in(query.name or str(query.id)[:8], query.lastProgress) for query in session.streams.active)

@@ -18,6 +18,7 @@ from kafkalab.cluster.ports import HOST
 from kafkalab.distribution import spark_java_command
 from kafkalab.errors import SparkFailed
 from kafkalab.lifeline import Run
+from kafkalab.limits import end_first
 from kafkalab.spark.archive import archive_options, classpath
 from kafkalab.waiting import wait_until
 
@@ -125,13 +126,15 @@ def jvm_options(memory: str, temporary: Path) -> list[str]:
 
 
 def _launch(command: list[str], run: Run, address: Path, log: IO[bytes]) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
+    process = subprocess.Popen(
         command,
         stdin=subprocess.PIPE,  # the JVM ends when this pipe does
         stderr=log,  # standard output stays the cell's: a stream's ``console`` sink writes there
         env={**run.environment(), "SPARK_LOCAL_IP": HOST, "_PYSPARK_DRIVER_CONN_INFO_PATH": str(address)},
         start_new_session=True,  # interrupting a cell cancels Spark's jobs (PySpark does that), but doesn't end the JVM
     )
+    end_first(process.pid)
+    return process
 
 
 def _connect(address: Path) -> ClientServer:

@@ -8,6 +8,8 @@ import os
 import subprocess
 import sys
 import weakref
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,15 +26,17 @@ from kafkalab.errors import SparkFailed
 from kafkalab.exits import exit_status
 from kafkalab.lifeline import Run
 from kafkalab.resources import require_memory
+from kafkalab.running import spark_sessions
 from kafkalab.spark.jvm import start_jvm
 from kafkalab.spark.masters import Master, choose_master, without_secrets
 from kafkalab.spark.remote import address_of, remote_session, start_remote
+from kafkalab.spark.session_end import SessionEnd
 from kafkalab.spark.standalone import SparkCluster
 
 if TYPE_CHECKING:
     from kafkalab.cluster import Cluster
 
-__all__ = ["kafka_options", "kafka_source_options", "kill_spark", "spark_session", "start_session"]
+__all__ = ["hush_py4j", "kafka_options", "kafka_source_options", "kill_spark", "spark_session", "start_session"]
 
 _MEMORY = "512m"
 _NEEDED = 400 << 20  # bytes that its JVM takes, measured in the course's notebooks
@@ -54,6 +58,9 @@ _OWN = {
     "spark.sql.streaming.pollingDelay": "100ms",
     # Times read the same on every machine.
     "spark.sql.session.timeZone": "UTC",
+    # A DataFrame that ends a cell is shown as a table (Spark's own: https://spark.apache.org/docs/latest/configuration.html).
+    "spark.sql.repl.eagerEval.enabled": "true",
+    "spark.sql.repl.eagerEval.truncate": "80",  # characters of a value; the default is 20
 }
 
 _PY4J = logging.getLogger("py4j")
@@ -129,13 +136,13 @@ def kill_spark(session: SparkSession) -> None:
     """
     global _killed
     _killed = jvm_process(session)
-    _hush_py4j()
+    hush_py4j()
     _killed.kill()
     _killed.wait()
 
 
-def _hush_py4j(hushed: bool = True) -> None:
-    """Silence py4j, or let it log again. When its JVM dies, it logs a stack trace for each call in progress."""
+def hush_py4j(hushed: bool = True) -> None:
+    """Silence py4j until another session starts, or let it log again. When its JVM dies, it logs a trace for each call."""
     _PY4J.setLevel(logging.CRITICAL if hushed else logging.NOTSET)
     change = logging.root.addFilter if hushed else logging.root.removeFilter
     change(_is_not_from_py4j)  # it uses the root logger, too
@@ -174,13 +181,16 @@ def kafka_source_options(bootstrap_servers: str) -> dict[str, str]:
     }
 
 
-def start_session(name: str, master: SparkCluster | str | None = None, delta: bool = False) -> SparkSession:
-    """Return this process's session. Start one if there is none."""
+def start_session(
+    name: str, master: SparkCluster | str | None = None, delta: bool = False, settings: Mapping[str, str] | None = None
+) -> SparkSession:
+    """Return this process's session. Start one if there is none, with more settings of Spark's if some are given."""
     if ended := _forget_dead_jvm():
         warn(f"Spark's JVM is gone, and its session with it ({ended}). Another one starts")
     running = _running()
     if running is None:
         chosen = choose_master(master)
+        chosen = replace(chosen, settings={**chosen.settings, **(settings or {})})
         with underway.task("Starting Spark"):
             (_start_remote if chosen.remote else _start)(name, chosen, delta)
     elif delta and not _has_delta(running):
@@ -190,6 +200,8 @@ def start_session(name: str, master: SparkCluster | str | None = None, delta: bo
     session = remote_session() or SparkSession.builder.getOrCreate()
     if running is not None:
         _require_kafka(session, running)
+    else:
+        spark_sessions.announce(session, SessionEnd(session).on_stop)
     _reading_kafka.add(session)
     return session
 
@@ -235,7 +247,7 @@ def _start_remote(name: str, master: Master, delta: bool) -> None:
 
 def _start(name: str, master: Master, delta: bool) -> None:
     global _run, _gateway
-    _hush_py4j(False)
+    hush_py4j(False)
     _end_foreign_jvm()
     # These variables are for another Spark, or left from a Spark Connect session.
     forget(SPARK)

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import psutil
 import pyspark
 
-from kafkalab import running
 from kafkalab.cluster.ports import HOST
 from kafkalab.conditions import localhost, require, runs_executable, user_name
 from kafkalab.distribution import spark_java_command
@@ -22,6 +21,7 @@ from kafkalab.distribution.java import write_script
 from kafkalab.errors import SparkFailed
 from kafkalab.lifeline import Run
 from kafkalab.resources import require_memory
+from kafkalab.running import spark_clusters
 from kafkalab.security.files import write_private
 from kafkalab.services.answers import direct
 from kafkalab.services.base import Service
@@ -94,6 +94,7 @@ class SparkCluster(Service):
     """
 
     _KIND, _WHO, _NOUN, _FAILURE = "spark-cluster", "the Spark cluster", "Spark cluster", SparkFailed
+    _REGISTER = spark_clusters
 
     def __init__(self, workers: int = 2) -> None:
         if workers < 1:
@@ -226,7 +227,6 @@ class SparkCluster(Service):
         for worker in self._workers:
             self._launch_worker(worker)
         self._wait(lambda: len(self.workers) == self._number, "every worker to register", self._workers)
-        running.spark_clusters.announce(self, self.on_stop)
 
     def _worker(self, number: int) -> ServerProcess:
         self._require_started()

@@ -14,7 +14,9 @@ from kafkalab.cluster.backends.failure import log_tail
 from kafkalab.conditions import require, runs_executable
 from kafkalab.errors import ClusterNotRunning, StreamsFailed
 from kafkalab.resources import require_memory
+from kafkalab.running import streams_apps
 from kafkalab.settings import as_text, dotted
+from kafkalab.streams.view import StreamsView, threads_in
 from kafkalab.waiting import wait_until
 from kafkalab.workers.child import LOOK, ChildProcess, children_of
 
@@ -103,6 +105,7 @@ class StreamsApp:
         self.heap = heap
         self._process: _AppProcess | None = None
         self._description = ""
+        self._on_stop: list[Callable[[], None]] = []
 
     def __repr__(self) -> str:
         return f"<StreamsApp {self.name}: {self.state}>"
@@ -135,6 +138,8 @@ class StreamsApp:
         require_memory(_MEMORY, f"the Streams application {self.name}")
         self._process = process = _AppProcess(self)
         self._description = process.begin({"file": str(self._file()), "settings": self._all_settings(), "heap": self.heap})
+        streams_apps.announce(self, self.on_stop)
+        self.cluster.nodes.on_stop(self._stopped)
         return self
 
     def wait_running(self, timeout: float = _START_TIMEOUT) -> Self:
@@ -181,6 +186,10 @@ class StreamsApp:
         """Stop it cleanly: it commits, leaves its group, and others get its tasks. On return, its process is gone."""
         if self._process is not None:
             self._process.close()
+
+    def on_stop(self, callback: Callable[[], None]) -> None:
+        """Register a function to call once, when it has been stopped. What was killed may start again."""
+        self._on_stop.append(callback)
 
     def kill(self) -> None:
         """Kill it with SIGKILL, so that it commits nothing. On return, its process is gone.
@@ -230,6 +239,13 @@ class StreamsApp:
         """Return ``Topology.describe()`` of the topology that it runs, or ran last."""
         return self._description
 
+    def view(self) -> StreamsView:
+        """Return its state, its threads with their tasks, and its stores."""
+        threads = threads_in(self._process.threads()) if self._process is not None and self._process.alive else ()
+        return StreamsView(
+            self.name, self.settings["application.id"], self._in_words(), threads, self._description, self.restored
+        )
+
     @property
     def restored(self) -> dict[str, int]:
         """How many changelog records were read to restore each store since the process last started.
@@ -264,6 +280,11 @@ class StreamsApp:
         return {tuple(key) if isinstance(key, list) else key: value for key, value in answer["rows"]}
 
     # -- parts --------------------------------------------------------------------------------------------------
+
+    def _stopped(self) -> None:
+        callbacks, self._on_stop = self._on_stop, []
+        for callback in callbacks:
+            callback()
 
     def _file(self) -> Path:
         if isinstance(self._topology, Path):
@@ -331,6 +352,7 @@ class _AppProcess(ChildProcess):
         self.application = app.settings["application.id"]
         self._ids = itertools.count()
         self._answers: dict[int, dict[str, Any]] = {}
+        self._when_stopped = app._stopped
         self._log, output = app._log_files()
         super().__init__(app.cluster, app.name, output)
 
@@ -349,8 +371,16 @@ class _AppProcess(ChildProcess):
 
     def ask(self, store: str, stale: bool) -> dict[str, Any]:
         """Return its answer to a query of a store."""
+        return self._answer({"do": "query", "store": store, "stale": stale})
+
+    def threads(self) -> list[dict[str, Any]]:
+        """Return its threads with their tasks. None while it doesn't tell, because it's starting or ending."""
+        threads: list[dict[str, Any]] = self._answer({"do": "threads"}).get("threads", [])
+        return threads
+
+    def _answer(self, question: dict[str, object]) -> dict[str, Any]:
         number = next(self._ids)
-        self._write({"do": "query", "id": number, "store": store, "stale": stale})
+        self._write({**question, "id": number})
         wait_until(
             lambda: number in self._answers or not self.alive, _ANSWER_TIMEOUT, f"{self.name} to answer", interval=LOOK,
             last_seen=lambda: self.state,
@@ -359,6 +389,10 @@ class _AppProcess(ChildProcess):
 
     def _close_seconds(self) -> float:
         return 30.0
+
+    def _has_ended(self) -> None:
+        if self._state in (self._farewell, "ended with the cluster"):
+            self._when_stopped()
 
     def _has_started(self, event: dict[str, Any]) -> None:
         self._description = event["description"]

@@ -36,7 +36,8 @@ def main() -> None:
             leave = kafka.CloseOptions.GroupMembershipOperation.LEAVE_GROUP
             streams.close(kafka.CloseOptions.groupMembershipOperation(leave))
             channel.end("closed")
-        channel.emit("answer", id=command["id"], **_look_into(kafka, streams, command))
+        answer = _threads_of(streams) if command["do"] == "threads" else _look_into(kafka, streams, command)
+        channel.emit("answer", id=command["id"], **answer)
 
 
 def _tell_state(channel: Channel, state: str) -> None:
@@ -134,6 +135,28 @@ def _look_into(kafka: Any, streams: Any, asked: dict[str, Any]) -> dict[str, obj
         except jpype.JException as refused:
             error = error or _own_words(refused)
     return {"error": error}
+
+
+def _threads_of(streams: Any) -> dict[str, object]:
+    """Return the ``threads`` with their tasks and the partitions of each, or the ``error``."""
+
+    def tasks(described: Any) -> dict[str, list[str]]:
+        return {str(task.taskId()): sorted(map(str, task.topicPartitions())) for task in described}
+
+    try:
+        return {
+            "threads": [
+                {
+                    "name": str(thread.threadName()),
+                    "state": str(thread.threadState()),
+                    "active": tasks(thread.activeTasks()),
+                    "standby": tasks(thread.standbyTasks()),
+                }
+                for thread in streams.metadataForLocalThreads()
+            ]
+        }
+    except jpype.JException as refused:
+        return {"error": _own_words(refused)}
 
 
 def _plain(value: Any) -> object:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from kafkalab.lazy import on_first_use
 from kafkalab.widgets.comms import act_while_cells_run
+from kafkalab.widgets.time_spent import count_time
+from kafkalab.widgets.tool_tables import show_tables
 
 _EXPORTS = {
     "ClusterMap": "kafkalab.widgets.cluster_map",
@@ -24,3 +26,5 @@ __all__ = sorted(_EXPORTS)
 __getattr__, __dir__ = on_first_use(__name__, _EXPORTS)
 
 act_while_cells_run()
+count_time()
+show_tables()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafkalab.widgets.palette import STATE_COLOURS, THEMED
+from kafkalab.widgets.palette import STATE_COLOURS, THEMED, readable
 
 __all__ = ["CELL", "card", "heading", "process"]
 
@@ -28,7 +28,7 @@ def heading(*columns: str) -> str:
 
 def process(name: str, alive: bool, inside: str = "") -> str:
     """A process and whether it runs, with something inside of it."""
-    colour = STATE_COLOURS["up" if alive else "dead"]
+    colour = readable(STATE_COLOURS["up" if alive else "dead"])
     return (
         f'<span style="display:inline-block;vertical-align:top;background:{THEMED.panel};border:1px solid {THEMED.border};'
         f'border-radius:10px;padding:1px 8px"><span style="color:{colour}">{"●" if alive else "✖"}</span> '

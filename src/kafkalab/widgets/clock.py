@@ -6,6 +6,8 @@ import threading
 import time
 from collections.abc import Callable
 
+from kafkalab.widgets.attention import ATTENTION
+
 __all__ = ["Clock", "repeat"]
 
 
@@ -22,11 +24,15 @@ class Clock:
 
 
 def repeat(act: Callable[[], object], interval: float, until: threading.Event, name: str, clock: Clock) -> None:
-    """Act in a thread of this name, now and then `interval` seconds after each end, until the event happens."""
+    """Act in a thread of this name, now and then `interval` seconds after each end, until the event happens.
+
+    While nobody looks it doesn't act (see `kafkalab.widgets.attention`).
+    """
 
     def loop() -> None:
         while not until.is_set():
-            act()
+            if ATTENTION.paid:
+                act()
             clock.wait(until, interval)
 
     threading.Thread(target=loop, name=name, daemon=True).start()

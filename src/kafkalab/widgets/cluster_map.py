@@ -18,8 +18,10 @@ from kafkalab.widgets.group_rows import group_row, idle_row, is_idle
 from kafkalab.widgets.live import Live, wide_html
 from kafkalab.widgets.map_drawing import map_picture, status
 from kafkalab.widgets.map_style import GAP, STYLE, columns
+from kafkalab.widgets.motion import Motion
+from kafkalab.widgets.picture import Picture
 from kafkalab.widgets.prose import counted
-from kafkalab.widgets.svg import Drawing, Picture, document
+from kafkalab.widgets.rates import Rates, where_led
 from kafkalab.widgets.topic_order import TopicOrder, arrange
 from kafkalab.widgets.topic_rows import LEGEND, topic_chips, topic_row
 from kafkalab.widgets.watcher import Watchable, Watcher
@@ -37,7 +39,8 @@ class ClusterMap(Live):
     is the active controller. Below, each topic has a row that shows the replicas of each partition, the leader and the
     ISR. Topics of one partition share a line. Topics that are new or that changed lately come first, and what doesn't fit
     is folded. Then come the consumer groups, with partition assignment and lag, and a log of events. The map follows a
-    change within half a second.
+    change within half a second. Dots run where records do: from the producers to the leaders, and from there to the members
+    that commit them. "Records move" turns that off.
 
     If the cluster panel is open beside the notebook, the map appears there. When the cluster stops, a still picture of
     the last state replaces the map in the notebook.
@@ -67,6 +70,7 @@ class ClusterMap(Live):
         self._order = TopicOrder(self._topics or ())
         self._nodes = _Nodes(None if cluster.nodes.backend == "attached" else self._act)
         self._status, self._rows, self._more_rows, self._groups, self._idle_groups, self._log = (wide_html() for _ in range(6))
+        self._motion = Motion(self._complain)
         self._more = Fold("More topics", self._more_rows)
         self._idle = Fold("Idle groups", self._idle_groups)
         self._lock = threading.RLock()
@@ -75,11 +79,12 @@ class ClusterMap(Live):
         root = ipywidgets.VBox(
             [
                 wide_html(STYLE),
+                self._motion.widget,
                 self._status,
                 self._nodes.widget,
                 self._rows,
                 self._more.widget,
-                wide_html(LEGEND),
+                _side_by_side(ipywidgets.HTML(LEGEND), self._motion.choice),
                 self._groups,
                 self._idle.widget,
                 self._log,
@@ -121,27 +126,30 @@ class ClusterMap(Live):
             self._events.sort(key=lambda event: event.at)  # a fault is noted only after its verb has finished
             self._status.value = _status_html(status(view, topics), "" if fresh else "no broker answers: as known last")
             self._nodes.show(view)
-            self._show_topics(view)
+            rates = where_led(view, self._watcher.rates)
+            self._motion.show(rates)
+            self._show_topics(view, rates)
             if self._with_groups:
-                self._show_groups(view)
+                self._show_groups(view, rates)
             if events:
                 self._write_log()
 
-    def _show_topics(self, view: ClusterView) -> None:
+    def _show_topics(self, view: ClusterView, rates: Rates) -> None:
         named = [topic for topic in self._topics or () if topic in view.topics]
         brokers = _serving(view)
         where = arrange(view, self._order.of(view.topics), named, len(brokers))
-        rows = "".join(topic_row(view, topic, brokers) for topic in where.rows)
-        self._rows.value = rows + topic_chips(view, where.chips) or '<div class="muted">No topics yet.</div>'
+        rows = "".join(topic_row(view, topic, brokers, rates) for topic in where.rows)
+        self._rows.value = rows + topic_chips(view, where.chips, rates) or '<div class="muted">No topics yet.</div>'
         several = [topic for topic in where.folded if len(view.topics[topic]) > 1]
         singles = [topic for topic in where.folded if len(view.topics[topic]) == 1]
-        self._more_rows.value = "".join(topic_row(view, topic, brokers) for topic in several) + topic_chips(view, singles)
+        more = "".join(topic_row(view, topic, brokers, rates) for topic in several)
+        self._more_rows.value = more + topic_chips(view, singles, rates)
         self._more.show(counted(len(where.folded), "more topic") if where.folded else "")
 
-    def _show_groups(self, view: ClusterView) -> None:
+    def _show_groups(self, view: ClusterView, rates: Rates) -> None:
         groups = [view.groups[id_] for id_ in sorted(view.groups)]
         idle = [group for group in groups if is_idle(group)]
-        self._groups.value = "".join(group_row(group) for group in groups if not is_idle(group))
+        self._groups.value = "".join(group_row(group, rates) for group in groups if not is_idle(group))
         self._idle_groups.value = "".join(idle_row(group) for group in idle)
         kind = "idle group" if any(group.members for group in idle) else "empty group"
         self._idle.show(counted(len(idle), kind) if idle else "")
@@ -162,13 +170,16 @@ class ClusterMap(Live):
                 getattr(self._cluster, verb)(broker)
             except Exception as error:  # shown in the map, because no cell can raise it
                 reason = str(error).strip().splitlines()[:1] or [type(error).__name__]
-                with self._lock:
-                    self._events.append(Event(time.time(), "error", f"{verb} broker {broker} failed: {reason[0]}"))
-                    self._write_log()
+                self._complain(f"{verb} broker {broker} failed: {reason[0]}")
             finally:
                 done()
 
         threading.Thread(target=act, name=f"kafkalab-{verb}-{broker}", daemon=True).start()
+
+    def _complain(self, words: str) -> None:
+        with self._lock:
+            self._events.append(Event(time.time(), "error", words))
+            self._write_log()
 
     def _write_log(self) -> None:
         topics = self._view.topics if self._view is not None else ()
@@ -176,7 +187,7 @@ class ClusterMap(Live):
 
     def _picture(self) -> Picture:
         if self._view is None:
-            return Picture(document(Drawing("", 20), _NOT_YET), _NOT_YET)
+            return Picture(f"<p>{_NOT_YET}</p>", _NOT_YET)
         return map_picture(self._view, topics=self._topics, groups=self._with_groups, events=self._events)
 
     def _still(self) -> dict[str, str]:
@@ -214,6 +225,11 @@ def _serving(view: ClusterView) -> list[int]:
 
 def _columns(widgets: Sequence[ipywidgets.Widget]) -> ipywidgets.Box:
     layout = ipywidgets.Layout(display="grid", width="100%", grid_template_columns=columns(len(widgets)), grid_gap=f"{GAP}px")
+    return ipywidgets.Box(widgets, layout=layout)
+
+
+def _side_by_side(*widgets: ipywidgets.Widget) -> ipywidgets.Box:
+    layout = ipywidgets.Layout(display="flex", flex_flow="row wrap", align_items="flex-end", justify_content="space-between")
     return ipywidgets.Box(widgets, layout=layout)
 
 

@@ -6,13 +6,17 @@ from html import escape
 
 from kafkalab.services.connect_view import ConnectorView, ConnectView, PartView
 from kafkalab.widgets.card import CELL, card, heading, process
-from kafkalab.widgets.palette import LAG, STATE_COLOURS, THEMED
+from kafkalab.widgets.palette import LAG, STATE_COLOURS, THEMED, readable
 from kafkalab.widgets.scrub import scrub
 
 __all__ = ["connect_html", "connect_text"]
 
-_COLOURS = {"RUNNING": STATE_COLOURS["up"], "FAILED": STATE_COLOURS["dead"], "PAUSED": STATE_COLOURS["paused"]}
-_OTHER_COLOUR = STATE_COLOURS["stopped"]
+_COLOURS = {
+    "RUNNING": readable(STATE_COLOURS["up"]),
+    "FAILED": readable(STATE_COLOURS["dead"]),
+    "PAUSED": readable(STATE_COLOURS["paused"]),
+}
+_OTHER_COLOUR = readable(STATE_COLOURS["stopped"])
 _SILENT = "No worker answers."
 _NOTHING = "There is no connector."
 _HEADINGS = ("connector", "", "state", "tasks", "lag")
@@ -37,7 +41,7 @@ def _rows_html(connector: ConnectorView) -> str:
         f'<span style="color:{THEMED.muted}">{escape(connector.kind)}</span>',
         _state_html(connector.itself.state),
         "<br>".join(f"{number} {_state_html(task.state)}{_place(task)}" for number, task in connector.tasks.items()) or "none",
-        f'<span style="color:{LAG}">{lag}</span>' if connector.lag else lag,
+        f'<span style="color:{readable(LAG)}">{lag}</span>' if connector.lag else lag,
     )
     rows = "<tr>" + "".join(f'<td style="{CELL}">{cell}</td>' for cell in cells) + "</tr>"
     for error in connector.errors:

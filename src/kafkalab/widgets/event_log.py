@@ -40,7 +40,8 @@ class Line:
 def log_html(events: Sequence[Event], *, name_topics: bool) -> str:
     """Return the log, with the newest line last."""
     lines = "".join(_line_html(line) for line in log_lines(events[-_SHOWN:], name_topics=name_topics))
-    return f'<div role="log" aria-label="Events">{lines or "Nothing has happened yet."}</div>'
+    # The browser replaces it with each event, so a screen reader would read all of it: the panel says what is new.
+    return f'<div role="log" aria-label="Events" aria-live="off">{lines or "Nothing has happened yet."}</div>'
 
 
 def log_lines(events: Sequence[Event], *, name_topics: bool) -> list[Line]:

@@ -75,7 +75,8 @@ class _Change:
         if self.kind not in _CONSEQUENCES or fault is None or moment - fault > _CONSEQUENCE:
             return Event(moment, self.kind, self.text, self.topic, self.says, self.partitions)
         after = moment - fault
-        return Event(moment, self.kind, f"{self.text}, after {after:.1f} s", self.topic, self.says, self.partitions, after)
+        says = self.says or self.text  # the live map adds the time in its own words
+        return Event(moment, self.kind, f"{self.text}, after {after:.1f} s", self.topic, says, self.partitions, after)
 
 
 def events_between(before: ClusterView, after: ClusterView, at: float, faults: Sequence[Fault] = ()) -> list[Event]:
@@ -123,7 +124,10 @@ def _broker_changes(before: ClusterView, after: ClusterView) -> Iterator[_Change
         if old is None:
             yield _Change("broker", f"broker {id_} added: {broker.state}")
         elif old.state != broker.state:
-            yield _Change("broker", f"broker {id_}: {old.state} → {broker.state}", says=f"broker {id_} is {broker.state}")
+            why = f": {broker.end}" if broker.end else ""
+            yield _Change(
+                "broker", f"broker {id_}: {old.state} → {broker.state}{why}", says=f"broker {id_} is {broker.state}{why}"
+            )
     for id_ in before.brokers.keys() - after.brokers.keys():
         yield _Change("broker", f"broker {id_} removed")
 

@@ -16,7 +16,7 @@ from IPython.core.getipython import get_ipython
 from kafkalab import course, progress
 from kafkalab.checks.context import CheckContext
 from kafkalab.checks.lab import Lab, find_lab
-from kafkalab.checks.learner import on_report
+from kafkalab.checks.learner import on_report, tell_class
 from kafkalab.checks.requirements import Check, Report, Result, evaluate, results_of
 from kafkalab.errors import KafkaLabError
 from kafkalab.preferences import checks_as_you_go, choose_checks_as_you_go
@@ -51,6 +51,10 @@ class LabCard(Live):
 
     def __init__(self, name: str) -> None:
         self._lab = find_lab(name)
+        if not self._lab.checks:
+            raise KafkaLabError(
+                f"{name} has no checks, so it has no card. Its author puts them into {name}.py, beside the notebook."
+            )
         self._facts = course.find_course().content.lab_facts(name)
         self._reports: dict[str, Report] = {}
         self._contexts: dict[str, CheckContext] = {}
@@ -197,6 +201,7 @@ class LabCard(Live):
             with self._checking:
                 report = evaluate(check, ctx)
             progress.record_lab(check.id, bool(report))
+            tell_class(check, report)
             self._take(report, ctx)
         except Exception as error:  # shown in the card, because no cell can raise it
             said = f"The check itself failed: {escape(str(error) or type(error).__name__)}"

@@ -7,11 +7,12 @@ from pathlib import Path
 
 from kafkalab.checks.requirements import Check, Report, Result
 from kafkalab.widgets.notebook_links import notebook_link
+from kafkalab.widgets.palette import STATE_COLOURS, readable
 from kafkalab.widgets.prose import prose
 
 __all__ = ["check_html", "passed_html"]
 
-_COLOURS = {"met": "#1f883d", "unmet": "#d1242f", "waiting": "#6e7781"}
+_COLOURS = {"met": STATE_COLOURS["up"], "unmet": STATE_COLOURS["dead"], "waiting": STATE_COLOURS["stopped"]}
 _SYMBOLS = {"met": "✓", "unmet": "✗", "waiting": "·"}
 
 
@@ -52,4 +53,5 @@ def _result_html(result: Result, message: str) -> str:
 
 def _mark(state: str) -> str:
     words = {"met": "met", "unmet": "not met", "waiting": "to do"}[state]
-    return f'<span style="color:{_COLOURS[state]};font-weight:700" role="img" aria-label="{words}">{_SYMBOLS[state]}</span>'
+    style = f"color:{readable(_COLOURS[state])};font-weight:700"
+    return f'<span style="{style}" role="img" aria-label="{words}">{_SYMBOLS[state]}</span>'

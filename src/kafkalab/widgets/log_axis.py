@@ -84,7 +84,7 @@ def axis_card(view: LogView, palette: Palette = LIGHT) -> Drawing:
     top = y
     drawn, y = _rows(rows, y, palette)
     body += drawn
-    body += text(PAD, y + 13, "log end offset of each replica", fill=palette.muted, size=11)
+    body += text(PAD, y + 13, "log end offset of each replica", fill=palette.muted, size=12)
     drawn, y = _rows(below, y + _ROW, palette)
     body += drawn
     lines = ""

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from kafkalab.cluster.log_reader import LogView
 from kafkalab.widgets.log_axis import axis_card, key_card, marks
 from kafkalab.widgets.log_segments import segment_cards
-from kafkalab.widgets.log_style import CARD, GONE, REMOTE, SEGMENT_WORDS, ranged, sized
-from kafkalab.widgets.palette import LIGHT, STATE_COLOURS, Palette
+from kafkalab.widgets.log_style import GONE, REMOTE, SEGMENT_WORDS, ranged, sized
+from kafkalab.widgets.palette import LIGHT, STATE_COLOURS, THEMED, Palette
+from kafkalab.widgets.picture import Picture, flow, phrases
 from kafkalab.widgets.prose import counted
-from kafkalab.widgets.svg import WIDTH, Drawing, Picture, document, phrases, stack
+from kafkalab.widgets.svg import Drawing
 
-__all__ = ["log_picture", "log_status", "log_summary"]
+__all__ = ["log_picture", "log_status", "log_summary", "overview_html", "segments_html"]
+
+_GROWTH = 1.2  # a card alone in its row is at most so much larger
 
 
 def log_status(view: LogView, palette: Palette) -> list[tuple[str, str]]:
@@ -53,17 +58,22 @@ def log_summary(view: LogView) -> str:
     return "\n".join(lines)
 
 
+def overview_html(view: LogView, palette: Palette = LIGHT) -> str:
+    """Return the status, the axis of offsets, and the key of the colours as HTML."""
+    return phrases(log_status(view, THEMED)) + _cards(
+        [axis_card(view, palette), key_card(view, palette)], log_summary(view), palette
+    )
+
+
+def segments_html(view: LogView, until: int | None = None, palette: Palette = LIGHT) -> str:
+    """Return the segments as HTML, side by side as far as they fit."""
+    return _cards(segment_cards(view, until, palette), "segments of the log", palette)
+
+
+def _cards(drawings: Sequence[Drawing], words: str, palette: Palette) -> str:
+    return flow(drawings, words, palette, cards=False, growth=_GROWTH)
+
+
 def log_picture(view: LogView, until: int | None = None) -> Picture:
-    """Return a still picture of the whole log, two cards side by side."""
-    columns, gap = 2, 12
-    side = (WIDTH - gap) / columns
-    scale = side / CARD
-    cards = [axis_card(view), key_card(view), *segment_cards(view, until)]
-    rows = [Drawing(phrases(0, 14, log_status(view, LIGHT), size=13), 20)]
-    for left, right in zip(cards[::2], [*cards[1::2], None], strict=False):
-        body = f'<g transform="scale({scale:.4f})">{left.body}</g>'
-        if right is not None:
-            body += f'<g transform="translate({side + gap:g} 0) scale({scale:.4f})">{right.body}</g>'
-        rows.append(Drawing(body, max(left.height, right.height if right else 0) * scale))
-    words = log_summary(view)
-    return Picture(document(stack(*rows, gap=gap), words), words)
+    """Return a still picture of the whole log."""
+    return Picture(f"<div>{overview_html(view)}{segments_html(view, until)}</div>", log_summary(view))

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
-from html import escape
 from typing import Any, Protocol
 
 import ipywidgets
@@ -13,19 +12,16 @@ import ipywidgets
 from kafkalab.cluster.log_reader import LogView
 from kafkalab.widgets.clock import Clock
 from kafkalab.widgets.live import Live, wide_html
-from kafkalab.widgets.log_axis import axis_card, key_card
-from kafkalab.widgets.log_drawing import log_picture, log_status, log_summary
+from kafkalab.widgets.log_drawing import log_picture, overview_html, segments_html
 from kafkalab.widgets.log_records import IN_FULL
-from kafkalab.widgets.log_segments import segment_cards
 from kafkalab.widgets.log_style import CARD
 from kafkalab.widgets.palette import THEMED
-from kafkalab.widgets.svg import Drawing, Picture, document
+from kafkalab.widgets.picture import Picture
 
-__all__ = ["LogMicroscope", "overview_html", "segments_html"]
+__all__ = ["LogMicroscope"]
 
 # With the time for one look, this stays below half a second, in which a new record must show.
 _INTERVAL = 0.2
-_CARD_MAX_WIDTH = "560px"
 _MAX_WIDTH = "1160px"
 
 
@@ -169,8 +165,8 @@ class LogMicroscope(Live):
             if self._finished:
                 return
             self._set_slider()
-            self._overview.value = overview_html(self._view)
-            self._segments.value = segments_html(self._view, self._until())
+            self._overview.value = overview_html(self._view, THEMED)
+            self._segments.value = segments_html(self._view, self._until(), THEMED)
 
     def _set_slider(self) -> None:
         segments = self._view.only_remote + self._view.segments
@@ -202,23 +198,3 @@ class LogMicroscope(Live):
 
     def _still(self) -> dict[str, str]:
         return self._picture().bundle()
-
-
-def overview_html(view: LogView) -> str:
-    """Return the status, the axis of offsets, and the key of the colours as HTML."""
-    spans = " · ".join(f'<span style="color:{colour}">{escape(words)}</span>' for words, colour in log_status(view, THEMED))
-    status = f'<div style="font-size:13px;line-height:1.5;font-weight:600;color:{THEMED.muted}">{spans}</div>'
-    return status + _flow([(axis_card(view, THEMED), log_summary(view)), (key_card(view, THEMED), "what the colours mean")])
-
-
-def segments_html(view: LogView, until: int | None = None) -> str:
-    """Return the segments as HTML, side by side as far as they fit."""
-    return _flow([(card, "a segment of the log") for card in segment_cards(view, until, THEMED)])
-
-
-def _flow(cards: Iterable[tuple[Drawing, str]]) -> str:
-    pieces = "".join(
-        f'<div style="flex:1 1 {CARD}px;max-width:{_CARD_MAX_WIDTH}">{document(card, title, palette=THEMED, live=True)}</div>'
-        for card, title in cards
-    )
-    return f'<div style="display:flex;flex-wrap:wrap;gap:8px;padding:4px 0;align-items:flex-start">{pieces}</div>'

@@ -117,7 +117,7 @@ def _segment_card(segment: Segment, end: int, scene: _Scene) -> Drawing:
         lines.append(_index_line("time index", [f"{time_of_day(at)} → {offset}" for at, offset in segment.time_index]))
     y = 36.0
     for words, title in lines:
-        head += text(PAD, y, fit(words, CARD - 2 * PAD, 11), fill=scene.palette.muted, size=11, title=title)
+        head += text(PAD, y, fit(words, CARD - 2 * PAD, 12), fill=scene.palette.muted, size=12, title=title)
         y += 15
     pieces = [Drawing(head, y - 8), *_contents(segment, end, scene)]
     whole = stack(*pieces, gap=4)
@@ -185,7 +185,7 @@ def _batch_head(batch: RecordBatch, scene: _Scene) -> Drawing:
     lines = batch_words(batch, scene.ended)
     body = line(PAD, 1, CARD - PAD, 1, stroke=scene.palette.border)
     for i, words in enumerate(lines):
-        body += text(PAD, 14 + 14 * i, fit(words, CARD - 2 * PAD, 11), fill=scene.palette.muted, size=11)
+        body += text(PAD, 14 + 14 * i, fit(words, CARD - 2 * PAD, 12), fill=scene.palette.muted, size=12)
     return Drawing(body, 14 * len(lines) + 3, CARD)
 
 
@@ -200,8 +200,8 @@ def _record(batch: RecordBatch, record: Record, scene: _Scene) -> Drawing:
     at = time_of_day(record.timestamp)
     right = CARD - PAD
     words = record_words(record)
-    body += text(left, 11, fit(words, right - text_width(at, 12) - left - 4, 12.5), fill=ink, size=12, mono=True)
-    return Drawing(body + text(right, 11, at, fill=scene.palette.muted, size=11, anchor="end", mono=True), 13, CARD)
+    body += text(left, 11, fit(words, right - text_width(at, 12.5) - left - 4, 12.5), fill=ink, size=12, mono=True)
+    return Drawing(body + text(right, 11, at, fill=scene.palette.muted, size=12, anchor="end", mono=True), 13, CARD)
 
 
 def _gap(first: int, last: int) -> Drawing:

@@ -23,7 +23,7 @@ __all__ = [
     "sized",
 ]
 
-CARD = 380  # pixels: two cards fit into a cell, one into a narrow window
+CARD = 416  # pixels: two cards fit into a column of 840
 PAD = 8
 
 KINDS: dict[Kind, tuple[str, str]] = {

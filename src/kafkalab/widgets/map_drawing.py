@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from html import escape
 
 from kafkalab.cluster.view import BrokerView, ClusterView, GroupView, MemberView, PartitionView
 from kafkalab.widgets.events import Event
-from kafkalab.widgets.palette import CROWN, LAG, LEADER, LIGHT, OUT_OF_ISR, STATE_COLOURS
-from kafkalab.widgets.svg import WIDTH, Drawing, Picture, document, fit, line, path, phrases, rect, stack, text, text_width
+from kafkalab.widgets.palette import CROWN, LAG, LEADER, LIGHT, OUT_OF_ISR, STATE_COLOURS, THEMED
+from kafkalab.widgets.picture import COLUMN, GAP, Picture, flow, phrases
+from kafkalab.widgets.svg import Drawing, fit, line, path, rect, text, text_width
 
 __all__ = ["broker_rows", "map_picture", "status", "summary"]
 
-_IN_ROW = 6  # more brokers than this side by side would be too narrow to read
-_GAP = 10
+_HALF = (COLUMN - GAP) / 2
+_GROUP = 416  # two of these fit into a column of 840
 _INNER = 8
-_SQUARE = 18
-_PITCH = _SQUARE + 3
+_SQUARE, _WIDE_SQUARE = 18, 26  # the latter for numbers of three digits and more
+_SPACE = 3
+_PITCH = _SQUARE + _SPACE
 _HEAD = 52
 _STILL_EVENTS = 10
-_NARROW = 200  # below this box width, words are left out
 
 
 def map_picture(
@@ -37,36 +39,24 @@ def map_picture(
     events
         Events for the end of the picture. It shows the last ten, without errors.
     """
-    rows = [_draw_row(view, ids, topics) for ids in broker_rows(view)]
-    drawing = stack(
-        Drawing(phrases(0, 14, _coloured(status(view, topics)), size=13), 18),
-        *rows,
-        _draw_legend(),
-        _draw_groups(view) if groups else Drawing("", 0),
-        _draw_events(events),
-        gap=10,
-    )
     words = summary(view, topics)
-    return Picture(document(drawing, words), words)
-
-
-def _coloured(parts: Sequence[tuple[str, bool]]) -> list[tuple[str, str]]:
-    return [(words, LIGHT.text if good else STATE_COLOURS["dead"]) for words, good in parts]
+    rows = [flow(_draw_row(view, ids, topics), words if i == 0 else "", cards=False) for i, ids in enumerate(broker_rows(view))]
+    cards = _draw_groups(view) if groups else []
+    pieces = [
+        phrases([(said, THEMED.text if good else STATE_COLOURS["dead"]) for said, good in status(view, topics)]),
+        *rows,
+        _legend_html(),
+        flow(cards, "", cards=False) if cards else "",
+        _events_html(events),
+    ]
+    return Picture(f"<div>{''.join(pieces)}</div>", words)
 
 
 def broker_rows(view: ClusterView) -> list[tuple[int, ...]]:
-    """Return the ids of the nodes of each row: brokers, then dedicated controllers."""
+    """Return the ids of the nodes that stand together: brokers, then dedicated controllers."""
     serving = sorted(id_ for id_, broker in view.brokers.items() if broker.address)
     others = sorted(view.brokers.keys() - set(serving))
-    return [*_rows(serving), *_rows(others)]
-
-
-def _rows(ids: list[int]) -> list[tuple[int, ...]]:
-    if not ids:
-        return []
-    number = -(-len(ids) // _IN_ROW)
-    size = -(-len(ids) // number)
-    return [tuple(ids[i : i + size]) for i in range(0, len(ids), size)]
+    return [tuple(ids) for ids in (serving, others) if ids]
 
 
 def _shown(view: ClusterView, topics: Sequence[str] | None) -> dict[str, tuple[PartitionView, ...]]:
@@ -113,46 +103,56 @@ def status(view: ClusterView, topics: Sequence[str] | None) -> list[tuple[str, b
     return parts
 
 
-def _draw_row(view: ClusterView, ids: Sequence[int], topics: Sequence[str] | None) -> Drawing:
-    """Draw brokers side by side as boxes, each with its replicas of every topic."""
-    width = (WIDTH - _GAP * (len(ids) - 1)) / len(ids)
+def _draw_row(view: ClusterView, ids: Sequence[int], topics: Sequence[str] | None) -> list[Drawing]:
+    """Draw each broker as a box with its replicas of every topic. A topic has the same place in all boxes."""
+    width = COLUMN if len(ids) == 1 else _HALF
     serving = any(view.brokers[id_].address for id_ in ids)
     shown = _shown(view, topics) if serving else {}
-    in_line = max(1, int((width - 2 * _INNER + _PITCH - _SQUARE) // _PITCH))
     tops, y = {}, float(_HEAD)
     for name, partitions in shown.items():
         tops[name] = y
+        in_line, _ = _grid(partitions, width)
         y += 16 + _PITCH * -(-len(partitions) // in_line) + 5
     height = y + 4
-    body = ""
-    for i, id_ in enumerate(ids):
-        x = i * (width + _GAP)
-        body += _broker_box(view.brokers[id_], x, width, height)
+    boxes = []
+    for id_ in ids:
+        body = _broker_box(view.brokers[id_], width, height)
         for name, partitions in shown.items():
-            body += _topic_in_broker(id_, name, partitions, x + _INNER, tops[name], in_line, width - 2 * _INNER)
-    return Drawing(body, height)
+            body += _topic_in_broker(id_, name, partitions, tops[name], width)
+        boxes.append(Drawing(body, height, width))
+    return boxes
 
 
-def _broker_box(broker: BrokerView, x: float, width: float, height: float) -> str:
+def _grid(partitions: Sequence[PartitionView], width: float) -> tuple[int, int]:
+    """Return how many squares stand in a line, and the width of each."""
+    side = _side(max((p.partition for p in partitions), default=0))
+    return max(1, int((width - 2 * _INNER + _SPACE) // (side + _SPACE))), side
+
+
+def _side(partition: int) -> int:
+    """Return the width of a square that the partition's number fits into."""
+    return _SQUARE if partition < 100 else _WIDE_SQUARE
+
+
+def _broker_box(broker: BrokerView, width: float, height: float) -> str:
     colour = STATE_COLOURS[broker.state]
     gone = broker.state in ("dead", "stopped")
-    narrow = width < _NARROW
     kind = "broker" if broker.address else "controller"
-    body = rect(x + 1, 1, width - 2, height - 2, fill=LIGHT.panel, stroke=colour, stroke_width=2, radius=6)
-    body += rect(x + 1, 1, width - 2, 26, fill=colour, opacity=0.14 if gone else 0.22, radius=6)
-    body += text(x + _INNER, 19, f"{kind} {broker.id}", fill=LIGHT.text, size=12 if narrow else 14, weight="700")
-    word = 12 * 0.6 * len(broker.state) + (8 if narrow else 14)
-    body += rect(x + width - word - 6, 5, word, 18, fill=colour, radius=9)
-    body += text(x + width - word / 2 - 6, 18, broker.state, fill="#ffffff", size=12, anchor="middle", weight="600")
-    below = x + _INNER
+    body = rect(0, 0, width, height, fill=LIGHT.background, radius=6)
+    body += rect(1, 1, width - 2, height - 2, fill=LIGHT.panel, stroke=colour, stroke_width=2, radius=6)
+    body += rect(1, 1, width - 2, 26, fill=colour, opacity=0.14 if gone else 0.22, radius=6)
+    body += text(_INNER, 19, f"{kind} {broker.id}", fill=LIGHT.text, size=14, weight="700")
+    word = 12 * 0.6 * len(broker.state) + 14
+    body += rect(width - word - 6, 5, word, 18, fill=colour, radius=9)
+    body += text(width - word / 2 - 6, 18, broker.state, fill="#ffffff", size=12, anchor="middle", weight="600")
+    left = float(_INNER)
     if broker.controller:
-        body += _crown(below, 32)
-        words = "controller" if narrow else "active controller"
-        body += text(below + 19, 44, words, fill=LIGHT.text, size=12, weight="600")
-        below += 19 + text_width(words, 12) + 10
+        body += _crown(left, 32)
+        words = "active controller"
+        body += text(left + 19, 44, words, fill=LIGHT.text, size=12, weight="600")
+        left += 19 + text_width(words, 12) + 10
     if broker.rack:
-        words = fit(broker.rack if narrow and broker.controller else f"rack {broker.rack}", x + width - below - 4, 12)
-        body += text(below, 44, words, fill=LIGHT.muted, size=12)
+        body += text(left, 44, fit(f"rack {broker.rack}", width - left - 4, 12), fill=LIGHT.muted, size=12)
     return body
 
 
@@ -160,45 +160,34 @@ def _crown(x: float, y: float) -> str:
     return path(f"M{x:g} {y + 13:g} l-1 -10 l4 4 l4 -7 l4 7 l4 -4 l-1 10 z", fill=CROWN)
 
 
-def _topic_in_broker(
-    broker: int,
-    name: str,
-    partitions: Sequence[PartitionView],
-    x: float,
-    y: float,
-    in_line: int,
-    width: float,
-) -> str:
-    narrow = width < _NARROW
-    body = text(x, y + 11, fit(name, width if narrow else width - 58, 12), fill=LIGHT.muted)
-    if not narrow:
-        leads = sum(p.leader == broker for p in partitions)
-        body += text(x + width, y + 11, f"leads {leads}", fill=LIGHT.muted, anchor="end")
+def _topic_in_broker(broker: int, name: str, partitions: Sequence[PartitionView], y: float, width: float) -> str:
+    body = text(_INNER, y + 11, fit(name, width - 2 * _INNER - 58, 12), fill=LIGHT.muted)
+    leads = sum(p.leader == broker for p in partitions)
+    body += text(width - _INNER, y + 11, f"leads {leads}", fill=LIGHT.muted, anchor="end")
+    in_line, side = _grid(partitions, width)
     for i, p in enumerate(partitions):
         # A partition has the same place in every broker for easy comparison. A broker without a replica has a gap
         # there.
         if broker in p.replicas:
-            body += _square(p, broker, x + i % in_line * _PITCH, y + 16 + i // in_line * _PITCH)
+            body += _square(p, broker, _INNER + i % in_line * (side + _SPACE), y + 16 + i // in_line * _PITCH, side)
     return body
 
 
-def _square(p: PartitionView, broker: int, x: float, y: float) -> str:
-    number = str(p.partition)
-    size = 12 if len(number) < 3 else 9
+def _square(p: PartitionView, broker: int, x: float, y: float, side: int = _SQUARE) -> str:
     role = "leader" if p.leader == broker else "follower" if broker in p.isr else "out of the ISR"
     title = f"{p.topic}, partition {p.partition}: {role} on {broker}; leader {'none' if p.leader is None else p.leader}"
     title = title if p.topic else ""  # the legend has no partitions to name
     if p.leader == broker:
-        body = rect(x, y, _SQUARE, _SQUARE, fill=LEADER, radius=3, title=title)
+        body = rect(x, y, side, _SQUARE, fill=LEADER, radius=3, title=title)
         colour = "#ffffff"
     elif broker in p.isr:
-        body = rect(x, y, _SQUARE, _SQUARE, fill=LEADER, opacity=0.26, radius=3, title=title)
+        body = rect(x, y, side, _SQUARE, fill=LEADER, opacity=0.26, radius=3, title=title)
         colour = LIGHT.text
     else:
         body = rect(
             x + 1,
             y + 1,
-            _SQUARE - 2,
+            side - 2,
             _SQUARE - 2,
             fill=OUT_OF_ISR,
             opacity=0.08,
@@ -210,17 +199,16 @@ def _square(p: PartitionView, broker: int, x: float, y: float) -> str:
         # Draw the hatching line by line: a pattern needs an id, and ids of several pictures on a page collide.
         for step in (6, 12):
             body += line(x + 1, y + step, x + step, y + 1, stroke=OUT_OF_ISR, opacity=0.6)
-            body += line(
-                x + _SQUARE - 1 - step, y + _SQUARE - 1, x + _SQUARE - 1, y + _SQUARE - 1 - step, stroke=OUT_OF_ISR, opacity=0.6
-            )
+            right, bottom = x + side - 1, y + _SQUARE - 1
+            body += line(right - step, bottom, right, bottom - step, stroke=OUT_OF_ISR, opacity=0.6)
         colour = LIGHT.text
     if p.replicas[:1] == (broker,):
-        corner = f"M{x + _SQUARE:g} {y + _SQUARE - 6:g} v6 h-6 z"
+        corner = f"M{x + side:g} {y + _SQUARE - 6:g} v6 h-6 z"
         body += path(corner, fill=CROWN)
-    return body + text(x + _SQUARE / 2, y + 13, number, fill=colour, size=size, anchor="middle", weight="600")
+    return body + text(x + side / 2, y + 13, str(p.partition), fill=colour, size=12, anchor="middle", weight="600")
 
 
-def _legend() -> list[tuple[Drawing, str]]:
+def _legend_html() -> str:
     """Return a square of each kind with its meaning."""
     cases: list[tuple[PartitionView, str]] = [
         (PartitionView("", 3, 0, 0, (1, 0), (0, 1)), "leader"),
@@ -228,34 +216,21 @@ def _legend() -> list[tuple[Drawing, str]]:
         (PartitionView("", 3, 1, 0, (1, 0), (1,)), "replica out of the ISR"),
         (PartitionView("", 3, 1, 0, (0, 1), (0, 1)), "corner: preferred leader"),
     ]
-    return [(Drawing(_square(partition, 0, 0, 0), _SQUARE, _SQUARE), words) for partition, words in cases]
+    entries = ""
+    for partition, words in cases:
+        background = rect(0, 0, _SQUARE, _SQUARE, fill=LIGHT.background, radius=3)  # also on a dark page
+        square = Drawing(background + _square(partition, 0, 0, 0), _SQUARE, _SQUARE)
+        entries += f'<span style="display:flex;gap:6px;align-items:center">{flow([square], "", cards=False)}{words}</span>'
+    style = f"display:flex;flex-wrap:wrap;gap:0 16px;font:12px/20px system-ui,sans-serif;color:{THEMED.muted}"
+    return f'<div style="{style}">{entries}</div>'
 
 
-def _draw_legend() -> Drawing:
-    body, x = "", 0.0
-    for square, words in _legend():
-        body += f'<g transform="translate({x:g} 1)">{square.body}</g>' + text(x + 24, 14, words, fill=LIGHT.muted)
-        x += 24 + text_width(words, 12) + 18
-    return Drawing(body, 20)
-
-
-def _draw_groups(view: ClusterView) -> Drawing:
-    """Draw consumer groups, two side by side."""
+def _draw_groups(view: ClusterView) -> list[Drawing]:
+    """Draw consumer groups as cards."""
     groups = [view.groups[id_] for id_ in sorted(view.groups)]
-    if not groups:
-        return Drawing("", 0)
-    alone = len(groups) == 1
-    width = WIDTH if alone else (WIDTH - _GAP) / 2
+    width = COLUMN if len(groups) == 1 else _GROUP
     cards = [_group_card(group, width) for group in groups]
-    body, y = "", 0.0
-    for i in range(0, len(cards), 1 if alone else 2):
-        row = cards[i : i + 2]
-        height = max(card.height for card in row)
-        for j, card in enumerate(row):
-            frame = _group_frame(width, height)
-            body += f'<g transform="translate({j * (width + _GAP):g} {y:g})">{frame}{card.body}</g>'
-        y += height + _GAP
-    return Drawing(body, y - _GAP)
+    return [Drawing(_group_frame(width, card.height) + card.body, card.height, width) for card in cards]
 
 
 def _group_frame(width: float, height: float) -> str:
@@ -299,15 +274,14 @@ def _member_row(member: MemberView, group: GroupView, width: float, name_topics:
             body += text(x, y + 13, words, fill=LIGHT.muted)
             x += text_width(words, 12) + 6
         for partition in partitions:
-            if x + _SQUARE > right:
+            side = _side(partition)
+            if x + side > right:
                 x, y = left, y + _PITCH
             behind = group.lag.get((topic, partition), 0)
             title = f"{topic}, partition {partition}: lag {behind}"
-            body += rect(
-                x, y, _SQUARE, _SQUARE, fill=LAG if behind else STATE_COLOURS["up"], opacity=0.25, radius=3, title=title
-            )
-            body += text(x + _SQUARE / 2, y + 13, str(partition), fill=LIGHT.text, anchor="middle")
-            x += _PITCH
+            body += rect(x, y, side, _SQUARE, fill=LAG if behind else STATE_COLOURS["up"], opacity=0.25, radius=3, title=title)
+            body += text(x + side / 2, y + 13, str(partition), fill=LIGHT.text, anchor="middle")
+            x += side + _SPACE
         x += 8
     body += text(width - _INNER, 14, f"lag {lag}", fill=LAG if lag else LIGHT.muted, anchor="end")
     return Drawing(body, y + _PITCH + 1)
@@ -320,13 +294,13 @@ def _by_topic(partitions: Iterable[tuple[str, int]]) -> list[tuple[str, list[int
     return list(numbers_by_topic.items())
 
 
-def _draw_events(events: Sequence[Event]) -> Drawing:
+def _events_html(events: Sequence[Event]) -> str:
     # Errors may contain addresses and paths of this machine. A stored notebook must not hold them.
     lines = [event for event in events if event.kind != "error"][-_STILL_EVENTS:]
     if not lines:
-        return Drawing("", 0)
+        return ""
     body = "".join(
-        text(0, 13 + 16 * i, fit(event.text, WIDTH, 12), fill=OUT_OF_ISR if event.kind == "fault" else LIGHT.text, mono=True)
-        for i, event in enumerate(lines)
+        f'<div style="color:{OUT_OF_ISR if event.kind == "fault" else THEMED.text}">{escape(event.text)}</div>'
+        for event in lines
     )
-    return Drawing(body, 16 * len(lines) + 2)
+    return f'<div style="font:12px/16px ui-monospace,Menlo,Consolas,monospace;overflow-wrap:anywhere">{body}</div>'

@@ -6,18 +6,13 @@ that is down is dotted and struck through.
 
 from __future__ import annotations
 
-from kafkalab.widgets.palette import CROWN, LAG, OUT_OF_ISR, STATE_COLOURS, THEMED
+from kafkalab.widgets.palette import CROWN, LAG, OUT_OF_ISR, STATE_COLOURS, THEMED, readable
 
 __all__ = ["GAP", "STYLE", "columns"]
 
 GAP = 6  # pixels between the columns of brokers
 
 _LEADER = "#1763c7"  # dark enough for white numbers
-
-
-def _readable(colour: str) -> str:
-    """Return a colour for text: darker in the light theme, lighter in the dark one."""
-    return f"color-mix(in srgb, {colour} 65%, {THEMED.text})"
 
 
 def columns(number: int) -> str:
@@ -33,15 +28,15 @@ STYLE = f"""<style>
 .kafkalab-map .widget-html, .kafkalab-map .widget-html-content {{ margin: 0; min-width: 0; height: auto; font-size: 13px;
   line-height: 1.4; }}
 .kafkalab-map .muted {{ color: {THEMED.muted}; font-weight: 400; }}
-.kafkalab-map .bad {{ color: {_readable(STATE_COLOURS["dead"])}; }}
-.kafkalab-map .note {{ color: {_readable(STATE_COLOURS["paused"])}; }}
+.kafkalab-map .bad {{ color: {readable(STATE_COLOURS["dead"])}; }}
+.kafkalab-map .note {{ color: {readable(STATE_COLOURS["paused"])}; }}
 .kafkalab-map .unseen {{ position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }}
 {_STATES}
 .kafkalab-map .broker {{ min-height: 38px; padding: 1px 0 2px; border-bottom: 3px solid var(--state); line-height: 18px; }}
 .kafkalab-map .broker.gone {{ border-bottom-style: dashed; }}
 .kafkalab-map .broker b {{ font-size: 13px; }}
 .kafkalab-map .broker div {{ font-size: 12px; overflow-wrap: anywhere; }}
-.kafkalab-map .broker .crown {{ color: {_readable(CROWN)}; font-size: 14px; }}
+.kafkalab-map .broker .crown {{ color: {readable(CROWN)}; font-size: 14px; }}
 .kafkalab-map .topic {{ display: flex; gap: 0 8px; align-items: baseline; flex-wrap: wrap; margin-top: 5px; font-size: 12px; }}
 .kafkalab-map .topic b {{ font-size: 13px; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }}
 .kafkalab-map .columns {{ display: grid; gap: {GAP}px; }}
@@ -92,7 +87,7 @@ STYLE = f"""<style>
 .kafkalab-menu .jupyter-button {{ width: auto; height: auto; min-height: 24px; margin: 2px 0 0; padding: 2px 0;
   line-height: 18px; white-space: normal; overflow: visible; font-size: 12px; border: 1px solid {THEMED.border};
   border-radius: 4px; background: {THEMED.background}; color: {THEMED.text}; }}
-.kafkalab-menu .jupyter-button.kafkalab-danger {{ border-color: currentcolor; color: {_readable(STATE_COLOURS["dead"])}; }}
+.kafkalab-menu .jupyter-button.kafkalab-danger {{ border-color: currentcolor; color: {readable(STATE_COLOURS["dead"])}; }}
 .kafkalab-map :is(summary, .jupyter-button, .kafkalab-events):focus-visible {{ outline: 2px solid {_LEADER};
   outline-offset: -1px; }}
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from kafkalab.cluster.view import BrokerState
 
-__all__ = ["LIGHT", "STATE_COLOURS", "THEMED", "Palette"]
+__all__ = ["LIGHT", "STATE_COLOURS", "THEMED", "Palette", "readable"]
 
 
 @dataclass(frozen=True)
@@ -44,3 +44,8 @@ LEADER = "#2678d9"
 OUT_OF_ISR = "#d1242f"
 CROWN = "#d99e00"
 LAG = "#b07800"
+
+
+def readable(colour: str) -> str:
+    """Return a colour for text: darker in the light theme, lighter in the dark one."""
+    return f"color-mix(in srgb, {colour} 65%, {THEMED.text})"

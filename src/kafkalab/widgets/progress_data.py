@@ -1,4 +1,4 @@
-"""How far the learner is in each chapter: labs, quiz, predictions."""
+"""How far the learner is in each chapter: labs, quiz, predictions, time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kafkalab.course.predictions import chapters_by_question
 from kafkalab.progress import ProgressRecord
 from kafkalab.widgets.quiz_data import load_quiz, quiz_names
 
-__all__ = ["ChapterProgress", "Task", "chapters_of", "labs_of_course"]
+__all__ = ["ChapterProgress", "Task", "chapters_of", "labs_of_course", "time_in_words"]
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,8 @@ class ChapterProgress:
         The checks of its labs in the course's order, then its quiz.
     came_true, known
         How many of the learner's predictions came true, of those whose outcome is known.
+    seconds
+        The time spent with it and its labs.
     """
 
     number: str
@@ -42,6 +44,7 @@ class ChapterProgress:
     tasks: tuple[Task, ...]
     came_true: int
     known: int
+    seconds: int
 
     @property
     def done(self) -> int:
@@ -76,9 +79,18 @@ def chapters_of(record: ProgressRecord, labs: Mapping[str, str]) -> list[Chapter
             tuple(task for task in tasks if task.name[:2] == number),
             sum(came_true for chapter, came_true in outcomes if chapter == number),
             sum(chapter == number for chapter, _ in outcomes),
+            record.times[number].seconds if number in record.times else 0,
         )
         for number in sorted({task.name[:2] for task in tasks})
     ]
+
+
+def time_in_words(seconds: int) -> str:
+    """Return a time: ``1 h 25 min``."""
+    hours, minutes = divmod(round(seconds / 60), 60)
+    if not hours:
+        return f"{minutes} min" if minutes else "under 1 min"
+    return f"{hours} h {minutes} min"
 
 
 def _lab_tasks(record: ProgressRecord, labs: Mapping[str, str]) -> list[Task]:

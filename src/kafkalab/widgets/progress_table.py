@@ -9,7 +9,7 @@ from pathlib import Path
 from kafkalab.course import find_course
 from kafkalab.progress import ProgressRecord, load
 from kafkalab.widgets.notebook_links import course_folder, notebook_link
-from kafkalab.widgets.progress_data import ChapterProgress, Task, chapters_of, labs_of_course
+from kafkalab.widgets.progress_data import ChapterProgress, Task, chapters_of, labs_of_course, time_in_words
 
 __all__ = ["Progress", "progress_html", "progress_page", "progress_text"]
 
@@ -32,7 +32,10 @@ _STYLE = """<style>
 .kl-progress p { margin: 6px 0; }
 </style>"""
 
-_COMMAND = "<p><code>kafkalab progress</code> in a terminal exports this as a page or as JSON, or deletes it.</p>"
+_MEANT = (
+    "Time goes from the first cell that you ran in a chapter or its labs to the last one. "
+    "Gaps of more than 10 minutes don't count."
+)
 
 _PAGE = """<!DOCTYPE html>
 <html lang="en">
@@ -98,7 +101,9 @@ def progress_html(chapters: Sequence[ChapterProgress], notebooks: Mapping[str, P
     known = sum(chapter.known for chapter in chapters)
     came_true = sum(chapter.came_true for chapter in chapters)
     predicted = f" · {came_true} of {known} predictions came true" if known else ""
-    rows = [f"<p><b>{done} of {tasks} done</b>{predicted}</p>{_bar(done, tasks)}<p></p>"]
+    seconds = sum(chapter.seconds for chapter in chapters)
+    took = f" · {time_in_words(seconds)}" if seconds else ""
+    rows = [f"<p><b>{done} of {tasks} done</b>{predicted}{took}</p>{_bar(done, tasks)}<p></p>"]
     for chapter in chapters:
         count = f'<span class="kl-progress-count">{chapter.done} of {len(chapter.tasks)}</span>'
         title = f"<span>{escape(f'{chapter.number} · {chapter.title}')}</span>"
@@ -107,8 +112,11 @@ def progress_html(chapters: Sequence[ChapterProgress], notebooks: Mapping[str, P
         if chapter.known:
             words = f"{chapter.came_true} of {chapter.known} as you predicted"
             items += f"<li><span></span><span>Predictions</span><span>{words}</span></li>"
+        if chapter.seconds:
+            items += f"<li><span></span><span>Time</span><span>{time_in_words(chapter.seconds)}</span></li>"
         rows.append(f"<details{' open' * unfolded}><summary>{head}</summary><ul>{items}</ul></details>")
-    return f'{_STYLE}<div class="kl-progress">{"".join(rows)}</div>'
+    meant = f"<p>{_MEANT}</p>" if seconds else ""
+    return f'{_STYLE}<div class="kl-progress">{"".join(rows)}{meant}</div>'
 
 
 def _bar(done: int, of: int) -> str:

@@ -5,18 +5,13 @@ from __future__ import annotations
 import re
 from html import escape
 
-__all__ = ["counted", "plain", "prose"]
+__all__ = ["counted", "prose"]
 
 
 def prose(text: str) -> str:
     """Return the text as HTML."""
     with_code = re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
     return re.sub(r"\*(\w+)\*", r"<em>\1</em>", with_code)
-
-
-def plain(text: str) -> str:
-    """Return the text without marks, for labels that can't render them."""
-    return re.sub(r"\*(\w+)\*", r"\1", text.replace("`", ""))
 
 
 def counted(count: int, one: str, many: str = "") -> str:

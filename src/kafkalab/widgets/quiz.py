@@ -7,9 +7,11 @@ from html import escape
 
 import ipywidgets
 
+from kafkalab.marks import plain
 from kafkalab.progress import record_quiz
 from kafkalab.widgets.live import Live, button, wide_html
-from kafkalab.widgets.prose import plain, prose
+from kafkalab.widgets.palette import LEADER, STATE_COLOURS, readable
+from kafkalab.widgets.prose import prose
 from kafkalab.widgets.quiz_data import Option, Question, QuizData, load_quiz
 
 __all__ = ["Quiz", "quiz_html", "quiz_text"]
@@ -29,7 +31,7 @@ _STYLE = """<style>
 .kl-quiz .widget-label-basic span { white-space: normal; }
 </style>"""
 
-_RIGHT, _WRONG, _OPEN = "#1f883d", "#d1242f", "#2678d9"
+_RIGHT, _WRONG, _OPEN = STATE_COLOURS["up"], STATE_COLOURS["dead"], LEADER
 
 
 class Quiz(Live):
@@ -155,8 +157,8 @@ class _Form:
 
     def _say(self, colour: str, verdict: str, answer: str = "") -> None:
         self._feedback.value = (
-            f'<div style="border-left:4px solid {colour};padding:2px 10px;line-height:1.45">'
-            f'<b style="color:{colour}">{verdict}</b> {answer} {prose(self._question.explanation)}</div>'
+            f'<div role="status" style="border-left:4px solid {colour};padding:2px 10px;line-height:1.45">'
+            f'<b style="color:{readable(colour)}">{verdict}</b> {answer} {prose(self._question.explanation)}</div>'
         )
 
     def _chosen(self) -> set[int]:
@@ -187,9 +189,11 @@ def _marked(option: Option, *, is_chosen: bool) -> str:
 
 
 def _mark(result: bool | None, *, here: bool) -> str:
-    sign, words, colour = {None: ("○", "to do", "inherit"), True: ("✓", "right", _RIGHT), False: ("✗", "not right", _WRONG)}[
-        result
-    ]
+    sign, words, colour = {
+        None: ("○", "to do", "inherit"),
+        True: ("✓", "right", readable(_RIGHT)),
+        False: ("✗", "not right", readable(_WRONG)),
+    }[result]
     style = f"color:{colour};font-weight:700{';text-decoration:underline' * here}"
     return f'<span role="img" aria-label="{words}{", this question" * here}" style="{style}">{sign}</span>'
 

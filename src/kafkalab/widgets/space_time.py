@@ -9,10 +9,10 @@ import ipywidgets
 from kafkalab.cluster.view import Fault
 from kafkalab.history.verdict import Verdict
 from kafkalab.widgets.live import Live, wide_html
-from kafkalab.widgets.palette import THEMED
-from kafkalab.widgets.space_time_drawing import draw_space_time
+from kafkalab.widgets.palette import LIGHT, THEMED, Palette
+from kafkalab.widgets.picture import Picture, flow, phrases
+from kafkalab.widgets.space_time_drawing import draw_space_time, title
 from kafkalab.widgets.space_time_layout import lay_out
-from kafkalab.widgets.svg import Picture, document
 
 __all__ = ["SpaceTime"]
 
@@ -39,12 +39,18 @@ class SpaceTime(Live):
     def __init__(self, verdict: Verdict, faults: Iterable[Fault] = ()) -> None:
         self._words = repr(verdict)
         self._layout, self._faults = lay_out(verdict), tuple(faults)
-        themed = document(draw_space_time(self._layout, self._faults, THEMED), self._words, palette=THEMED, live=True)
-        super().__init__(ipywidgets.VBox([wide_html(themed)], layout=ipywidgets.Layout(width="100%", max_width="1100px")))
+        super().__init__(
+            ipywidgets.VBox([wide_html(self._html(THEMED))], layout=ipywidgets.Layout(width="100%", max_width="1100px"))
+        )
 
     def snapshot(self) -> Picture:
         """Return the diagram as a still picture."""
-        return Picture(document(draw_space_time(self._layout, self._faults), self._words), self._words)
+        return Picture(self._html(LIGHT), self._words)
+
+    def _html(self, palette: Palette) -> str:
+        drawing = draw_space_time(self._layout, self._faults, palette)
+        picture = flow([drawing], self._words, palette) if drawing else ""
+        return f"<div>{phrases(title(self._layout.verdict))}{picture}</div>"
 
     def _still(self) -> dict[str, str]:
         return self.snapshot().bundle()

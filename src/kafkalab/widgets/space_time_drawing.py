@@ -12,11 +12,11 @@ from typing import cast
 from kafkalab.cluster.view import Fault
 from kafkalab.history.records import Send
 from kafkalab.history.verdict import Kind, Verdict, counted
-from kafkalab.widgets.palette import LAG, LEADER, LIGHT, STATE_COLOURS, Palette
+from kafkalab.widgets.palette import LAG, LEADER, LIGHT, STATE_COLOURS, THEMED, Palette
 from kafkalab.widgets.space_time_layout import Arrow, Lane, Run, SpaceTimeLayout, Status
-from kafkalab.widgets.svg import WIDTH, Drawing, fit, line, path, phrases, rect, stack, text, text_width
+from kafkalab.widgets.svg import WIDTH, Drawing, Strip, fit, line, path, rect, text, text_width
 
-__all__ = ["draw_space_time"]
+__all__ = ["draw_space_time", "title"]
 
 _COLOURS: dict[Status, str] = {
     "lost write": STATE_COLOURS["dead"],
@@ -33,16 +33,25 @@ _COLOURS: dict[Status, str] = {
 }
 
 
-_LEFT, _RIGHT = 140, 18
-_TOP = 34  # for fault names, and values below them
+_LEFT, _RIGHT = 118, 18
+_TOP = 38  # for fault names, and values below them
 _APART = {("producer", "partition"): 92, ("partition", "consumer"): 92, ("producer", "consumer"): 92}
-_BESIDE = 40  # between two lines of one kind
-_STEP = 44.0  # maximum between two events
+_BESIDE = 44  # between two lines of one kind
+_STEP, _NARROWEST_STEP = 44.0, 22.0  # between two events
+_FIRST = 22.0  # x of the first event
 _FOLD = 4.0  # steps that a fold takes
 
 
-def draw_space_time(layout: SpaceTimeLayout, faults: Iterable[Fault] = (), palette: Palette = LIGHT) -> Drawing:
+def title(verdict: Verdict) -> list[tuple[str, str]]:
+    """Return what was sent and what is wrong, as phrases with their colours."""
+    anomalies = [(counted(count, kind), _COLOURS[kind]) for kind, count in verdict.counts.items()]
+    return [(verdict.summary, THEMED.text), *(anomalies or [("no anomaly", STATE_COLOURS["up"])])]
+
+
+def draw_space_time(layout: SpaceTimeLayout, faults: Iterable[Fault] = (), palette: Palette = LIGHT) -> Strip | None:
     """Draw a line per producer, partition and consumer, and an arrow per record from its send to the log and its polls.
+
+    It's as wide as its events need. Without any record there's nothing to draw.
 
     Parameters
     ----------
@@ -53,15 +62,7 @@ def draw_space_time(layout: SpaceTimeLayout, faults: Iterable[Fault] = (), palet
     palette
         Colours.
     """
-    title = Drawing(phrases(0, 14, _title(layout.verdict, palette), size=13), 22)
-    if not layout.runs:
-        return title
-    return stack(title, _Diagram(layout, palette).draw(faults), gap=4)
-
-
-def _title(verdict: Verdict, palette: Palette) -> list[tuple[str, str]]:
-    anomalies = [(counted(count, kind), _COLOURS[kind]) for kind, count in verdict.counts.items()]
-    return [(verdict.summary, palette.text), *(anomalies or [("no anomaly", STATE_COLOURS["up"])])]
+    return _Diagram(layout, palette).draw(faults) if layout.runs else None
 
 
 class _Diagram:
@@ -77,19 +78,20 @@ class _Diagram:
                 y += _BESIDE if before[0] == lane[0] else _APART[before[0], lane[0]]
             self._y[lane], before = y, lane
         self._bottom = y
-        self._columns = _columns(layout.runs)
+        self._columns, self._width = _columns(layout.runs)
         self._places = [place for place, _ in self._columns]
         self._lanes = Counter(kind for kind, _ in layout.lanes)
         self._taken: list[tuple[float, float, float]] = []  # left, right and baseline of the words already placed
 
-    def draw(self, faults: Iterable[Fault]) -> Drawing:
+    def draw(self, faults: Iterable[Fault]) -> Strip:
         pale = [run for run in self._layout.runs if not run.offending]
         offending = [run for run in self._layout.runs if run.offending]
         body = self._lines() + self._faults(faults)
         body += "".join(map(self._run, pale)) + "".join(map(self._run, offending))  # offending records are drawn last, on top
         body += "".join(map(self._label, offending)) + "".join(map(self._label, pale))  # and place their words first
         body += "".join(self._offsets(run) for run in (*offending, *pale))
-        return Drawing(body + self._seconds(), self._bottom + 44)
+        height = self._bottom + 46
+        return Strip(Drawing(self._names(), height, _LEFT), Drawing(body + self._seconds(), height, self._width))
 
     def _x(self, place: float) -> float:
         """Return an event's x, proportional between two shown events."""
@@ -104,22 +106,21 @@ class _Diagram:
 
     def _lines(self) -> str:
         body = ""
-        for lane, y in self._y.items():
-            kind, name = lane
+        for (kind, _), y in self._y.items():
             log = kind == "partition"
-            body += line(
-                _LEFT,
-                y,
-                WIDTH - _RIGHT + 8,
-                y,
-                stroke=self._palette.muted if log else self._palette.border,
-                width=2 if log else 1,
-            )
+            colour = self._palette.muted if log else self._palette.border
+            body += line(0, y, self._width, y, stroke=colour, width=2 if log else 1)
+        return body
+
+    def _names(self) -> str:
+        body = ""
+        for (kind, name), y in self._y.items():
             number = re.search(r"-\d+$", name)  # of the partition
             shown = fit(name, _LEFT - 12, 12, ending=number[0] if number else "")
-            body += text(0, y + 1, shown, fill=self._palette.text, size=12, weight="600")
-            body += text(0, y + 14, kind, fill=self._palette.muted, size=10)
-        return body
+            body += text(0, y + 1, shown, fill=self._palette.text, weight="600", title=name)
+            body += text(0, y + 15, kind, fill=self._palette.muted)
+        seconds = text(0, self._bottom + 42, "seconds", fill=self._palette.muted) if self._layout.clock else ""
+        return body + seconds
 
     def _run(self, run: Run) -> str:
         band = self._band(run.arrows[0], run.arrows[-1], run) if run.folded else ""
@@ -190,16 +191,15 @@ class _Diagram:
 
     def _words(self, x: float, y: float, words: str, colour: str, *, bold: bool = False, moves: bool = True) -> str:
         """Place words, one or two lines lower if the place is taken. Leave them out if there is no room."""
-        size = 12 if bold else 10
-        half = text_width(words, size) / 2
-        x = min(max(x, _LEFT + half), WIDTH - half)
+        half = text_width(words, 13 if bold else 12) / 2
+        x = min(max(x, half), self._width - half)
         for lower in (0, 15, -15, 30, -30) if moves else (0,):
             if not any(
-                x - half < right + 4 and left < x + half + 4 and abs(y + lower - at) < 12 for left, right, at in self._taken
+                x - half < right + 4 and left < x + half + 4 and abs(y + lower - at) < 13 for left, right, at in self._taken
             ):
                 self._taken.append((x - half, x + half, y + lower))
                 return text(
-                    round(x, 1), round(y + lower, 1), words, fill=colour, size=size, anchor="middle",
+                    round(x, 1), round(y + lower, 1), words, fill=colour, anchor="middle",
                     weight="600" if bold else None, halo=self._palette.background,
                 )  # fmt: skip
         return ""
@@ -211,28 +211,27 @@ class _Diagram:
             if place is not None:
                 x = self._x(place)
                 body += line(x, 12, x, self._bottom + 8, stroke=colour, dash="2 3")
-                body += self._words(x, 9, f"{fault.verb} {fault.broker}", colour, moves=False)
+                body += self._words(x, 11, f"{fault.verb} {fault.broker}", colour, moves=False)
         return body
 
     def _seconds(self) -> str:
         """Draw the seconds since the first send at some of the events."""
+        y = self._bottom + 42
         if not self._layout.clock:
-            return text(
-                WIDTH - _RIGHT + 8, self._bottom + 40, "in order of time →", fill=self._palette.muted, size=10, anchor="end"
-            )
+            return text(self._width - 8, y, "in order of time →", fill=self._palette.muted, anchor="end")
         body, free, before, began = "", 0.0, "", self._layout.clock[0][1]
-        y = self._bottom + 40
         times = dict(self._layout.clock)
         for place, x in self._columns:
             words = f"{times[place] - began:.2f}" if place in times else ""
-            if words and words != before and x >= free:
-                body += text(x, y, words, fill=self._palette.muted, size=10, anchor="middle")
-                free, before = x + 40, words
-        return body + text(0, y, "seconds", fill=self._palette.muted, size=10)
+            half = text_width(words, 12) / 2
+            if words and words != before and x - half >= free:
+                body += text(x, y, words, fill=self._palette.muted, anchor="middle")
+                free, before = x + half + 6, words
+        return body
 
 
-def _columns(runs: Sequence[Run]) -> list[tuple[float, float]]:
-    """Return a column for each shown event: its place in the order, and its x."""
+def _columns(runs: Sequence[Run]) -> tuple[list[tuple[float, float]], float]:
+    """Return a column for each shown event, with its place in the order and its x, and the width of all."""
     width: dict[float, float] = {}
     for run in runs:
         for arrow in run.shown:
@@ -243,13 +242,14 @@ def _columns(runs: Sequence[Run]) -> list[tuple[float, float]]:
             width[run.arrows[-1].end] = max(width[run.arrows[-1].end], 2.0)
     places = sorted(width)
     whole = sum(width[place] for place in places[1:]) or 1.0
-    step = min((WIDTH - _RIGHT - _LEFT - 20) / whole, _STEP)
+    room = WIDTH - _LEFT
+    step = min(max((room - _FIRST - _RIGHT) / whole, _NARROWEST_STEP), _STEP)
     columns: list[tuple[float, float]] = []
-    x = _LEFT + 12.0
+    x = _FIRST
     for place in places:
         x += width[place] * step if columns else 0.0
         columns.append((place, round(x, 1)))
-    return columns
+    return columns, max(room, x + _RIGHT)
 
 
 def _words_for(run: Run) -> str:

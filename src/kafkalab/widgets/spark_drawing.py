@@ -6,7 +6,7 @@ from html import escape
 
 from kafkalab.spark.view import ExecutorView, QueryView, SparkView, SparkWorkerView
 from kafkalab.widgets.card import CELL, card, heading, process
-from kafkalab.widgets.palette import LAG, THEMED
+from kafkalab.widgets.palette import LAG, THEMED, readable
 
 __all__ = ["spark_html", "spark_text"]
 
@@ -29,7 +29,7 @@ def spark_html(view: SparkView) -> str:
 
 def _worker_html(worker: SparkWorkerView) -> str:
     inside = "".join(f"<div>{_executor(one)}</div>" for one in worker.executors)
-    nothing = f"<div>{_muted('no executor')}</div>" if worker.alive else ""
+    nothing = "<div>no executor</div>" if worker.alive else ""
     return process(f"worker {worker.number}", worker.alive, inside or nothing)
 
 
@@ -38,7 +38,7 @@ def _muted(words: str) -> str:
 
 
 def _query_html(query: QueryView) -> str:
-    lag = f'<span style="color:{LAG}">{query.lag:,}</span>' if query.lag else _lag(query)
+    lag = f'<span style="color:{readable(LAG)}">{query.lag:,}</span>' if query.lag else _lag(query)
     batch = "–" if query.batch is None else str(query.batch)
     cells = (f"<b>{escape(query.name)}</b>", batch, f"{query.records:,}", f"{query.rate:,.0f}", lag)
     return "<tr>" + "".join(f'<td style="{CELL}">{cell}</td>' for cell in cells) + "</tr>"

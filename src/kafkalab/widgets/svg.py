@@ -6,12 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from kafkalab.widgets.palette import LIGHT, Palette
+__all__ = ["WIDTH", "Drawing", "Strip", "document", "fit", "line", "path", "rect", "stack", "text", "text_width"]
 
-__all__ = ["WIDTH", "Drawing", "Picture", "document", "fit", "line", "path", "phrases", "rect", "stack", "text", "text_width"]
-
-WIDTH = 900  # a JupyterLab cell's usual width in pixels
-_STORED_WIDTH = 840  # JupyterLab cuts off wider pictures; this is a cell's width in a window of 1280 pixels
+WIDTH = 498  # with its card, such a drawing fits into a column of 520 pixels
 
 _FONT = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif"
 _MONO = "ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
@@ -19,7 +16,7 @@ _MONO = "ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 
 @dataclass(frozen=True)
 class Drawing:
-    """Elements with their origin at the top left, and the space they take."""
+    """Elements with their origin at the top left, and the space they take, in pixels of the page: no drawing is scaled down."""
 
     body: str
     height: float
@@ -27,26 +24,19 @@ class Drawing:
 
 
 @dataclass(frozen=True)
-class Picture:
-    """A still picture that a notebook shows and stores.
+class Strip:
+    """A drawing as wide as its content needs, and the names at its left, which stay in sight when it scrolls.
 
     Attributes
     ----------
-    svg
-        A complete SVG document.
-    summary
-        The same in words, for places that show no picture.
+    names
+        What stays.
+    drawing
+        What scrolls, of the same height. Its origin is at its own left edge.
     """
 
-    svg: str
-    summary: str
-
-    def bundle(self) -> dict[str, str]:
-        """Return the picture by media type."""
-        return {"image/svg+xml": self.svg, "text/plain": self.summary}
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return self.bundle()
+    names: Drawing
+    drawing: Drawing
 
 
 def _attributes(**values: object) -> str:
@@ -120,12 +110,6 @@ def text(
     return f"<text{attributes}>{escape(content)}{tooltip}</text>"
 
 
-def phrases(x: float, y: float, parts: Sequence[tuple[str, str]], *, size: float = 12) -> str:
-    """Draw phrases in one bold line, separated by dots. Each is a pair of its words and its colour."""
-    spans = " · ".join(f"<tspan{_attributes(fill=colour)}>{escape(words)}</tspan>" for words, colour in parts)
-    return f"<text{_attributes(x=f'{x:g}', y=f'{y:g}', font_size=size, font_weight='600', fill='#8b949e')}>{spans}</text>"
-
-
 def text_width(content: str, size: float) -> float:
     """Estimate the width of a line of text, because SVG made in Python can't ask the font."""
     return 0.58 * size * len(content)
@@ -141,46 +125,44 @@ def fit(content: str, width: float, size: float, *, ending: str = "") -> str:
 
 def stack(*drawings: Drawing, gap: float = 6) -> Drawing:
     """Stack drawings vertically. Empty ones take no space."""
-    body, y = [], 0.0
+    body, y, width = [], 0.0, 0.0
     for drawing in drawings:
         if drawing.height:
             body.append(f'<g transform="translate(0 {y:g})">{drawing.body}</g>')
             y += drawing.height + gap
-    return Drawing("".join(body), max(0.0, y - gap))
+            width = max(width, drawing.width)
+    return Drawing("".join(body), max(0.0, y - gap), width)
 
 
-def document(drawing: Drawing, title: str, *, palette: Palette = LIGHT, live: bool = False) -> str:
-    """Return a complete SVG document.
+def document(
+    drawing: Drawing,
+    title: str,
+    *,
+    around: Sequence[float] = (0, 0, 0, 0),
+    background: str = "none",
+    style: str = "display:block",
+) -> str:
+    """Return a complete SVG document of the drawing's size.
 
     Parameters
     ----------
     drawing
         The drawing.
     title
-        A description of it, for screen readers.
-    palette
-        Its background.
-    live
-        True inside a widget: it takes the place's width and background. False for a stored picture: it has a fixed size
-        that fits into a cell on a small screen, and a background card.
+        A description of it, for screen readers; empty if it's described elsewhere.
+    around
+        Space above, right of, below and left of it, as in CSS.
+    background
+        A colour.
+    style
+        The element's style on the page.
     """
-    if live:
-        size, margin, card = 'width="100%" style="display:block"', 0, ""
-    else:
-        margin = 10
-        height = round((drawing.height + 2 * margin) * _STORED_WIDTH / (drawing.width + 2 * margin))
-        size = f'width="{_STORED_WIDTH}" height="{height}"'
-        card = rect(
-            -margin,
-            -margin,
-            drawing.width + 2 * margin,
-            drawing.height + 2 * margin,
-            fill=palette.background,
-            stroke=palette.border,
-            radius=6,
-        )
-    box = f"{-margin} {-margin} {drawing.width + 2 * margin:g} {drawing.height + 2 * margin:g}"
+    above, right, below, left = around
+    width, height = drawing.width + left + right, drawing.height + above + below
+    card = rect(-left, -above, width, height, fill=background) if background != "none" else ""
+    described = f'role="img"><title>{escape(title)}</title>' if title else 'aria-hidden="true">'
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{box}" {size} role="img" font-family="{escape(_FONT)}">'
-        f"<title>{escape(title)}</title>{card}{drawing.body}</svg>"
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{-left:g} {-above:g} {width:g} {height:g}" width="{width:g}" '
+        f'height="{height:g}" style="{style}" font-family="{escape(_FONT)}" {described}{card}'
+        f"{drawing.body}</svg>"
     )

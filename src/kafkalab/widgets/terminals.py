@@ -9,7 +9,7 @@ from typing import Protocol
 import ipywidgets
 
 from kafkalab.widgets.live import Live
-from kafkalab.widgets.terminals_drawing import Pane, pane_html, panes_html, panes_text
+from kafkalab.widgets.terminals_drawing import GAP, Pane, grid_columns, pane_html, panes_html, panes_text
 
 __all__ = ["Terminals"]
 
@@ -41,7 +41,7 @@ class Terminals(Live):
     *workers
         Producers and consumers, one pane each.
     columns
-        The number of panes side by side.
+        The number of panes side by side where there's room. In a narrow column there are fewer.
     """
 
     def __init__(self, *workers: Worker, columns: int = 3) -> None:
@@ -52,8 +52,8 @@ class Terminals(Live):
         root = ipywidgets.GridBox(
             self._panes,
             layout=ipywidgets.Layout(
-                grid_template_columns=f"repeat({self._columns}, minmax(0, 1fr))",
-                grid_gap="8px",
+                grid_template_columns=grid_columns(self._columns),
+                grid_gap=f"{GAP}px",
                 width="100%",
                 max_width="1100px",
             ),

@@ -9,12 +9,14 @@ from typing import Literal
 
 from kafkalab.widgets.scrub import CODES, scrub
 
-__all__ = ["Pane", "pane_html", "panes_html", "panes_text"]
+__all__ = ["GAP", "Pane", "grid_columns", "pane_html", "panes_html", "panes_text"]
 
 PaneState = Literal["running", "ended", "killed"]
 
-_COLOURS: dict[PaneState, str] = {"running": "#3fb950", "ended": "#8b949e", "killed": "#ff7b72"}
+_COLOURS: dict[PaneState, str] = {"running": "#3fb950", "ended": "#b1bac4", "killed": "#ff7b72"}
+GAP = 8  # pixels between two panes
 _HEIGHT = 190
+_NARROWEST = 240  # pixels: some 30 characters
 _LIVE_LINES = 300
 _STILL_LINES = 25
 
@@ -36,8 +38,14 @@ def pane_html(pane: Pane) -> str:
 def panes_html(panes: Sequence[Pane], columns: int) -> str:
     """Return all panes as a still grid, without this machine's addresses and folders."""
     cells = "".join(f"<div>{_pane(pane, _still_lines(pane))}</div>" for pane in panes)
-    grid = f"display:grid;grid-template-columns:repeat({columns},minmax(0,1fr));gap:8px;max-width:1100px"
+    grid = f"display:grid;grid-template-columns:{grid_columns(columns)};gap:{GAP}px;max-width:1100px"
     return f'<div style="{grid}">{cells}</div>'
+
+
+def grid_columns(most: int) -> str:
+    """Return the columns of a grid of panes: at most so many, and each wide enough to read."""
+    share = f"(100% - {GAP * (most - 1)}px) / {most}"
+    return f"repeat(auto-fill, minmax(max({_NARROWEST}px, {share}), 1fr))"
 
 
 def panes_text(panes: Sequence[Pane]) -> str:
@@ -67,5 +75,6 @@ def _pane(pane: Pane, lines: Sequence[str]) -> str:
         "margin:0 0 auto;padding:0;flex:none;overflow:visible;background:transparent;color:#e6edf3;text-align:left;"
         "font:12px/16px ui-monospace,Menlo,Consolas,monospace;white-space:pre-wrap;overflow-wrap:anywhere"
     )
-    body = f'<div style="{column}"><pre style="{lines_style}">{shown}</pre></div>'
+    scrolls = f'tabindex="0" role="group" aria-label="{escape(pane.title)}"'
+    body = f'<div style="{column}" {scrolls}><pre style="{lines_style}">{shown}</pre></div>'
     return f'<div style="background:#0d1117;border:1px solid #30363d;border-radius:6px;overflow:hidden">{head}{body}</div>'

@@ -16,8 +16,8 @@ from kafkalab.cluster.view import ClusterView, Fault
 from kafkalab.widgets.clock import Clock, repeat
 from kafkalab.widgets.events import Event, last_fault
 from kafkalab.widgets.live import Live, wide_html
-from kafkalab.widgets.palette import THEMED
-from kafkalab.widgets.svg import Picture, document
+from kafkalab.widgets.palette import LIGHT, THEMED, Palette
+from kafkalab.widgets.picture import Picture, flow, phrases
 from kafkalab.widgets.timeline_drawing import Ack, Mark, describe_gaps, draw_timeline, longest_gap, partition_gaps
 from kafkalab.widgets.watcher import Watchable, Watcher
 
@@ -79,7 +79,7 @@ class Timeline(Live):
         """Return a still picture of the current state."""
         acks, until = self._acks(), self._until()
         words = f"{len(acks)} messages: {describe_gaps(acks, until)}"
-        return Picture(document(draw_timeline(acks, self._marks(), until=until), words), words)
+        return Picture(_html(acks, self._marks(), until, words, LIGHT), words)
 
     def close(self) -> None:
         """Leave a still picture in the notebook and stop following. Safe to call again."""
@@ -106,8 +106,7 @@ class Timeline(Live):
         with self._display_lock:
             if not self._finished:
                 acks, until = self._acks(), self._until()
-                drawing = draw_timeline(acks, self._marks(), THEMED, until)
-                self._html.value = document(drawing, describe_gaps(acks, until), palette=THEMED, live=True)
+                self._html.value = _html(acks, self._marks(), until, describe_gaps(acks, until), THEMED)
 
     def _acks(self) -> list[Ack]:
         with self._reading:
@@ -128,6 +127,11 @@ class Timeline(Live):
 
     def _still(self) -> dict[str, str]:
         return self.snapshot().bundle()
+
+
+def _html(acks: Sequence[Ack], marks: Sequence[Mark], until: float | None, words: str, palette: Palette) -> str:
+    title = [(f"{len(acks)} messages: {describe_gaps(acks, until)}", THEMED.text)] if acks else []
+    return f"<div>{phrases(title)}{flow([draw_timeline(acks, marks, palette, until)], words, palette)}</div>"
 
 
 def _leader_mark(at: float, faults: Sequence[Fault]) -> Mark:

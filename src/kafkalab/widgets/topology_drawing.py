@@ -6,28 +6,22 @@ import re
 from collections.abc import Sequence
 
 from kafkalab.streams.description import Node, SubTopology
-from kafkalab.widgets.palette import LAG, LEADER, LIGHT
-from kafkalab.widgets.svg import Drawing, fit, line, path, phrases, rect, stack, text
+from kafkalab.widgets.palette import LAG, LEADER, LIGHT, THEMED
+from kafkalab.widgets.picture import flow, phrases
+from kafkalab.widgets.svg import Drawing, fit, line, path, rect, text
 
-__all__ = ["topology_drawing", "topology_text"]
+__all__ = ["topology_html", "topology_text"]
 
-_WIDTH = 820  # a stored picture isn't scaled then, so that its text keeps its size
 _SIZE = 12
-_BOX, _WIDEST = 22, 196  # the height of a box, and its width at most
+_BOX, _WIDE, _NARROW = 22, 214, 152  # the height of a box, and its width
 _GAP, _RISE = 14, 24  # between columns, and between rows
 _EDGE, _HEAD = 12, 26  # within the frame of a sub-topology: around it, and for its title
 
 
-def topology_drawing(subs: Sequence[SubTopology]) -> Drawing:
-    """Draw them side by side, in as many rows as that takes."""
-    legend = Drawing(phrases(0, 12, [("topic", LEADER), ("source, processor or sink", LIGHT.text), ("state store", LAG)]), 18)
-    rows: list[list[Drawing]] = []
-    for frame in (_frame(sub) for sub in subs):
-        if not rows or sum(other.width + _GAP for other in rows[-1]) + frame.width > _WIDTH:
-            rows.append([])
-        rows[-1].append(frame)
-    whole = stack(legend, *map(_side_by_side, rows), gap=10)
-    return Drawing(whole.body, whole.height, _WIDTH)
+def topology_html(subs: Sequence[SubTopology]) -> str:
+    """Return a frame for each, side by side as far as they fit. A wide one scrolls by itself."""
+    legend = phrases([("topic", LEADER), ("source, processor or sink", THEMED.text), ("state store", LAG)])
+    return f"<div>{legend}{flow(map(_frame, subs), topology_text(subs), cards=False)}</div>"
 
 
 def topology_text(subs: Sequence[SubTopology]) -> str:
@@ -72,19 +66,11 @@ def _placed(nodes: Sequence[Node]) -> dict[str, tuple[int, int]]:
     return places
 
 
-def _side_by_side(frames: Sequence[Drawing]) -> Drawing:
-    body, x = "", 0.0
-    for frame in frames:
-        body += f'<g transform="translate({x:g} 0)">{frame.body}</g>'
-        x += frame.width + _GAP
-    return Drawing(body, max(frame.height for frame in frames))
-
-
 def _frame(sub: SubTopology) -> Drawing:
     """A sub-topology in its frame."""
     places = _placed(sub.nodes)
     columns = 1 + max(column for _, column in places.values())
-    width = min(_WIDEST, (_WIDTH - 2 * _EDGE + _GAP) / columns - _GAP)
+    width = _WIDE if columns <= 2 else _NARROW
     heights: dict[int, float] = {}
     for node in sub.nodes:
         row = places[node.name][0]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Protocol
 
 from kafkalab.streams.description import parse
-from kafkalab.widgets.svg import Picture, document
-from kafkalab.widgets.topology_drawing import topology_drawing, topology_text
+from kafkalab.widgets.picture import Picture
+from kafkalab.widgets.topology_drawing import topology_html, topology_text
 
 __all__ = ["TopologyMap"]
 
@@ -31,4 +31,4 @@ class TopologyMap(Picture):
 
     def __init__(self, topology: Topology) -> None:
         subs = parse(str(topology.describe()))
-        super().__init__(document(topology_drawing(subs), "topology"), topology_text(subs))
+        super().__init__(topology_html(subs), topology_text(subs))

@@ -9,7 +9,7 @@ from kafkalab.underway import Task, Underway
 from kafkalab.widgets.clock import Clock, repeat
 from kafkalab.widgets.live import wide_html
 
-__all__ = ["UnderwayLines"]
+__all__ = ["UnderwayLines", "line_html"]
 
 _QUIET = 1.0  # seconds: what takes less needs no line
 
@@ -66,11 +66,13 @@ class UnderwayLines:
             tasks = self._underway.tasks
             seconds = self._clock.now() - self._began
             if tasks and seconds >= _QUIET:
-                lines = "".join(map(_line, tasks))
+                lines = "".join(map(line_html, tasks))
                 self.widget.value = f'{_STYLE}<div class="kafkalab-underway">{lines}<small>{seconds:.0f} s so far</small></div>'
 
 
-def _line(task: Task) -> str:
+def line_html(task: Task) -> str:
+    """Return the line of a task."""
     says = str(task)
-    bar = f'<progress max="{task.total}" value="{task.done}"></progress>' if task.total > 1 else ""
+    name = escape(task.says)
+    bar = f'<progress max="{task.total}" value="{task.done}" aria-label="{name}"></progress>' if task.total > 1 else ""
     return f"<div>{escape(says[:1].upper() + says[1:])}{bar}</div>"

@@ -12,6 +12,7 @@ from typing import ClassVar, Protocol
 from kafkalab.cluster.view import BrokerState, ClusterView, Fault, GroupView
 from kafkalab.widgets.clock import Clock, repeat
 from kafkalab.widgets.events import Event, events_between, fault_event, is_settled
+from kafkalab.widgets.rates import AT_REST, RateMeter, Rates
 
 __all__ = ["Observer", "Watchable", "Watcher", "with_states"]
 
@@ -86,6 +87,8 @@ class Watcher:
         self._answered = 0  # number of the newest question with an answer
         self._groups: dict[str, tuple[float, GroupView]] = {}
         self._settled: dict[str, GroupView] = {}
+        self._meter = RateMeter()
+        self._rates = self._reported_rates = AT_REST
         self._reported_faults = frozenset(cluster.nodes.faults)
         self._observers: list[Observer] = []
         self._watches_groups = False
@@ -117,6 +120,11 @@ class Watcher:
                 observer.seen(self._view, (), self._fresh)
             if self._ended.is_set():
                 observer.ended()
+
+    @property
+    def rates(self) -> Rates:
+        """How fast records are written and read. None are known unless an observer wants groups."""
+        return self._rates
 
     def look(self, *, groups: bool = False) -> None:
         """Look once, now. An answer to an older question than the last one answered is dropped."""
@@ -175,6 +183,7 @@ class Watcher:
 
     def _remember(self, view: ClusterView) -> None:
         now = self._clock.now()
+        self._rates = self._meter.note(view, now)
         known = {id_: (at, group) for id_, (at, group) in self._groups.items() if now - at < _GROUP_MEMORY}
         if not self._coordinators_may_move(view):
             known = {}
@@ -198,9 +207,9 @@ class Watcher:
             # Compare groups with their last settled state, not with the middle of a rebalance.
             events += events_between(replace(before, groups=self._settled), after, at, faults)
             self._settled |= {id_: group for id_, group in after.groups.items() if is_settled(group)}
-        if after == before and fresh == self._fresh and not events:
+        if (after, fresh, self._rates) == (before, self._fresh, self._reported_rates) and not events:
             return
-        self._view, self._fresh = after, fresh
+        self._view, self._fresh, self._reported_rates = after, fresh, self._rates
         for observer in self._observers:
             observer.seen(after, events, fresh)
 

@@ -25,6 +25,7 @@ from kafkalab.cluster.record_batches import Record, RecordBatch
 from kafkalab.cluster.wire import BrokerConnection
 from kafkalab.errors import NoReplica, UnknownBroker, UnknownPartition, UnknownTopic
 from kafkalab.waiting import wait_until
+from picture_support import texts
 from support import PATIENCE, delete
 from widget_support import html
 
@@ -219,7 +220,9 @@ def test_the_files_of_a_dead_broker_are_shown(shared: Cluster) -> None:
         shared.kill(1)
         send(shared, topic, "K3V3")
         wait_until(
-            lambda: "K2 → V2" in microscope.snapshot().svg and microscope.view.state == "dead", PATIENCE, "the dead broker"
+            lambda: "K2 → V2" in texts(microscope.snapshot().html) and microscope.view.state == "dead",
+            PATIENCE,
+            "the dead broker",
         )
         shared.wait_for(lambda v: v.led(topic), "a leader", PATIENCE)
         view = wait_until(

@@ -11,6 +11,7 @@ from kafkalab import Cluster, LogMicroscope, wait_until
 from kafkalab.checks.context import CheckContext
 from kafkalab.cluster.log_reader import LogView
 from kafkalab.errors import BrokerNotRunning, NoReplica, UnknownTopic
+from picture_support import texts
 from support import PATIENCE, create, send
 
 A_SEGMENT_EACH = {"index_interval_bytes": "1", "segment_index_bytes": "12"}
@@ -67,7 +68,7 @@ def test_segments_move_and_are_read_from_the_tier(shared: Cluster, topic: str) -
     assert len(CheckContext(shared).records(topic)) == COUNT
     assert shared.disk.remote_tier.files("no-such") == []
     picture = LogMicroscope(shared, topic).snapshot()
-    assert f"{COUNT} in the remote tier" in picture.summary and picture.svg.count(">in the remote tier only<") == COUNT
+    assert f"{COUNT} in the remote tier" in picture.summary and texts(picture.html).count("in the remote tier only") == COUNT
 
 
 def test_who_lost_its_log_begins_where_the_leader_s_disk_does_and_can_lead(shared: Cluster, topic: str) -> None:

@@ -59,6 +59,10 @@ class Access(ABC):
     def state(self, node_id: int) -> BrokerState:
         """Return the state of the process: ``up`` here means that it runs, registered or not."""
 
+    def end(self, node_id: int) -> str:
+        """Return why the process ended, if that's neither a verb's doing nor said in its log; else an empty text."""
+        return ""
+
     @abstractmethod
     def check_alive(self, node_id: int) -> None:
         """Raise `BrokerFailed`, with Kafka's reason and the log's last lines, if a node that should run has ended."""

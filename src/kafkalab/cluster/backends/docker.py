@@ -102,6 +102,8 @@ class DockerBackend(Control):
 
     def launch(self) -> None:
         nodes = self.spec.nodes()
+        if elsewhere := [listener.host for listener in self.spec.listeners if listener.host != HOST]:
+            raise BackendUnavailable(f'containers listen on loopback only, not at {elsewhere[0]}; use backend="local"')
         require_resources(self._client, len(nodes), f"a cluster of {len(nodes)} nodes")
         self.run.uses_docker()
         ensure_image(self._client, image_of(self.spec.version))

@@ -11,6 +11,7 @@ from kafkalab.cluster.spec import Node
 from kafkalab.environment import JAVA_OPTIONS
 from kafkalab.errors import BrokerFailed
 from kafkalab.exits import CRASHES, exit_status, signal_of
+from kafkalab.limits import hint_at_kill
 
 __all__ = ["broker_failed", "ended", "log_tail", "reason_in"]
 
@@ -68,7 +69,7 @@ def ended(who: str, status: int | None, logs: Mapping[str, str]) -> str:
         What it logged since its start, by the name of the file.
     """
     if status is None and not _stated(logs) and not any(map(_ENDS.search, logs.values())):
-        return f"{who} ended without a word: killed from outside; out of memory?"
+        return f"{who} ended without a word: {hint_at_kill()}"
     why = reason_in(logs)
     if sign := signal_of(status):
         crash = sign.name in CRASHES and why != _NO_REASON  # which a JVM describes in its log

@@ -35,6 +35,7 @@ from kafkalab.distribution import (
 from kafkalab.errors import ClusterNotRunning, PortInUse, WaitTimeout
 from kafkalab.files import write_atomically
 from kafkalab.lifeline import Run, reap, started
+from kafkalab.limits import end_first, limit_kills
 from kafkalab.resources import require_disk, require_memory
 from kafkalab.security.files import open_private, write_private
 from kafkalab.settings import format_properties
@@ -95,19 +96,23 @@ class LocalBackend(Control):
             self._spawn(self.managed[node.id])
 
     def address(self, node_id: int, listener: str) -> str:
-        return f"{HOST}:{self.managed[node_id].advertised[listener]}"
+        return _joined(self.spec.host_of(listener), self.managed[node_id].advertised[listener])
 
     def state(self, node_id: int) -> BrokerState:
         process = self.managed[node_id]
         handle = process.handle()
         try:
             if handle is None:
+                process.note_end()
                 return process.ended_state
             if handle.status() == psutil.STATUS_STOPPED:
                 return "paused"
         except psutil.NoSuchProcess:
             return "dead"
         return "isolated" if node_id in self.isolated else "up"
+
+    def end(self, node_id: int) -> str:
+        return self.managed[node_id].end or ""
 
     # -- faults -------------------------------------------------------------------------------------------------
 
@@ -213,7 +218,7 @@ class LocalBackend(Control):
         return self._tier / TIER_STORE
 
     def hosts(self, node: Node) -> tuple[str, ...]:
-        return HOST, "localhost"
+        return tuple(dict.fromkeys((HOST, "localhost", *(listener.host for listener in self.spec.listeners))))
 
     # -- handing over -------------------------------------------------------------------------------------------
 
@@ -284,7 +289,8 @@ class LocalBackend(Control):
 
     def _write_properties(self, process: NodeProcess) -> None:
         endpoints = [
-            Endpoint(name, f"{HOST}:{port}", f"{HOST}:{process.advertised[name]}") for name, port in process.bound.items()
+            Endpoint(name, _joined(self.spec.host_of(name), port), self.address(process.node.id, name))
+            for name, port in process.bound.items()
         ]
         voters = {n.id: self.address(n.id, CONTROLLER) for n in self.spec.nodes() if n.controller}
         log_dir = self._log_dir(process.node.id)
@@ -311,8 +317,9 @@ class LocalBackend(Control):
                 stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
                 env=self.run.environment(), start_new_session=True, cwd=folder, umask=0o077,
             )  # fmt: skip
-        process.ended_by = ""
+        process.ended_by, process.end, process.limit_kills = "", None, limit_kills()
         process.pid = process.child.pid
+        end_first(process.pid)
         process.since = started(process.pid)
 
     def _move(self, process: NodeProcess, port: int) -> bool:
@@ -340,3 +347,7 @@ class LocalBackend(Control):
 
     def _output(self, node_id: int) -> str:
         return "".join(self._outputs(node_id).values())
+
+
+def _joined(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

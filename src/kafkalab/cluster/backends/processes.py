@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import signal
 import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,7 @@ import psutil
 
 from kafkalab.cluster.backends.control import ManagedNode
 from kafkalab.lifeline import started
+from kafkalab.limits import BY_LIMIT, limit_kills
 
 __all__ = ["NodeProcess", "copy_changing_tree", "living_process", "read_text"]
 
@@ -27,12 +29,20 @@ class NodeProcess(ManagedNode):
     since: int = 0  # when that process started
     logged: int = 0  # bytes of its log from before its last start
     child: subprocess.Popen[bytes] | None = field(default=None, repr=False)  # None if it's another process's child
+    limit_kills: int = field(default_factory=limit_kills, repr=False)  # how often the memory limit had killed when it started
+    end: str | None = None  # why it ended, if the memory limit did it; None until that's known
 
     def handle(self) -> psutil.Process | None:
         """Return the process, or None if it's gone."""
         if self.child is not None:
             self.child.poll()  # collects the exit status if it ended, so that no zombie stays behind
         return living_process(self.pid, self.since)
+
+    def note_end(self) -> None:
+        """Note whether the memory limit ended the process. Call it when the process is first seen to be gone."""
+        if self.end is None:
+            killed = self.child is None or self.child.returncode == -signal.SIGKILL
+            self.end = BY_LIMIT if killed and not self.ended_by and limit_kills() > self.limit_kills else ""
 
 
 def living_process(pid: int, since: int) -> psutil.Process | None:

@@ -16,7 +16,7 @@
     .kafkalab-home { overflow-y: auto; padding: 24px clamp(16px, 4%, 48px); color: var(--jp-content-font-color1);
       background: var(--jp-layout-color0); font-size: 14px; line-height: 1.45; }
     .kafkalab-home:focus { outline: none; }
-    .kafkalab-home > main { max-width: 1240px; margin: 0 auto; }
+    .kafkalab-home > .page { max-width: 1240px; margin: 0 auto; }
     .kafkalab-home h1 { margin: 0; font-size: 26px; font-weight: 600; }
     .kafkalab-home .sum { margin: 4px 0 0; color: var(--jp-content-font-color2); }
     .kafkalab-home header { display: flex; flex-wrap: wrap; gap: 16px 32px; align-items: center;
@@ -30,8 +30,9 @@
     .kafkalab-home .card { box-sizing: border-box; padding: 14px 16px; border: 1px solid var(--jp-border-color1); border-radius: 8px; background: var(--jp-layout-color1); }
     .kafkalab-home .card.current { border-color: var(--jp-brand-color1); }
     .kafkalab-home h2 { margin: 0; font-size: 16px; font-weight: 600; line-height: 1.3; min-height: 42px; }
-    .kafkalab-home .card a { color: var(--jp-content-link-color); text-decoration: none; }
-    .kafkalab-home .card a:hover { text-decoration: underline; }
+    .kafkalab-home :is(.card, .own, .notice, nav) a { color: var(--jp-content-link-color); text-decoration: none; }
+    .kafkalab-home :is(.card, .own, .notice, nav) a:hover { text-decoration: underline; }
+    .kafkalab-home nav { display: flex; gap: 16px; margin-top: 4px; }
     .kafkalab-home a:focus-visible, .kafkalab-home summary:focus-visible {
       outline: 3px solid var(--jp-brand-color1); outline-offset: 2px; border-radius: 3px; }
     .kafkalab-home p { margin: 2px 0; }
@@ -39,10 +40,15 @@
     .kafkalab-home .bar { height: 6px; margin: 8px 0; border-radius: 3px; overflow: hidden; background: var(--jp-layout-color3); }
     .kafkalab-home .bar i { display: block; height: 100%; background: var(--jp-success-color1, #1f883d); }
     .kafkalab-home summary { cursor: pointer; padding: 2px 0; }
-    .kafkalab-home details ul { margin: 4px 0 0; padding: 0; list-style: none; }
-    .kafkalab-home details li { display: flex; gap: 6px; padding: 2px 0; }
-    .kafkalab-home details li > b { flex: none; width: 1em; color: var(--jp-success-color1, #1f883d); }
-    .kafkalab-home details li > span { margin-left: auto; white-space: nowrap; color: var(--jp-content-font-color2); }
+    .kafkalab-home .labs { margin: 4px 0 0; padding: 0; list-style: none; }
+    .kafkalab-home .labs li { display: flex; gap: 6px; padding: 2px 0; }
+    .kafkalab-home .labs li > b { flex: none; width: 1em; color: var(--jp-success-color1, #1f883d); }
+    .kafkalab-home .labs li > span { margin-left: auto; white-space: nowrap; color: var(--jp-content-font-color2); }
+    .kafkalab-home :is(.own, .notice) { margin-bottom: 24px; padding: 14px 16px; border: 1px solid var(--jp-border-color1);
+      border-radius: 8px; background: var(--jp-layout-color1); }
+    .kafkalab-home .notice { border-left: 4px solid var(--jp-warn-color1, #bf8700); overflow-wrap: anywhere; }
+    .kafkalab-home .notice ul { margin: 4px 0; padding-left: 20px; }
+    .kafkalab-home :is(.own, .notice) h2 { min-height: 0; }
     .kafkalab-home-button { display: flex; align-items: center; }
     .kafkalab-home-button button { padding: 0 10px; height: 24px; border: 1px solid var(--jp-border-color1); border-radius: 4px;
       font: inherit; color: var(--jp-ui-font-color1); background: var(--jp-layout-color1); cursor: pointer; }
@@ -78,16 +84,39 @@
       : 'not begun';
     const bar = { class: 'bar', role: 'progressbar', 'aria-label': `Chapter ${Number(chapter.number)}`,
       'aria-valuenow': Math.round(100 * done), 'aria-valuemin': 0, 'aria-valuemax': 100, 'aria-valuetext': howFar };
-    const labs = chapter.labs.map(lab =>
-      element('li', {},
-        element('b', lab.passed ? { role: 'img', 'aria-label': 'passed' } : { 'aria-hidden': true }, lab.passed ? '✓' : '·'),
-        link(open, lab, {}, lab.title),
-        element('span', {}, `${lab.minutes} min`)));
     return element('li', { class: `card${isCurrent ? ' current' : ''}` },
       element('h2', {}, link(open, chapter, {}, `${chapter.number} · ${chapter.title}`)),
       element('div', bar, element('i', { style: `width: ${100 * done}%` })),
       element('p', { class: 'quiet' }, `${chapter.minutes} minutes · ${howFar}`),
-      element('details', {}, element('summary', {}, count(labs.length, 'lab')), element('ul', {}, ...labs)));
+      element('details', {}, element('summary', {}, count(chapter.labs.length, 'lab')), labList(open, chapter.labs)));
+  }
+
+  function labList(open, labs) {
+    return element('ul', { class: 'labs' }, ...labs.map(lab =>
+      element('li', {},
+        element('b', lab.passed ? { role: 'img', 'aria-label': 'passed' } : { 'aria-hidden': true }, lab.passed ? '✓' : '·'),
+        link(open, lab, {}, lab.title),
+        lab.minutes ? element('span', {}, `${lab.minutes} min`) : null)));
+  }
+
+  function ownPart(open, { title, labs }) {
+    return element('section', { class: 'own', 'aria-label': title }, element('h2', {}, title), labList(open, labs));
+  }
+
+  /* What a learner would otherwise only read in the terminal. */
+  function leftNotice(open, left) {
+    const files = left.map(one => element('li', {}, link(open, one, {}, one.path), ` (${one.why})`));
+    return element('section', { class: 'notice', 'aria-label': 'Left alone' },
+      element('h2', {}, 'Your own versions, left alone'),
+      element('p', {}, 'You changed these files, so the course didn’t update them:'),
+      element('ul', {}, ...files),
+      element('p', { class: 'quiet' }, element('code', {}, 'kafkalab reset NAME'),
+        ' in a terminal gives you the course’s version and keeps yours beside it.'));
+  }
+
+  function problemNotice(problems) {
+    return element('section', { class: 'notice', 'aria-label': 'Problems' },
+      element('h2', {}, 'Not all of the course can be used'), ...problems.map(problem => element('p', {}, problem)));
   }
 
   function goOnLink(open, goOn) {
@@ -99,17 +128,25 @@
     return link(open, goOn, { class: 'go-on' }, `${verb} ${place}${kind}`, element('span', {}, name));
   }
 
-  function page(open, { chapters, go_on: goOn }) {
-    const labs = chapters.flatMap(chapter => chapter.labs);
+  function referenceLinks(open, references) {
+    return element('nav', { 'aria-label': 'To look things up' }, ...references.map(one => link(open, one, {}, one.title)));
+  }
+
+  function page(open, { chapters, go_on: goOn, references, own, left, problems }) {
+    const labs = [...chapters.flatMap(chapter => chapter.labs), ...own?.labs ?? []];
     const passed = labs.filter(lab => lab.passed).length;
     const finished = chapters.filter(chapter => chapter.finished).length;
-    return element('main', {},
+    return element('div', { class: 'page' },
       element('header', {},
         element('div', {},
           element('h1', {}, 'Your course'),
           element('p', { class: 'sum' },
-            `${finished} of ${count(chapters.length, 'chapter')} read, ${passed} of ${count(labs.length, 'lab')} passed`)),
+            `${finished} of ${count(chapters.length, 'chapter')} read, ${passed} of ${count(labs.length, 'lab')} passed`),
+          references.length ? referenceLinks(open, references) : null),
         goOn ? goOnLink(open, goOn) : element('p', {}, 'You have done everything.')),
+      problems.length ? problemNotice(problems) : null,
+      own ? ownPart(open, own) : null,
+      left.length ? leftNotice(open, left) : null,
       element('ul', { class: 'cards' }, ...chapters.map(chapter => card(open, chapter, chapter.path === goOn?.path))));
   }
 
@@ -140,7 +177,7 @@
         try {
           fresh = page(open, await load());
         } catch (error) {
-          fresh = element('main', {}, element('p', {}, `The server doesn't answer: ${error.message}. Is it still running?`));
+          fresh = element('div', { class: 'page' }, element('p', {}, `The server doesn't answer: ${error.message}. Is it still running?`));
         }
         const unfolded = [...this.node.querySelectorAll('details')].map(details => details.open);
         fresh.querySelectorAll('details').forEach((details, place) => {
@@ -165,7 +202,8 @@
       return response.json();
     };
     const open = async (path, heading) => {
-      const notebook = await app.commands.execute('docmanager:open', { path });
+      const factory = path.endsWith('.md') ? 'Markdown Preview' : undefined;
+      const notebook = await app.commands.execute('docmanager:open', { path, factory });
       if (heading) {
         await Promise.all([notebook.context.ready, notebook.revealed]);
         await scrollTo(notebook.content, heading.replaceAll('`', '').replaceAll(' ', '-'));
@@ -199,6 +237,7 @@
     app.shell.add(top, 'top', { rank: 200 }); // behind the menus
 
     const addressed = PageConfig.getOption('treePath'); // JupyterLab sets it for restored notebooks, too, later
+    const behind = PageConfig.getOption('kafkalabHomeBehind'); // where a notice comes first: kafkalab.cli.hosted says so
     let restored = false;
     app.shell.layoutModified?.connect(() => {
       if (restored && app.shell.isEmpty('main')) { // JupyterLab listens later, and opens its launcher only if it's still empty
@@ -207,7 +246,7 @@
     });
     void app.restored.then(() => {
       restored = true;
-      if (!addressed) {
+      if (!addressed && !(behind && !app.shell.isEmpty('main'))) {
         show();
         [...app.shell.widgets('main')].filter(widget => widget.id.startsWith('launcher')).forEach(widget => widget.dispose());
       }

@@ -1,6 +1,7 @@
 /* A JupyterLab extension: beside each notebook of the course stands a panel with the map of its clusters.
  *
- * The panel shows one widget, which `kafkalab.widgets.panel` makes in the notebook's own kernel and fills with maps.
+ * The panel shows one widget, which `kafkalab.widgets.panel` makes in the notebook's own kernel and fills with maps, and with
+ * pages about what runs beside the clusters. Tabs bring them to the front.
  * This file is what the browser loads: a module-federation container written by hand, so it needs no build.
  * `init` receives the modules that JupyterLab shares, `get` returns ours.
  */
@@ -8,10 +9,19 @@
   const WIDGET_VIEW = 'application/vnd.jupyter.widget-view+json';
   const MODEL_ID = "__import__('kafkalab.widgets.panel', fromlist=['model_id']).model_id()";
   const PLUGIN = 'kafkalab-panel:plugin';
+  const COMM = 'kafkalab-panel'; // over which the kernel hears what somebody sees
+  const TOUCHES = ['keydown', 'pointerdown', 'pointermove', 'wheel'];
+  const MAP = 'Map'; // the title of the maps' tab
+  const SOLUTION = /(^|\/)solutions\/\d\d_[^/]+\/[^/]+\.ipynb$/;
+  const SOLUTION_TAB = 'kafkalab-solution-tab';
+
+  // Milliseconds.
+  const HEARTBEAT = 60_000; // between two words that somebody is there still
+  const ABSENT = 3_600_000; // without a key or a pointer, after which nobody is
 
   // Pixels.
   const PANEL = 310; // the least width of the panel: its map is drawn to be read at this width
-  const NOTEBOOK = 710; // the least width of a notebook beside it: 600 for the text, the rest for prompts and margins
+  const NOTEBOOK = 713; // the least width of a notebook beside it: 603 for text and 76 columns of code, the rest for prompts and margins
   const BELOW = 220; // the height of a panel below the notebook
   const STRIP = 44; // of one whose cluster has stopped
   const SHARE = 0.42; // the panel's part of the width, where there's enough for both
@@ -25,15 +35,34 @@
     .kafkalab-below .kafkalab-map > * { grid-column: 1; }
     .kafkalab-below .kafkalab-map > .kafkalab-events { grid-column: 2; grid-row: 1 / span 20; align-self: start; top: 0;
       max-height: ${BELOW - 30}px; }
+    .kafkalab-panel [role=tabpanel][hidden] { display: none; }
+    .kafkalab-panel [role=tablist] { display: flex; flex-wrap: wrap; margin-bottom: 4px;
+      border-bottom: 1px solid var(--jp-border-color1); }
+    .kafkalab-panel [role=tablist]:not(:has(:nth-child(2))) { display: none; }
+    .kafkalab-panel [role=tab] { font: 13px var(--jp-ui-font-family); padding: 4px 9px 2px; cursor: pointer; border: none;
+      border-bottom: 3px solid transparent; background: none; color: var(--jp-ui-font-color1); }
+    .kafkalab-panel [role=tab]:hover { background: var(--jp-layout-color2); }
+    .kafkalab-panel [role=tab][aria-selected=true] { font-weight: 600; border-color: var(--jp-brand-color1); }
+    .kafkalab-panel :is([role=tab], [role=tabpanel]):focus-visible { outline: 2px solid var(--jp-brand-color1);
+      outline-offset: -2px; }
+    .kafkalab-paused { display: none; padding: 4px 8px; margin-bottom: 4px; color: var(--jp-ui-font-color1);
+      background: var(--jp-warn-color3); }
+    .kafkalab-unattended > .kafkalab-paused { display: block; }
     .kafkalab-strip { padding: 4px 10px; }
     .kafkalab-strip > .kafkalab-again { display: flex; }
     .kafkalab-strip > :not(.kafkalab-again) { display: none; }
+    .kafkalab-said { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
     .kafkalab-again { display: none; align-items: center; gap: 12px; font-size: 14px; color: var(--jp-ui-font-color1); }
     .kafkalab-again button { font: inherit; padding: 2px 12px; cursor: pointer; color: var(--jp-ui-font-color1);
       background: var(--jp-layout-color2); border: 1px solid var(--jp-border-color1); border-radius: 4px; }
+    .kafkalab-notebook .jp-InputArea-editor .cm-line { padding: 0 1px 0 4px; }
     .kafkalab-notebook .jp-RenderedText pre { white-space: pre; overflow-wrap: normal; word-break: normal; }
     .kafkalab-notebook .jp-OutputArea-output { overflow-x: auto; }
-    .kafkalab-notebook .jp-RenderedSVG img { max-width: none; }`;
+    .kafkalab-notebook .jp-RenderedSVG img { max-width: none; }
+    .lm-DockPanel-tabBar .lm-TabBar-tab.${SOLUTION_TAB} { min-width: 280px; max-width: none; }
+    .${SOLUTION_TAB} .lm-TabBar-tabLabel::before, .kafkalab-solution .jp-Cell:first-child h1::before { content: 'Solution';
+      margin-right: 8px; padding: 1px 6px; border-radius: 4px; color: #fff; background: #8250df; font-weight: 600; }
+    .kafkalab-solution > .jp-NotebookPanel-toolbar { border-top: 3px solid #8250df; }`;
 
   const codeCells = notebook => [...notebook.content.model.cells].filter(cell => cell.type === 'code');
   const source = cell => cell.sharedModel.getSource();
@@ -55,6 +84,10 @@
         this.notebook = notebook;
         this.kernel = null; // the one whose widget is shown
         this.session = null; // its session's id
+        this.comm = null; // with that kernel
+        this.front = MAP; // the title of the page in front
+        this.inView = false;
+        this.told = { looks: false }; // what the kernel last heard
         this.closedByHand = false;
         this.state = '';
         this.changed = new Signal(this); // its state did
@@ -69,9 +102,25 @@
         const again = element('button', '', 'Start again');
         again.addEventListener('click', startAgain);
         this.addWidget(new Widget({ node: element('div', 'kafkalab-again', 'The cluster has stopped.', again) }));
+        this.addWidget(new Widget({ node: element('div', 'kafkalab-paused', 'Paused: nobody was here for an hour. Click to go on.') }));
+        this.said = element('div', 'kafkalab-said');
+        this.said.setAttribute('role', 'status');
+        this.addWidget(new Widget({ node: this.said }));
+        this.logs = new WeakMap(); // log → its lines when they were last said
         this.own = this.widgets.length;
         this.observer = new MutationObserver(() => this.look());
         this.observer.observe(this.node, { childList: true, subtree: true });
+        this.sight = new IntersectionObserver(changes => {
+          this.inView = changes.at(-1).isIntersecting;
+          this.tell();
+        });
+        this.sight.observe(this.node);
+        this.tell = this.tell.bind(this);
+        document.addEventListener('visibilitychange', this.tell);
+        this.touched = Date.now(); // when somebody last used the keyboard or the pointer
+        this.touch = this.touch.bind(this);
+        TOUCHES.forEach(kind => document.addEventListener(kind, this.touch, { capture: true, passive: true }));
+        this.heart = setInterval(() => this.beat(), HEARTBEAT);
 
         const { context, sessionContext } = notebook;
         context.pathChanged.connect(this.rename, this);
@@ -88,6 +137,12 @@
           sessionContext.kernelChanged.disconnect(this.follow, this);
           sessionContext.statusChanged.disconnect(this.follow, this);
           this.observer.disconnect();
+          this.sight.disconnect();
+          document.removeEventListener('visibilitychange', this.tell);
+          TOUCHES.forEach(kind => document.removeEventListener(kind, this.touch, { capture: true }));
+          clearInterval(this.heart);
+          this.inView = false;
+          this.tell();
           super.dispose();
         }
       }
@@ -103,15 +158,132 @@
         this.title.caption = `The cluster of ${name}`;
       }
 
-      /* What there is to show: "live" with a cluster, "card" with a lab's card only, "busy" with
+      get seen() {
+        const looks = !document.hidden && this.isAttended;
+        return { page: looks && this.inView ? this.front : '', looks };
+      }
+
+      get isAttended() {
+        return Date.now() - this.touched < ABSENT;
+      }
+
+      touch() {
+        const wasAttended = this.isAttended;
+        this.touched = Date.now();
+        if (!wasAttended) {
+          this.beat();
+        }
+      }
+
+      /* The kernel stops drawing when it hasn't heard for a while that somebody looks: a forgotten server must be able to end. */
+      beat() {
+        this.toggleClass('kafkalab-unattended', !this.isAttended);
+        if (this.seen.looks || this.told.looks) {
+          this.tell();
+        }
+      }
+
+      /* Tell the kernel which page somebody sees: it asks for no other. */
+      tell() {
+        if (this.comm && !this.comm.isDisposed) {
+          this.told = this.seen;
+          void this.comm.send(this.told);
+        }
+      }
+
+      /* A tab for each page, as in WAI-ARIA's pattern: arrow keys move through them and show the page that they reach. */
+      drawTabs(list, pages) {
+        const titles = pages.map((page, place) => place ? page.querySelector('.kafkalab-title')?.textContent ?? '' : MAP);
+        if (titles.includes('')) {
+          return; // ipywidgets makes that page anew
+        }
+        const hadFocus = list.contains(document.activeElement);
+        if (titles.join() !== [...list.children].map(tab => tab.textContent).join()) {
+          list.replaceChildren(...titles.map(title => this.makeTab(title)));
+          list.onkeydown = event => this.moveThroughTabs(event, titles);
+          if (!titles.includes(this.front)) {
+            this.front = MAP;
+            this.tell();
+          }
+        }
+        pages.forEach((page, place) => {
+          const tab = list.children[place];
+          const isFront = titles[place] === this.front;
+          tab.setAttribute('aria-selected', isFront);
+          tab.tabIndex = isFront ? 0 : -1;
+          page.setAttribute('role', 'tabpanel');
+          page.setAttribute('aria-labelledby', tab.id);
+          page.hidden = !isFront;
+          if (place) {
+            page.tabIndex = 0; // nothing else in it can have the focus, unlike in the map
+          }
+          if (isFront && hadFocus) {
+            tab.focus();
+          }
+        });
+      }
+
+      makeTab(title) {
+        const tab = element('button', '', title);
+        tab.setAttribute('role', 'tab');
+        tab.id = `${this.id}-${title}`;
+        tab.addEventListener('click', () => this.turnTo(title));
+        return tab;
+      }
+
+      moveThroughTabs(event, titles) {
+        const place = titles.indexOf(this.front);
+        const last = titles.length - 1;
+        const [before, after] = [place ? place - 1 : last, place < last ? place + 1 : 0];
+        const next = { ArrowLeft: before, ArrowRight: after, Home: 0, End: last }[event.key];
+        if (next !== undefined) {
+          event.preventDefault();
+          this.turnTo(titles[next]);
+        }
+      }
+
+      /* Bring a page to the front. Not `show`: Lumino calls that of each widget. */
+      turnTo(title) {
+        this.front = title;
+        this.tell();
+        this.look();
+      }
+
+      /* Let screen readers say new events. They can't follow the log itself: with each event the browser replaces all of it. */
+      say(log) {
+        const events = [...log.querySelectorAll('.event')];
+        const lines = events.map(event => event.textContent);
+        const known = this.logs.get(log);
+        if (known?.join() === lines.join()) {
+          return;
+        }
+        this.logs.set(log, lines);
+        const old = [...(known ?? lines)]; // what stands in a new log is no news
+        const fresh = events.filter(event => {
+          const place = old.indexOf(event.textContent);
+          return place < 0 || !old.splice(place, 1);
+        });
+        if (fresh.length) {
+          const words = fresh.map(event => event.lastChild.textContent.replace(/^→ /, '')); // without the time
+          this.said.textContent = words.join('. ');
+        }
+      }
+
+      /* What there is to show: "live" with a cluster, "card" with a lab's card or a seat in a class only, "busy" with
        * what a cell does, "stopped" after a cluster, or "". */
       look() {
+        this.node.querySelectorAll('.kafkalab-events').forEach(log => this.say(log));
         // By their places, because a widget gets its classes only when it's shown.
-        const [underway, card, body] = this.node.querySelector('.jupyter-widgets')?.children ?? [];
+        const [seat, underway, card, tabs] = this.node.querySelector('.jupyter-widgets')?.children ?? [];
+        const [bar, body, ...others] = tabs?.children ?? [];
+        const list = bar?.querySelector('[role=tablist]');
+        if (list && body) {
+          this.drawTabs(list, [body, ...others]);
+        }
         const busy = underway?.querySelector('.kafkalab-underway');
         const maps = [...(body?.children ?? [])];
         const live = maps.some(map => !map.querySelector('.kafkalab-not-yet'));
-        const state = live ? 'live' : card?.children.length ? 'card' : busy ? 'busy' : maps.length ? 'stopped' : '';
+        const state = live ? 'live' : card?.children.length || seat?.children.length ? 'card' : busy ? 'busy' : maps.length ? 'stopped' : '';
         if (state !== this.state) {
           this.state = state;
           this.changed.emit();
@@ -130,7 +302,7 @@
         const waits = kernel?.status === 'busy' ? 'A cell is running. Its cluster will be shown here.' : `Run the ${where}.`;
         this.empty.textContent = `No cluster yet. ${waits}`;
         if (kernel !== this.kernel || ['restarting', 'autorestarting', 'terminating', 'dead'].includes(kernel?.status)) {
-          this.kernel = null;
+          this.kernel = this.comm = null;
           this.widgets.slice(this.own).forEach(view => view.dispose());
         }
         if (!this.kernel && kernel?.status === 'idle') {
@@ -142,6 +314,9 @@
             const data = { [WIDGET_VIEW]: { model_id: modelId, version_major: 2, version_minor: 0 } };
             this.addWidget(view);
             await view.renderModel(new MimeModel({ data, trusted: true }));
+            this.comm = kernel.createComm(COMM);
+            this.told = this.seen;
+            this.comm.open(this.told);
           }
         }
       }
@@ -228,6 +403,15 @@
         requestAnimationFrame(() => size(panel, place));
       }
     };
+  }
+
+  /* A solution says that it is one: in its tab, before its heading and by its colour. Not in the tab's label, because
+   * JupyterLab renames a file whose label changes. */
+  function markSolution(notebook) {
+    const isSolution = SOLUTION.test(notebook.context.path);
+    const others = notebook.title.className.split(' ').filter(name => name !== SOLUTION_TAB);
+    notebook.title.className = [...others, ...(isSolution ? [SOLUTION_TAB] : [])].join(' ');
+    notebook.toggleClass('kafkalab-solution', isSolution);
   }
 
   /* Opening a notebook changes nothing: JupyterLab writes the kernel's name and version into it, as if somebody had. */
@@ -326,6 +510,8 @@
         return;
       }
       notebook.addClass('kafkalab-notebook');
+      markSolution(notebook);
+      notebook.context.pathChanged.connect(() => markSolution(notebook));
       keepClean(notebook);
       open(notebook);
       button(notebook, 'kafkalab-projector', 'Large', 'Large type, for a projector', () =>

@@ -1,0 +1,197 @@
+"""The Kafka cluster of a class: a topic for each seat that only this seat may write to, and one that all may read."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+import subprocess
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    NewTopic,
+    ResourcePatternType,
+    ResourceType,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
+
+from kafkalab.classroom.released import KEY, Released
+from kafkalab.classroom.topics import ANONYMOUS, LARGEST_BATCH, PUBLIC, seat_topic
+from kafkalab.cluster import Cluster
+from kafkalab.cluster.ports import HOST
+from kafkalab.cluster.spec import Listener
+from kafkalab.distribution import put_tools_on_path
+from kafkalab.errors import KafkaLabError
+from kafkalab.security.config import Security
+
+__all__ = ["BYTES_PER_SECOND", "INSTRUCTOR", "LISTENER", "ClassTopics", "make_cluster"]
+
+INSTRUCTOR = "instructor"
+"""The user as which the board reads the seats' topics."""
+
+LISTENER = "CLASS"
+
+BYTES_PER_SECOND = 20_000
+"""What a seat may write on each broker, a hundred times what a busy notebook does. Kafka slows down who writes more."""
+
+_ITERATIONS = 4096  # of SCRAM; https://kafka.apache.org/documentation/#security_sasl_scram
+_SEAT_TOPIC = {
+    "min.insync.replicas": "2",
+    "message.timestamp.type": "LogAppendTime",  # since when somebody waits, by the broker's clock
+    "max.message.bytes": str(LARGEST_BATCH),
+    "retention.bytes": str(4 << 20),  # so a seat that floods fills no disk
+    "segment.bytes": str(1 << 20),
+    "retention.ms": str(24 * 3600 * 1000),
+}
+_ANONYMOUS_TOPIC = {"min.insync.replicas": "2"}  # written by the instructor, in batches of any size
+_PUBLIC_TOPIC = {"min.insync.replicas": "2", "cleanup.policy": "compact", "message.timestamp.type": "LogAppendTime"}
+
+
+def make_cluster(host: str = HOST, port: int = 0) -> Cluster:
+    """Return a cluster for a class, not started yet: three brokers with TLS, SCRAM users and ACLs.
+
+    Parameters
+    ----------
+    host
+        The address of this machine where learners reach it. By default only this machine does.
+    port
+        The port of broker 0 there. Its peers have the next ones. With 0, any free ones.
+    """
+    return Cluster(
+        brokers=3,
+        name="class",
+        backend="local",
+        listeners=[Listener(LISTENER, "SASL_SSL", host=host, port=port)],
+        security=Security(
+            users={INSTRUCTOR: secrets.token_urlsafe(18)}, mechanisms=("SCRAM-SHA-512",), super_users=(INSTRUCTOR,)
+        ),
+        settings={"auto.create.topics.enable": "false", "log.retention.check.interval.ms": "60000"},
+    )
+
+
+class ClassTopics:
+    """What an instructor does with the class's cluster: makes seats, and publishes what is released.
+
+    Parameters
+    ----------
+    cluster
+        A running cluster: one of `make_cluster`, or one that was attached to, with the rights to create users, topics and
+        ACLs.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._config: dict[str, Any] = {**cluster.client_config(), "log_level": 0}
+        self._admin = AdminClient(self._config)
+        self._producer = Producer({**self._config, "enable.idempotence": True, "linger.ms": 0})
+
+    def prepare(self, password: str | None) -> None:
+        """Make the topics that all seats read, and the instructor's user if there's a password for it.
+
+        Raises
+        ------
+        KafkaLabError
+            If the cluster refuses.
+        """
+        if password is not None:
+            self._let_in(INSTRUCTOR, password)
+        self._create({PUBLIC: _PUBLIC_TOPIC, ANONYMOUS: _ANONYMOUS_TOPIC})
+        everybody = "User:*"  # that has logged in
+        self._allow(_rule(topic, everybody, AclOperation.READ) for topic in (PUBLIC, ANONYMOUS))
+
+    def admit(self, seat: str) -> str:
+        """Make a seat: its user, its topic, and the right to write to it. Return the new user's password.
+
+        Raises
+        ------
+        KafkaLabError
+            If the cluster refuses.
+        """
+        password = secrets.token_urlsafe(18)
+        self._create({seat_topic(seat): _SEAT_TOPIC})
+        whose = f"User:{seat}"
+        group = _rule(seat, whose, AclOperation.READ, ResourceType.GROUP)  # its client looks for one, and commits nothing
+        self._allow([_rule(seat_topic(seat), whose, AclOperation.WRITE), group])
+        self._let_in(seat, password)  # last: whoever can log in has everything
+        return password
+
+    def publish(self, released: Released) -> None:
+        """Write what is released to the public topic. On return it's acknowledged.
+
+        Raises
+        ------
+        KafkaLabError
+            If the cluster doesn't acknowledge it.
+        """
+        problems: list[object] = []
+        self._producer.produce(PUBLIC, released.as_json(), KEY, on_delivery=lambda error, _: problems.append(error))
+        if self._producer.flush(10) or any(problems):
+            raise KafkaLabError(f"the class's cluster doesn't take what you release: {problems or 'no answer for 10 s'}")
+
+    def _let_in(self, user: str, password: str) -> None:
+        how = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, _ITERATIONS)
+        self._done(self._admin.alter_user_scram_credentials([UserScramCredentialUpsertion(user, how, password.encode())]))
+
+    def _create(self, topics: Mapping[str, Mapping[str, str]]) -> None:
+        brokers = len(self._admin.list_topics(timeout=10).brokers)
+        copies = min(3, brokers)
+        new = [
+            NewTopic(name, num_partitions=1, replication_factor=copies, config=dict(config) if copies > 1 else _alone(config))
+            for name, config in topics.items()
+        ]
+        self._done(self._admin.create_topics(new), ignore=KafkaError.TOPIC_ALREADY_EXISTS)
+
+    def _allow(self, rules: Iterable[AclBinding]) -> None:
+        self._done(self._admin.create_acls(list(rules)))
+
+    def _done(self, answers: Mapping[Any, Future[Any]], ignore: int | None = None) -> None:
+        for answer in answers.values():
+            try:
+                answer.result()
+            except KafkaException as error:
+                if error.args[0].code() != ignore:
+                    raise KafkaLabError(f"the class's cluster refuses: {error.args[0].str()}") from error
+
+
+def limit_seats(cluster: Cluster, properties: Path) -> None:
+    """Set the quota of every user that has none of its own.
+
+    Parameters
+    ----------
+    cluster
+        A running cluster.
+    properties
+        A file for ``--command-config``, of a user who may alter the cluster.
+
+    Raises
+    ------
+    KafkaLabError
+        If the tool fails.
+    """
+    put_tools_on_path()
+    tool = shutil.which("kafka-configs.sh")
+    assert tool is not None, "the course's tools are on the path"
+    done = subprocess.run(
+        [tool, "--bootstrap-server", cluster.bootstrap_servers, "--command-config", str(properties), "--alter",
+         "--add-config", f"producer_byte_rate={BYTES_PER_SECOND}", "--entity-type", "users", "--entity-default"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if done.returncode:
+        raise KafkaLabError(f"the class's quota can't be set: {(done.stderr or done.stdout).strip()[-500:]}")
+
+
+def _rule(name: str, who: str, what: AclOperation, kind: ResourceType = ResourceType.TOPIC) -> AclBinding:
+    return AclBinding(kind, name, ResourcePatternType.LITERAL, who, "*", what, AclPermissionType.ALLOW)
+
+
+def _alone(config: Mapping[str, str]) -> dict[str, str]:
+    """Return a topic's settings for a cluster of one broker."""
+    return {**config, "min.insync.replicas": "1"}
