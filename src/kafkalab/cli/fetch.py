@@ -93,21 +93,23 @@ def _bytes(group: str, version: str | None = None) -> int:
 
 
 def _older_kafka(version: str) -> Step:
-    from kafkalab.distribution import classpath, ensure_jars, faulty_jars, kafka_archive
+    from kafkalab.distribution import bootstrap_checkpoint, classpath, ensure_jars, faulty_jars, is_bootstrapped, kafka_archive
 
     def is_done() -> bool:
-        return not faulty_jars("kafka", version) and kafka_archive(version).is_whole(thoroughly=True)
+        whole = not faulty_jars("kafka", version) and kafka_archive(version).is_whole(thoroughly=True)
+        return whole and is_bootstrapped(version)
 
     def make(report: Report) -> None:
         ensure_jars("kafka", report, version)
         kafka_archive(version).make(classpath(version))
+        bootstrap_checkpoint(version)
 
     return Step(f"Kafka {version}", "MB", is_done, make, "older-kafka", _bytes("kafka", version))
 
 
 def steps() -> list[Step]:
     """Return all steps, in an order in which later ones can use earlier ones."""
-    from kafkalab.distribution import classpath, install_tools, kafka_archive
+    from kafkalab.distribution import bootstrap_checkpoint, classpath, install_tools, is_bootstrapped, kafka_archive
 
     def spark_is_archived() -> bool:
         from kafkalab.spark.archive import spark_archive
@@ -119,13 +121,17 @@ def steps() -> list[Step]:
 
         archive.spark_archive().make(archive.classpath(), report)
 
+    def kafka_is_archived() -> bool:
+        return kafka_archive().is_whole(thoroughly=True) and is_bootstrapped()
+
     def archive_kafka(report: Report) -> None:
         kafka_archive().make(classpath(), report)
+        bootstrap_checkpoint()  # the first node would make it, but not where the cache can only be read
 
     return [
         _jars("Kafka's jars", "kafka"),
         _jars("Spark's Kafka connector", "spark"),
-        Step("Kafka's class-data archive", "steps", lambda: kafka_archive().is_whole(thoroughly=True), archive_kafka),
+        Step("Kafka's class-data archive", "steps", kafka_is_archived, archive_kafka),
         # A few small scripts. Those that are already right are left alone.
         Step("command-line tools", "steps", lambda: False, lambda report: install_tools()),
         Step("Spark's class-data archive", "steps", spark_is_archived, archive_spark),

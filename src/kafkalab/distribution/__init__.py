@@ -27,7 +27,7 @@ from kafkalab.distribution.jars import (
 )
 from kafkalab.distribution.java import java_command, java_home, java_version, spark_java_command
 from kafkalab.distribution.shared import Report, announce, environment_dir, made_by_one, sweep, warn
-from kafkalab.distribution.storage import format_log_dir, random_uuid
+from kafkalab.distribution.storage import bootstrap_checkpoint, format_log_dir, is_bootstrapped, random_uuid
 from kafkalab.distribution.tools import CONNECT_TOOLS, JVM_OPTIONS, TOOLS, install_tools, put_tools_on_path, tools_dir
 
 __all__ = [
@@ -43,6 +43,7 @@ __all__ = [
     "announce",
     "archive_options",
     "archive_path",
+    "bootstrap_checkpoint",
     "classpath",
     "connect_classpath",
     "connect_plugins",
@@ -53,6 +54,7 @@ __all__ = [
     "gssapi_support",
     "highest_metadata_version",
     "install_tools",
+    "is_bootstrapped",
     "jars_dir",
     "java_command",
     "java_home",

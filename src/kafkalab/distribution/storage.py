@@ -20,9 +20,10 @@ from kafkalab.distribution.tools import run_tool
 from kafkalab.errors import JavaError
 from kafkalab.exits import exit_status
 from kafkalab.files import write_atomically
+from kafkalab.paths import cache_dir
 from kafkalab.settings import format_properties
 
-__all__ = ["bootstrap_checkpoint", "format_log_dir", "random_uuid"]
+__all__ = ["bootstrap_checkpoint", "format_log_dir", "is_bootstrapped", "random_uuid"]
 
 # Any valid configuration gives the same checkpoint.
 _ANY_NODE = """\
@@ -49,11 +50,20 @@ def bootstrap_checkpoint(version: str | None = None) -> bytes:
     JavaError
         If the tool fails. The message holds its reason.
     """
-    path = cache_folder("archives", f"storage-{jars_dir('kafka', version).name}") / "bootstrap.checkpoint"
+    path = _checkpoint(version)
     mark_used(path.parent)
     if not path.exists():
-        write_atomically(path, _formatted((), version))
+        write_atomically(cache_folder("archives", path.parent.name) / path.name, _formatted((), version))
     return path.read_bytes()
+
+
+def is_bootstrapped(version: str | None = None) -> bool:
+    """Return whether the cache has what `bootstrap_checkpoint` returns."""
+    return _checkpoint(version).exists()
+
+
+def _checkpoint(version: str | None) -> Path:
+    return cache_dir() / "archives" / f"storage-{jars_dir('kafka', version).name}" / "bootstrap.checkpoint"
 
 
 @functools.lru_cache(maxsize=8)  # the same for all nodes of a cluster

@@ -6,6 +6,7 @@ import functools
 import io
 import os
 import shutil
+import stat
 import subprocess
 import sys
 import tarfile
@@ -32,6 +33,7 @@ _NOBODY = 65534
 _PROBE_SECONDS = 60
 _OWN_PROGRAMS = "kafkalab-own-programs"  # an empty image: the programs are this machine's, read-only
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/opt")
+_TRIAL = "import subprocess, sys; subprocess.run([sys.executable, '-P', '-c', 'import kafkalab'], check=True)"
 _WORKER = ("-P", "-m", "kafkalab.grading.worker")
 
 
@@ -145,7 +147,7 @@ def why_no_namespaces() -> str | None:
         return "only Linux has them"
     if missing := [tool for tool in ("unshare", "setpriv") if shutil.which(tool) is None]:
         return f"there is no `{missing[0]}` here: install util-linux"
-    command = _unshare((), Limits(1), [sys.executable, "-P", "-c", "import kafkalab"])
+    command = _unshare((), Limits(1), [sys.executable, "-P", "-c", _TRIAL])
     try:
         tried = subprocess.run(
             command, env=dict(_variables(Path(ROOM))), capture_output=True, text=True, timeout=_PROBE_SECONDS
@@ -188,9 +190,12 @@ def _variables(room: Path) -> Mapping[str, str]:
 
 def _unshare(hidden: Sequence[Path], limits: Limits, command: list[str]) -> list[str]:
     as_root = os.geteuid() == 0
+    kept = _kept()
+    closed = _closed(kept) if as_root else []
+    folders = (Path.home(), Path("/run"), Path("/var/tmp"), *(folder.resolve() for folder in hidden), *closed)
     specification = Specification(
-        hidden=[str(path) for path in (Path.home(), Path("/run"), Path("/var/tmp"), *(folder.resolve() for folder in hidden))],
-        kept=_kept(),
+        hidden=[str(path) for path in folders],
+        kept=kept,
         disk_bytes=limits.disk_bytes,
         file_bytes=limits.file_bytes,
         tasks=limits.tasks,
@@ -210,6 +215,12 @@ def _kept() -> list[str]:
     folders |= {java_home(), *(Path(place) for place in sys.path if place)}
     visible = {*folders, *(folder.resolve() for folder in folders)} - {Path.home(), Path("/"), Path("/tmp")}
     return sorted(str(path) for path in visible if path.exists())
+
+
+def _closed(kept: Sequence[str]) -> list[Path]:
+    """Return the folders above kept files that nobody can enter but its owner. Hidden, each is open, with those files only."""
+    above = {folder for path in kept for folder in Path(path).parents}
+    return [folder for folder in above if not folder.stat().st_mode & stat.S_IXOTH]
 
 
 def _docker(isolation: Isolation, run: Run, limits: Limits) -> list[str]:

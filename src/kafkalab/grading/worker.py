@@ -25,6 +25,7 @@ from nbclient.exceptions import DeadKernelError
 from nbformat.v4 import new_code_cell, new_notebook
 
 from kafkalab.distribution import put_tools_on_path
+from kafkalab.errors import KafkaLabError
 from kafkalab.exits import exit_status
 from kafkalab.grading.witness import KEY_LENGTH
 from kafkalab.kernel_sockets import kernel_address
@@ -173,7 +174,7 @@ async def _run(steps: list[dict[str, Any]], report: _Reporter) -> None:
     except DeadKernelError:
         report(reason=f"the kernel ended ({exit_status(client.kernel_status)})")
         return
-    except RuntimeError as error:  # as nbclient says that a kernel didn't start
+    except (RuntimeError, OSError) as error:  # a kernel that didn't start, as nbclient and the system say it
         report(reason=_one_line(f"the kernel failed: {error}"))
         return
     report(ended=True)
@@ -211,7 +212,11 @@ def main() -> None:
     for name in FOLDERS:
         Path(name).mkdir(exist_ok=True)
     _unpack(cast("dict[str, str]", payload["files"]))
-    put_tools_on_path()
+    try:
+        put_tools_on_path()
+    except KafkaLabError as error:
+        report(reason=_one_line(str(error)))
+        return
     report(began=True)
     asyncio.run(_run(payload["steps"], report))
 
