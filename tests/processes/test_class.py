@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from kafkalab.classroom import membership, presence
 from kafkalab.classroom.anonymous import copy_anonymously
@@ -25,6 +25,8 @@ from kafkalab.classroom.membership import Membership
 from kafkalab.classroom.released import NOTHING, Poll, Released
 from kafkalab.classroom.teaching import Classroom
 from kafkalab.classroom.topics import ANONYMOUS, PUBLIC, seat_topic
+from kafkalab.cli import main
+from kafkalab.cluster import Cluster
 from kafkalab.lifeline import marked_processes
 from kafkalab.waiting import wait_until
 from support import PATIENCE
@@ -206,3 +208,54 @@ def test_a_seat_outlives_a_broker(classroom: Classroom) -> None:
     finally:
         classroom.cluster.restart(1)
         link.close()
+
+
+def test_learners_who_share_a_cluster_have_names_of_their_own(
+    classroom: Classroom, tmp_path: Path, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest
+) -> None:
+    admin = dict(classroom.cluster.client_config("instructor"))
+    servers = admin.pop("bootstrap.servers")
+    (tmp_path / "admin.json").write_text(json.dumps(admin))
+    where = ["--bootstrap-servers", servers, "--client-settings", str(tmp_path / "admin.json")]
+    logins = tmp_path / "logins"
+    assert main(["tenants", "add", "amber", "amber-2", *where, "--output", str(logins)]) == 0
+    assert (logins / "amber.json").stat().st_mode & 0o777 == 0o600
+
+    mine, theirs = (Cluster.attached(**json.loads((logins / f"{name}.json").read_text())) for name in ("amber", "amber-2"))
+    request.addfinalizer(mine.start().stop)
+    request.addfinalizer(theirs.start().stop)
+    assert sorted(mine.describe().brokers) == [0, 1, 2]
+    assert sorted(mine.describe().topics) == [ANONYMOUS, PUBLIC]  # which this cluster lets everybody read
+    topics = AdminClient(mine.client_config())
+    for result in topics.create_topics([NewTopic("amber.orders", 1, 3)]).values():
+        result.result()
+    producer = Producer(mine.client_config(transactional_id="amber.writer"))
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    producer.produce("amber.orders", b"first")
+    producer.commit_transaction(30)
+    with Consumer(mine.client_config(group_id="amber.readers", auto_offset_reset="earliest")) as consumer:
+        consumer.subscribe(["amber.orders"])
+        assert wait_until(lambda: consumer.poll(1), PATIENCE, "the record").value() == b"first"
+        consumer.commit(asynchronous=False)
+
+    denied = KafkaError.TOPIC_AUTHORIZATION_FAILED
+    for topic in ("orders", "amber-2.orders", "amberorders"):
+        [answer] = topics.create_topics([NewTopic(topic, 1, 3)]).values()
+        assert refusal(answer.result) == denied
+    others = Producer({**theirs.client_config(transactional_id="amber.writer"), "log_level": 0})
+    assert refusal(partial(others.init_transactions, 30)) == KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    assert not [name for name in AdminClient(theirs.client_config()).list_topics(timeout=30).topics if "amber" in name]
+    with Consumer(theirs.client_config(group_id="amber.readers")) as consumer:
+        consumer.subscribe(["amber.orders"])
+        said_to_others = wait_until(lambda: consumer.poll(1), PATIENCE, "a refusal")
+        assert said_to_others.error().code() in (denied, KafkaError.GROUP_AUTHORIZATION_FAILED)
+
+    assert main(["tenants", "add", "amber", "Not a name", *where]) == 1
+    assert "'Not a name' isn't one" in capsys.readouterr().err
+    for deleted in (1, 0):
+        assert main(["tenants", "remove", "amber", *where]) == 0
+        assert f"Topics deleted: {deleted}" in capsys.readouterr().out
+    said: list[KafkaError] = []
+    gone = Producer({**mine.client_config(), "error_cb": said.append})
+    wait_until(partial(refused, gone, said), PATIENCE, "a refusal")

@@ -5,25 +5,13 @@ from __future__ import annotations
 import secrets
 import shutil
 import subprocess
-from collections.abc import Iterable, Mapping
-from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException, Producer
-from confluent_kafka.admin import (
-    AclBinding,
-    AclOperation,
-    AclPermissionType,
-    AdminClient,
-    NewTopic,
-    ResourcePatternType,
-    ResourceType,
-    ScramCredentialInfo,
-    ScramMechanism,
-    UserScramCredentialUpsertion,
-)
+from confluent_kafka import Producer
+from confluent_kafka.admin import AclOperation, ResourceType
 
+from kafkalab.classroom.administration import Administration, rule
 from kafkalab.classroom.released import KEY, Released
 from kafkalab.classroom.topics import ANONYMOUS, LARGEST_BATCH, PUBLIC, seat_topic
 from kafkalab.cluster import Cluster
@@ -43,7 +31,6 @@ LISTENER = "CLASS"
 BYTES_PER_SECOND = 20_000
 """What a seat may write on each broker, a hundred times what a busy notebook does. Kafka slows down who writes more."""
 
-_ITERATIONS = 4096  # of SCRAM; https://kafka.apache.org/documentation/#security_sasl_scram
 _SEAT_TOPIC = {
     "min.insync.replicas": "2",
     "message.timestamp.type": "LogAppendTime",  # since when somebody waits, by the broker's clock
@@ -90,7 +77,7 @@ class ClassTopics:
 
     def __init__(self, cluster: Cluster) -> None:
         self._config: dict[str, Any] = {**cluster.client_config(), "log_level": 0}
-        self._admin = AdminClient(self._config)
+        self._administration = Administration(self._config)
         self._producer = Producer({**self._config, "enable.idempotence": True, "linger.ms": 0})
 
     def prepare(self, password: str | None) -> None:
@@ -102,10 +89,10 @@ class ClassTopics:
             If the cluster refuses.
         """
         if password is not None:
-            self._let_in(INSTRUCTOR, password)
-        self._create({PUBLIC: _PUBLIC_TOPIC, ANONYMOUS: _ANONYMOUS_TOPIC})
+            self._administration.let_in(INSTRUCTOR, password)
+        self._administration.create({PUBLIC: _PUBLIC_TOPIC, ANONYMOUS: _ANONYMOUS_TOPIC})
         everybody = "User:*"  # that has logged in
-        self._allow(_rule(topic, everybody, AclOperation.READ) for topic in (PUBLIC, ANONYMOUS))
+        self._administration.allow(rule(topic, everybody, AclOperation.READ) for topic in (PUBLIC, ANONYMOUS))
 
     def admit(self, seat: str) -> str:
         """Make a seat: its user, its topic, and the right to write to it. Return the new user's password.
@@ -116,11 +103,11 @@ class ClassTopics:
             If the cluster refuses.
         """
         password = secrets.token_urlsafe(18)
-        self._create({seat_topic(seat): _SEAT_TOPIC})
+        self._administration.create({seat_topic(seat): _SEAT_TOPIC})
         whose = f"User:{seat}"
-        group = _rule(seat, whose, AclOperation.READ, ResourceType.GROUP)  # its client looks for one, and commits nothing
-        self._allow([_rule(seat_topic(seat), whose, AclOperation.WRITE), group])
-        self._let_in(seat, password)  # last: whoever can log in has everything
+        group = rule(seat, whose, AclOperation.READ, ResourceType.GROUP)  # its client looks for one, and commits nothing
+        self._administration.allow([rule(seat_topic(seat), whose, AclOperation.WRITE), group])
+        self._administration.let_in(seat, password)  # last: whoever can log in has everything
         return password
 
     def publish(self, released: Released) -> None:
@@ -135,30 +122,6 @@ class ClassTopics:
         self._producer.produce(PUBLIC, released.as_json(), KEY, on_delivery=lambda error, _: problems.append(error))
         if self._producer.flush(10) or any(problems):
             raise KafkaLabError(f"the class's cluster doesn't take what you release: {problems or 'no answer for 10 s'}")
-
-    def _let_in(self, user: str, password: str) -> None:
-        how = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, _ITERATIONS)
-        self._done(self._admin.alter_user_scram_credentials([UserScramCredentialUpsertion(user, how, password.encode())]))
-
-    def _create(self, topics: Mapping[str, Mapping[str, str]]) -> None:
-        brokers = len(self._admin.list_topics(timeout=10).brokers)
-        copies = min(3, brokers)
-        new = [
-            NewTopic(name, num_partitions=1, replication_factor=copies, config=dict(config) if copies > 1 else _alone(config))
-            for name, config in topics.items()
-        ]
-        self._done(self._admin.create_topics(new), ignore=KafkaError.TOPIC_ALREADY_EXISTS)
-
-    def _allow(self, rules: Iterable[AclBinding]) -> None:
-        self._done(self._admin.create_acls(list(rules)))
-
-    def _done(self, answers: Mapping[Any, Future[Any]], ignore: int | None = None) -> None:
-        for answer in answers.values():
-            try:
-                answer.result()
-            except KafkaException as error:
-                if error.args[0].code() != ignore:
-                    raise KafkaLabError(f"the class's cluster refuses: {error.args[0].str()}") from error
 
 
 def limit_seats(cluster: Cluster, properties: Path) -> None:
@@ -186,12 +149,3 @@ def limit_seats(cluster: Cluster, properties: Path) -> None:
     )  # fmt: skip
     if done.returncode:
         raise KafkaLabError(f"the class's quota can't be set: {(done.stderr or done.stdout).strip()[-500:]}")
-
-
-def _rule(name: str, who: str, what: AclOperation, kind: ResourceType = ResourceType.TOPIC) -> AclBinding:
-    return AclBinding(kind, name, ResourcePatternType.LITERAL, who, "*", what, AclPermissionType.ALLOW)
-
-
-def _alone(config: Mapping[str, str]) -> dict[str, str]:
-    """Return a topic's settings for a cluster of one broker."""
-    return {**config, "min.insync.replicas": "1"}

@@ -23,6 +23,7 @@ from kafkalab.cli import (
     run,
     solution,
     teach,
+    tenants,
 )
 from kafkalab.cli.arguments import Subcommand
 from kafkalab.errors import KafkaLabError
@@ -42,6 +43,24 @@ REFUSED = {
 
 INTERRUPTED = 130  # what a shell reports for a command that Ctrl-C ended
 
+_COMMANDS = (
+    lab,
+    jump,
+    reset,
+    solution,
+    progress,
+    portable,
+    joining,
+    doctor,
+    fetch,
+    run,
+    clean,
+    teach,
+    tenants,
+    bundle,
+    grade,
+)
+
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the whole command line. Each subcommand adds its own part."""
@@ -52,7 +71,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"kafkalab {version('kafkalab')}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=Subcommand)
-    for command in (lab, jump, reset, solution, progress, portable, joining, doctor, fetch, run, clean, teach, bundle, grade):
+    for command in _COMMANDS:
         command.add_parser(commands)
     return parser
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import json
 import signal
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
 from kafkalab.cli.arguments import Subparsers, subcommand
+from kafkalab.cli.existing_cluster import add_arguments, existing_cluster
 from kafkalab.errors import KafkaLabError
 
 if TYPE_CHECKING:
@@ -59,14 +58,7 @@ def add_parser(commands: Subparsers) -> None:
         "--hours", type=float, default=10, metavar="HOURS", help="how long the join code is valid (default: 10)"
     )
     parser.add_argument("--seats", type=int, default=100, metavar="NUMBER", help="how many may join (default: 100)")
-    parser.add_argument(
-        "--bootstrap-servers",
-        metavar="HOST:PORT",
-        help="use a cluster that runs already, with SASL_SSL and ACLs, instead of starting one",
-    )
-    parser.add_argument(
-        "--client-settings", type=Path, metavar="FILE", help="JSON: librdkafka settings of an administrator of that cluster"
-    )
+    add_arguments(parser, "use a cluster that runs already, with SASL_SSL and ACLs, instead of starting one")
     parser.add_argument(
         "--registry", metavar="URL", default="", help="the schema registry beside that cluster, if there is one"
     )
@@ -103,7 +95,9 @@ def _teach(args: argparse.Namespace, host: str, port: int, console: Console) -> 
     for sign in (signal.SIGINT, signal.SIGTERM):
         signal.signal(sign, lambda *_: ended.set())
     began = time.monotonic()
-    classroom = Classroom(host, port, hours=args.hours, seats=args.seats, existing=_existing(args), registry=args.registry)
+    classroom = Classroom(
+        host, port, hours=args.hours, seats=args.seats, existing=existing_cluster(args), registry=args.registry
+    )
     board = None
     try:
         classroom.start(lambda sentence: console.print(f"{sentence} …"))
@@ -159,21 +153,3 @@ def _losses(cluster: Cluster, missed: set[int]) -> Iterator[str]:
             yield f"Broker {broker} of the class has ended. {why}"
         elif state == "up":
             missed.discard(broker)
-
-
-def _existing(args: argparse.Namespace) -> Any:
-    if not args.bootstrap_servers:
-        if args.client_settings:
-            raise KafkaLabError("--client-settings belong to a cluster that runs already; name it with --bootstrap-servers")
-        return None
-    from kafkalab.cluster import Cluster
-
-    settings: dict[str, object] = {}
-    if args.client_settings:
-        try:
-            settings = json.loads(args.client_settings.read_text())
-            if not isinstance(settings, dict):
-                raise ValueError("it's no JSON object")
-        except (OSError, ValueError) as error:
-            raise KafkaLabError(f"{args.client_settings} isn't a file of client settings: {error}") from error
-    return Cluster.attached(args.bootstrap_servers, **{name.replace(".", "_"): value for name, value in settings.items()})

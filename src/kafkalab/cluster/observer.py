@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from kafkalab.cluster.backends.access import Access
 from kafkalab.cluster.groups import GroupReader
+from kafkalab.cluster.login import login_from
 from kafkalab.cluster.share_groups import read_share_group
 from kafkalab.cluster.view import BrokerState, BrokerView, ClusterView, GroupView, PartitionView, ShareGroupView
 from kafkalab.cluster.wire import NO_QUORUM, BrokerConnection, Features, Metadata, Quorum
@@ -182,7 +183,7 @@ class Observer:
             if any(set(a.brokers) != set(brokers) or a.topics != topics for a in answers.values()):
                 return False
             seen = quorum = self._ask(brokers[0], BrokerConnection.quorum)
-            return quorum.leader is not None
+            return quorum.leader is not None or quorum.is_hidden
 
         what = "all brokers to be registered and to agree"
         wait_until(ready, timeout, what, last_seen=lambda: seen, ignore=(OSError,), interval=0.02)
@@ -252,8 +253,7 @@ class Observer:
 
     def connect(self, address: str, timeout: float = 1.0) -> BrokerConnection:
         """Open a new connection to a broker at ``host:port`` on first use. The timeout applies to each response."""
-        keyring = self._access.keyring
-        return BrokerConnection(address, timeout, keyring.observer_context() if keyring else None)
+        return BrokerConnection(address, timeout, login_from(self._access.client_settings()))
 
     def _ask_any(self, *, but: int | None = None) -> tuple[Metadata, Quorum] | None:
         """Return what a broker (other than `but`) knows, or None while brokers that may know are slow to answer.

@@ -8,10 +8,10 @@ kafka-python's protocol classes, generated from Kafka's own message definitions,
 from __future__ import annotations
 
 import socket
-import ssl
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from kafka.net.sasl import get_sasl_mechanism
 from kafka.protocol.admin import (
     DescribeAclsRequest,
     DescribeAclsResponse,
@@ -21,7 +21,14 @@ from kafka.protocol.admin import (
     DescribeTopicPartitionsResponse,
 )
 from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse, MetadataRequest, MetadataResponse
+from kafka.protocol.sasl import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+    SaslHandshakeRequest,
+    SaslHandshakeResponse,
+)
 
+from kafkalab.cluster.login import Login
 from kafkalab.cluster.view import PartitionView
 
 __all__ = ["NO_QUORUM", "BrokerConnection", "Features", "Metadata", "Quorum"]
@@ -31,7 +38,10 @@ _QUORUM_VERSION = 1
 _ACLS_VERSION = 3
 _PARTITIONS_VERSION = 0
 _API_VERSIONS_VERSION = 4
+_SASL_VERSION = 1
 _ANY = 1
+_CLUSTER_AUTHORIZATION_FAILED = 31
+_NO_LOGIN = Login()
 
 
 @dataclass(frozen=True)
@@ -60,6 +70,8 @@ class Quorum:
         Ids of the nodes that vote.
     end_offsets
         How far each node, voter or not, has read the metadata log.
+    is_hidden
+        Whether the user that asked may not see it. The rest says nothing then.
     """
 
     leader: int | None
@@ -67,6 +79,7 @@ class Quorum:
     high_watermark: int
     voters: tuple[int, ...]
     end_offsets: dict[int, int]
+    is_hidden: bool = False
 
 
 @dataclass(frozen=True)
@@ -92,16 +105,16 @@ class BrokerConnection:
         ``host:port``.
     timeout
         Seconds to wait for a connection and for each response.
-    context
-        Encrypts the connection and authenticates kafkalab. None for a plain-text listener.
+    login
+        How it encrypts and authenticates, if the listener wants that.
     """
 
-    def __init__(self, address: str, timeout: float = 1.0, context: ssl.SSLContext | None = None) -> None:
+    def __init__(self, address: str, timeout: float = 1.0, login: Login = _NO_LOGIN) -> None:
         self.address = address
         host, _, port = address.rpartition(":")
         self._peer = (host, int(port))
         self._timeout = timeout
-        self._context = context
+        self._login = login
         self._socket: socket.socket | None = None
         self._correlation = 0
 
@@ -137,6 +150,8 @@ class BrokerConnection:
         )
         request = DescribeQuorumRequest(topics=[topic], version=_QUORUM_VERSION)
         answer = self.ask(request, DescribeQuorumResponse, _QUORUM_VERSION)
+        if answer.error_code == _CLUSTER_AUTHORIZATION_FAILED:
+            return replace(NO_QUORUM, is_hidden=True)
         if answer.error_code or not answer.topics:
             return NO_QUORUM
         p = answer.topics[0].partitions[0]
@@ -196,20 +211,46 @@ class BrokerConnection:
             return self._ask_once(request, response_class, version)
 
     def _ask_once(self, request: Any, response_class: Any, version: int) -> Any:
-        self._correlation += 1
-        request.with_header(correlation_id=self._correlation, client_id="kafkalab")
         try:
             if self._socket is None:
-                self._socket = socket.create_connection(self._peer, self._timeout)
-                self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                if self._context is not None:
-                    self._socket = self._context.wrap_socket(self._socket, server_hostname=self._peer[0])
-            self._socket.sendall(request.encode(header=True, framed=True))
-            size = int.from_bytes(self._read(4), "big")
-            return response_class.decode(self._read(size), version=version, header=True)
+                self._connect()
+            return self._exchange(request, response_class, version)
         except BaseException:
             self.close()  # also when a cell is interrupted, so that the next request doesn't read the rest of this response
             raise
+
+    def _connect(self) -> None:
+        self._socket = socket.create_connection(self._peer, self._timeout)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if self._login.context is not None:
+            self._socket = self._login.context.wrap_socket(self._socket, server_hostname=self._peer[0])
+        if self._login.mechanism:
+            self._log_in()
+
+    def _log_in(self) -> None:
+        """Do SASL's handshake: https://kafka.apache.org/protocol#sasl_handshake."""
+        login = self._login
+        hello = SaslHandshakeRequest(mechanism=login.mechanism, version=_SASL_VERSION)
+        answer = self._exchange(hello, SaslHandshakeResponse, _SASL_VERSION)
+        if answer.error_code:
+            raise ConnectionError(f"the broker takes {', '.join(answer.mechanisms)}, not {login.mechanism}")
+        mechanism = get_sasl_mechanism(login.mechanism)(
+            sasl_mechanism=login.mechanism, sasl_plain_username=login.user, sasl_plain_password=login.password
+        )
+        while not mechanism.is_done():
+            token = SaslAuthenticateRequest(auth_bytes=mechanism.auth_bytes(), version=_SASL_VERSION)
+            answer = self._exchange(token, SaslAuthenticateResponse, _SASL_VERSION)
+            if answer.error_code:
+                raise ConnectionError(f"the broker refuses the login: {answer.error_message}")
+            mechanism.receive(answer.auth_bytes)
+
+    def _exchange(self, request: Any, response_class: Any, version: int) -> Any:
+        assert self._socket is not None
+        self._correlation += 1
+        request.with_header(correlation_id=self._correlation, client_id="kafkalab")
+        self._socket.sendall(request.encode(header=True, framed=True))
+        size = int.from_bytes(self._read(4), "big")
+        return response_class.decode(self._read(size), version=version, header=True)
 
     def _read(self, size: int) -> bytes:
         assert self._socket is not None

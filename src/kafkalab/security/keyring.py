@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import ssl
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -148,13 +147,6 @@ class KeyRing:
     def java_observer(self) -> dict[str, str]:
         """Return the same for Kafka's Java clients."""
         return {"security.protocol": "SSL", **self.user(OBSERVER).java()}
-
-    def observer_context(self) -> ssl.SSLContext:
-        """Return the same for kafkalab's own connections."""
-        identity = self.user(OBSERVER)
-        context = ssl.create_default_context(cafile=str(self.authority.certificate))
-        context.load_cert_chain(identity.certificate, identity.key)
-        return context
 
     def _password(self, user: str) -> str:
         if user not in self.security.users:
