@@ -3,7 +3,7 @@
 #
 #   test.sh quick   lint, types and unit tests; starts no broker
 #   test.sh all     what a change can break: the above; every notebook and check once on local processes; contract tests
-#                   on both back ends, three chapters on Docker; faults, browser, Binder rehearsal
+#                   on both back ends, a chapter on Docker; faults, browser, Binder rehearsal
 #   test.sh full    all that, and at length: every notebook and check on Docker, too, a hundred faults on both, every
 #                   notebook ten times with three side by side, the Binder rehearsal from scratch, and what is marked
 #                   at_length: untouched labs, more pairs of faults, more moments of an interrupt, more trials of consumers

@@ -41,6 +41,8 @@ from kafkalab.services.connect import ConnectWorker
 from kafkalab.services.own_plugins import SOURCE_CONNECTOR
 from support import PATIENCE, create, in_a_fork, own_runs
 
+pytestmark = DOCKER_AT_LENGTH  # it talks to a cluster as any client does
+
 SOURCE, SINK = (f"org.apache.kafka.connect.file.FileStream{kind}Connector" for kind in ("Source", "Sink"))
 JSON = "org.apache.kafka.connect.json.JsonConverter"
 BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"
@@ -142,7 +144,6 @@ def handed_over(worker: ConnectWorker) -> int:
     return sum(int(count) for count in re.findall(r"(\d+) messages for Kafka", worker.logs()))
 
 
-@DOCKER_AT_LENGTH
 def test_an_mqtt_message_is_acknowledged_when_kafka_has_it(cluster: Cluster, connect: ConnectCluster) -> None:
     connect.start()
     create(cluster, "truck_position", 1, 1)
@@ -173,7 +174,6 @@ def test_an_mqtt_message_is_acknowledged_when_kafka_has_it(cluster: Cluster, con
     ask(connect, "DELETE", "/connectors/mqtt")
 
 
-@DOCKER_AT_LENGTH
 def test_a_worker_whose_port_is_taken_says_so_and_leaves_the_others(connect: ConnectCluster) -> None:
     worker, other = sorted(connect.workers, key=lambda worker: worker.alive)
     if worker.alive:
@@ -207,7 +207,6 @@ def counted(cluster: Cluster) -> list[int]:
 
 
 @pytest.mark.at_length  # chapter 09 shows it each day
-@DOCKER_AT_LENGTH
 def test_a_source_of_ones_own_goes_on_from_its_offset(cluster: Cluster, connect: ConnectCluster) -> None:
     connect.compile_plugin(COUNTER, SOURCE_CONNECTOR)
     connect.start()
@@ -226,7 +225,6 @@ def test_a_source_of_ones_own_goes_on_from_its_offset(cluster: Cluster, connect:
 
 
 @pytest.mark.at_length  # chapter 09 shows it each day
-@DOCKER_AT_LENGTH
 def test_a_line_too_large_fails_a_strict_source_and_is_skipped_by_a_tolerant_one(
     cluster: Cluster, connect: ConnectCluster, tmp_path: Path
 ) -> None:
@@ -258,7 +256,6 @@ def test_a_line_too_large_fails_a_strict_source_and_is_skipped_by_a_tolerant_one
         ask(connect, "DELETE", f"/connectors/{name}")
 
 
-@DOCKER_AT_LENGTH
 def test_a_connector_that_fails_says_why(connect: ConnectCluster, tmp_path: Path) -> None:
     put(connect, "nowhere", connector_class=SINK, file=str(tmp_path / "none/file.txt"), topics="lines")
     with pytest.raises(ConnectFailed, match="nowhere task 0 failed: ConnectException: Couldn't find or create file"):
@@ -275,7 +272,6 @@ def test_a_connector_that_fails_says_why(connect: ConnectCluster, tmp_path: Path
         connect.wait_until_running("nowhere")
 
 
-@DOCKER_AT_LENGTH
 def test_a_connector_that_was_forgotten_begins_at_the_beginning(
     cluster: Cluster, connect: ConnectCluster, tmp_path: Path
 ) -> None:
@@ -298,7 +294,6 @@ def test_a_connector_that_was_forgotten_begins_at_the_beginning(
     assert not {"again-in", "again-out"} & connect.states().keys()
 
 
-@DOCKER_AT_LENGTH
 def test_an_mqtt_broker_with_tls_and_passwords_lets_in_a_connector_that_has_both(
     cluster: Cluster, connect: ConnectCluster
 ) -> None:
@@ -328,7 +323,6 @@ def test_an_mqtt_broker_with_tls_and_passwords_lets_in_a_connector_that_has_both
     ask(connect, "DELETE", "/connectors/login")
 
 
-@DOCKER_AT_LENGTH
 def test_settings_of_the_mqtt_source_are_checked_field_by_field(connect: ConnectCluster) -> None:
     wrong = {"mqtt.url": "http://x:1", "mqtt.topics": "truck/#/position", "mqtt.qos": 2, "topic": "", "mqtt.timeout.ms": "many"}
     config = wrong | {"connector.class": "MqttSourceConnector", "name": "mqtt"}
@@ -343,7 +337,6 @@ def test_settings_of_the_mqtt_source_are_checked_field_by_field(connect: Connect
         assert filter_ in topics["errors"][0] and "one MQTT topic without a comma" in topics["errors"][0]
 
 
-@DOCKER_AT_LENGTH
 def test_an_mqtt_broker_that_is_not_there_fails_the_task(connect: ConnectCluster) -> None:
     with reserve_port() as nobody:
         put(connect, "deaf", connector_class="MqttSourceConnector", mqtt_url=f"tcp://127.0.0.1:{nobody.port}",
@@ -388,7 +381,6 @@ def wait_for_failure(connect: ConnectCluster, name: str, reason: str) -> None:
     wait_until(lambda: re.search(reason, told()), PATIENCE, f"{name} to fail", last_seen=told)
 
 
-@DOCKER_AT_LENGTH
 def test_the_jdbc_source_sends_each_row_while_database_and_columns_come_and_go(
     cluster: Cluster, connect: ConnectCluster, database: PostgreSQL
 ) -> None:
@@ -417,7 +409,6 @@ def test_the_jdbc_source_sends_each_row_while_database_and_columns_come_and_go(
     ask(connect, "DELETE", "/connectors/cars")
 
 
-@DOCKER_AT_LENGTH
 def test_the_jdbc_sink_leaves_the_table_right(cluster: Cluster, connect: ConnectCluster, database: PostgreSQL) -> None:
     tell(database, "DROP TABLE IF EXISTS copy", "CREATE TABLE copy (id INT PRIMARY KEY, at TIMESTAMPTZ, name TEXT)")
     create(cluster, "copy", 1, 1)
@@ -486,7 +477,6 @@ def wait_for_avro(cluster: Cluster, registry: SchemaRegistry, topic: str, count:
     )
 
 
-@DOCKER_AT_LENGTH
 def test_a_source_registers_its_schema_and_a_sink_reads_by_it(
     cluster: Cluster, connect: ConnectCluster, database: PostgreSQL, registry: SchemaRegistry
 ) -> None:
@@ -535,7 +525,6 @@ class OneSchema(BaseHTTPRequestHandler):
         pass
 
 
-@DOCKER_AT_LENGTH
 def test_bytes_that_are_no_avro_are_dead_letters_and_an_absent_registry_is_waited_for(
     cluster: Cluster, connect: ConnectCluster, tmp_path: Path
 ) -> None:
@@ -571,7 +560,6 @@ def captured(server: PostgreSQL) -> dict[str, object]:
             **{f"database_{name}": value for name, value in login.items()}}  # fmt: skip
 
 
-@DOCKER_AT_LENGTH
 def test_captured_rows_keep_their_types_while_columns_and_database_come_and_go(
     cluster: Cluster, connect: ConnectCluster, database: PostgreSQL, registry: SchemaRegistry
 ) -> None:
@@ -609,7 +597,6 @@ def test_captured_rows_keep_their_types_while_columns_and_database_come_and_go(
     ask(connect, "DELETE", "/connectors/boats")
 
 
-@DOCKER_AT_LENGTH
 def test_settings_of_the_jdbc_connectors_are_checked_field_by_field(connect: ConnectCluster) -> None:
     for kind, wrong, missing in (
         ("Source", {"connection.url": "jdbc:mysql://x", "poll.interval.ms": 0, "table": ""}, "topic.prefix"),
@@ -620,7 +607,6 @@ def test_settings_of_the_jdbc_connectors_are_checked_field_by_field(connect: Con
         assert {*wrong, missing} <= {field["value"]["name"] for field in told["configs"] if field["value"]["errors"]}
 
 
-@DOCKER_AT_LENGTH
 def test_a_connector_class_that_no_worker_has_is_named(connect: ConnectCluster) -> None:
     with pytest.raises(
         AssertionError, match="Failed to find any class that implements Connector and which name matches Nobody"
@@ -628,21 +614,18 @@ def test_a_connector_class_that_no_worker_has_is_named(connect: ConnectCluster) 
         put(connect, "nobody", connector_class="Nobody")
 
 
-@DOCKER_AT_LENGTH
 def test_workers_listen_on_loopback_only(connect: ConnectCluster) -> None:
     worker = next(worker for worker in connect.workers if worker.alive)
     listening = [c.laddr.ip for c in psutil.Process(worker.pid).net_connections("tcp") if c.status == psutil.CONN_LISTEN]
     assert listening and set(listening) <= {"127.0.0.1", "::ffff:127.0.0.1", "::1"}
 
 
-@DOCKER_AT_LENGTH
 def test_it_knows_the_connectors_in_its_folder(connect: ConnectCluster) -> None:
     known = {plugin["class"] for plugin in ask(connect, "GET", "/connector-plugins?connectorsOnly=false")}
     assert {SOURCE, SINK, "io.debezium.connector.postgresql.PostgresConnector", "kafkalab.AvroConverter"} <= known
     assert any(path.name.startswith("connect-file") for path in connect.plugins.iterdir())
 
 
-@DOCKER_AT_LENGTH
 def test_a_plugin_that_is_not_to_be_had_is_named(connect: ConnectCluster) -> None:
     before = set(connect.plugins.iterdir())
     with pytest.raises(ValueError, match="there is no plug-in 'debezium' here; there are avro-converter, debezium-postgres, "):
@@ -654,7 +637,6 @@ def test_a_plugin_that_is_not_to_be_had_is_named(connect: ConnectCluster) -> Non
     assert set(connect.plugins.iterdir()) == before
 
 
-@DOCKER_AT_LENGTH
 def test_a_worker_that_cannot_start_says_why_and_leaves_nothing(cluster: Cluster) -> None:
     before = own_runs()
     connect = ConnectCluster(cluster, settings={"key.converter": "not.there.Converter"})
@@ -665,7 +647,6 @@ def test_a_worker_that_cannot_start_says_why_and_leaves_nothing(cluster: Cluster
         connect.url  # noqa: B018
 
 
-@DOCKER_AT_LENGTH
 def test_too_little_memory_for_workers_is_said_before_one_starts(
     cluster: Cluster, connect: ConnectCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -676,7 +657,6 @@ def test_too_little_memory_for_workers_is_said_before_one_starts(
         connect.add_worker()
 
 
-@DOCKER_AT_LENGTH
 def test_a_forked_child_leaves_it_alone(connect: ConnectCluster) -> None:
     alive = [worker.alive for worker in connect.workers]
     in_a_fork(connect.stop)

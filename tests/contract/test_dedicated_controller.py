@@ -14,6 +14,8 @@ from kafkalab.cluster.wire import BrokerConnection, Metadata
 from kafkalab.errors import BrokerNotRunning, UnknownBroker
 from support import PATIENCE, led
 
+pytestmark = DOCKER_AT_LENGTH
+
 # Who is cut off gives up its connection after each second, not each other one.
 SETTINGS = {"num.partitions": 5, "num.io.threads": 3, "controller.quorum.request.timeout.ms": 1000}
 
@@ -55,7 +57,6 @@ def test_cut_off_until_it_looks_for_the_controller_anew(dedicated: Cluster) -> N
     assert dedicated.describe(groups=False).brokers[0].state == "up"
 
 
-@DOCKER_AT_LENGTH
 def test_who_is_cut_off_does_not_speak_for_those_that_are_slow(dedicated: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     topic = make_topic(dedicated)
     dedicated.isolate(1)
@@ -82,7 +83,6 @@ def test_who_is_cut_off_does_not_speak_for_those_that_are_slow(dedicated: Cluste
     in_sync(dedicated, topic)
 
 
-@DOCKER_AT_LENGTH  # one broker at a time fails in each of these ways in another module
 @pytest.mark.parametrize(
     ("first", "second"), [*PAIRS, *[pytest.param(*pair, marks=pytest.mark.at_length) for pair in MORE_PAIRS]]
 )
@@ -116,7 +116,6 @@ def test_a_controller_is_added(dedicated: Cluster) -> None:
     assert (settings["node.id"], own["node.id"]) == ("101", "101")
 
 
-@DOCKER_AT_LENGTH
 def test_an_added_controller_votes_and_comes_back(dedicated: Cluster) -> None:
     """It comes back with its log, and with its vote. The cluster has two voters from here on: this test is the last one."""
     tools = ["--bootstrap-server", dedicated.bootstrap_servers]

@@ -14,10 +14,13 @@ import pytest
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 from confluent_kafka.schema_registry.error import SchemaRegistryError
 
+from contract_support import DOCKER_AT_LENGTH
 from kafkalab import Cluster, SchemaRegistry
 from kafkalab.errors import ClusterNotRunning, PortInUse, RegistryFailed
 from kafkalab.lifeline import marked_processes
 from support import in_a_fork
+
+pytestmark = DOCKER_AT_LENGTH  # it talks to a cluster as any client does
 
 MOST_MEMORY = 300 << 20
 

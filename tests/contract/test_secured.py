@@ -162,6 +162,7 @@ def test_they_reach_kafkas_tools_too(secured: Cluster, user: str) -> None:
     assert topic in listed.stdout, listed.stderr[-2000:]
 
 
+@DOCKER_AT_LENGTH
 def test_faults_are_seen_on_a_secured_cluster_too_and_other_settings_hold(secured: Cluster) -> None:
     topic = make_topic(secured, 1, 2)
     secured.kill(1)
@@ -185,6 +186,7 @@ def by_scram(backend: str) -> Iterator[Cluster]:
         yield cluster
 
 
+@DOCKER_AT_LENGTH
 def test_brokers_that_log_in_to_each_other_by_scram_from_the_beginning(by_scram: Cluster) -> None:
     topic = make_topic(by_scram, 1, 2)
     by_scram.wait_for(lambda v: v.in_sync(topic), "both copies")
@@ -204,6 +206,7 @@ def test_a_login_that_a_restart_was_given_is_kept(by_scram: Cluster) -> None:
     assert outcome(config, topic) == "sent"
 
 
+@DOCKER_AT_LENGTH
 def test_an_authorizer_without_a_super_user_is_refused_before_it_hangs(backend: str) -> None:
     authorizer = {"authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer"}
     with pytest.raises(NoSuperUser, match=r"Name User:ANONYMOUS in super.users"):

@@ -15,7 +15,7 @@ import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from contract_support import ONLY_LOCAL
+from contract_support import DOCKER_AT_LENGTH, ONLY_LOCAL
 from kafkalab import Cluster, StreamsApp, resources, wait_until
 from kafkalab.checks import CheckContext
 from kafkalab.errors import ClusterNotRunning, NotEnoughResources, StreamsFailed
@@ -265,6 +265,7 @@ def test_a_function_of_a_notebook_is_run_by_its_source(cluster: Cluster) -> None
             app.store("no-such-store")
 
 
+@DOCKER_AT_LENGTH
 def test_with_fresh_topics_an_application_begins_at_the_beginning(cluster: Cluster) -> None:
     for _ in range(2):
         fresh_topics(cluster, [NewTopic("texts", 2, 1)])
@@ -279,6 +280,7 @@ def test_with_fresh_topics_an_application_begins_at_the_beginning(cluster: Clust
     assert [topic for topic in cluster.describe(groups=False).topics if not topic.startswith("__")] == ["texts"]
 
 
+@DOCKER_AT_LENGTH
 def test_a_killed_application_has_its_state_back_and_ends_with_its_cluster(cluster: Cluster, tmp_path: Path) -> None:
     """The last test: it stops the cluster."""
     app = StreamsApp(cluster, counts_of(cluster, tmp_path, "last")).start()

@@ -13,7 +13,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-CHAPTERS = ("02_cluster_failover", "04_consumer", "07_security")
+CHAPTERS = [
+    "02_cluster_failover",
+    *[pytest.param(stem, marks=pytest.mark.at_length) for stem in ("04_consumer", "07_security")],
+]
 
 
 @pytest.mark.docker

@@ -95,6 +95,7 @@ def test_settings_without_sense(first: Cluster, second: Cluster, settings: dict,
         MirrorMaker({"first": first, "second": second}, settings)
 
 
+@pytest.mark.at_length
 def test_missing_acl_on_the_target_and_topics_with_other_partitions(first: Cluster, second: Cluster) -> None:
     admin = AdminClient(second.client_config())
     create(second, "first.few", 1, 1)

@@ -1,6 +1,6 @@
 """Round by round a random broker is killed, stopped, paused or restarted under load; nothing acknowledged is lost.
 
-Twenty rounds; a hundred with ``KAFKALAB_ROUNDS=100``, as ``make test-all`` has it.
+Ten rounds; a hundred with ``KAFKALAB_ROUNDS=100``, as ``make test-all`` has it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kafkalab import Cluster, LedgerProducer, wait_until
 from kafkalab.checks import CheckContext
 from support import BACKEND, PATIENCE, create
 
-ROUNDS = int(os.environ.get("KAFKALAB_ROUNDS", "20"))
+ROUNDS = int(os.environ.get("KAFKALAB_ROUNDS", "10"))
 TOPIC = "soak"
 
 

@@ -29,6 +29,8 @@ from picture_support import texts
 from support import PATIENCE, delete
 from widget_support import html
 
+pytestmark = DOCKER_AT_LENGTH
+
 ONE_RECORD_A_SEGMENT = {"index.interval.bytes": "1", "segment.index.bytes": "12"}
 TABLE = "K1V5 K5V2 K2V7 K7V1 K8V4 K4V6 K1V1 K1V2 K1V9 K9V6 K8V22 K2V25".split()
 
@@ -134,7 +136,6 @@ def test_every_replica_has_what_a_consumer_reads(shared: Cluster, readers: list[
         assert not offsets.compacted and offsets.tiered is None
 
 
-@DOCKER_AT_LENGTH
 def test_compaction_one_record_at_a_time(shared: Cluster, readers: list[LogReader]) -> None:
     topic = make_topic(shared, 1, min_cleanable_dirty_ratio="0.01", **ONE_RECORD_A_SEGMENT, delete_retention_ms="86400000")
     send(shared, topic, *TABLE)
@@ -160,7 +161,6 @@ def test_compaction_one_record_at_a_time(shared: Cluster, readers: list[LogReade
     assert reader.read().offsets.compacted
 
 
-@DOCKER_AT_LENGTH
 def test_a_tombstone_and_what_it_removes(shared: Cluster, readers: list[LogReader]) -> None:
     topic = make_topic(shared, 1, cleanup_policy="compact", min_cleanable_dirty_ratio="0.01", **ONE_RECORD_A_SEGMENT)
     send(shared, topic, "K5V2", "K6V1", "K5", "K0roll")
@@ -182,7 +182,6 @@ def test_a_tombstone_and_what_it_removes(shared: Cluster, readers: list[LogReade
     assert batch.delete_horizon > batch.records[0].timestamp
 
 
-@DOCKER_AT_LENGTH
 def test_a_transaction_leaves_markers(shared: Cluster, readers: list[LogReader]) -> None:
     topic = make_topic(shared, 1)
     producer = Producer(shared.client_config(transactional_id=topic))
@@ -255,7 +254,6 @@ def test_a_record_is_seen_live_and_a_deleted_topic_as_it_was(shared: Cluster) ->
         microscope.close()
 
 
-@DOCKER_AT_LENGTH
 def test_what_there_is_not_is_said(shared: Cluster) -> None:
     topic = make_topic(shared, 1, replicas=1)
     (leader,) = shared.describe(groups=False).topics[topic][0].replicas
@@ -272,7 +270,6 @@ def test_what_there_is_not_is_said(shared: Cluster) -> None:
         LogMicroscope(shared, topic, broker=other)
 
 
-@DOCKER_AT_LENGTH
 def test_an_attached_cluster_shows_offsets_and_says_what_it_cannot_see(shared: Cluster) -> None:
     topic = make_topic(shared, 1)
     send(shared, topic, "K1V1", "K2V2")

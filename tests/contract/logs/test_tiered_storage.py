@@ -14,6 +14,8 @@ from kafkalab.errors import BrokerNotRunning, NoReplica, UnknownTopic
 from picture_support import texts
 from support import PATIENCE, create, send
 
+pytestmark = DOCKER_AT_LENGTH
+
 A_SEGMENT_EACH = {"index_interval_bytes": "1", "segment_index_bytes": "12"}
 COUNT = 6
 
@@ -112,7 +114,6 @@ def test_nothing_is_lost_while_the_tier_is_cut_off(shared: Cluster, topic: str) 
     assert len(CheckContext(shared).records(topic)) == 2 * COUNT
 
 
-@DOCKER_AT_LENGTH
 def test_nothing_is_lost_while_the_tier_is_full(shared: Cluster, topic: str) -> None:
     before = look(shared, topic).offsets.high_watermark
     leader = shared.describe(groups=False).leaders(topic)[0]
@@ -131,7 +132,6 @@ def test_nothing_is_lost_while_the_tier_is_full(shared: Cluster, topic: str) -> 
     assert len(CheckContext(shared).records(topic)) == before + COUNT
 
 
-@DOCKER_AT_LENGTH
 def test_total_retention_empties_the_tier(shared: Cluster, topic: str) -> None:
     end = look(shared, topic).offsets.high_watermark
     assert shared.disk.remote_tier.files(topic)
