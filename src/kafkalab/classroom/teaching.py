@@ -5,9 +5,9 @@ from __future__ import annotations
 import secrets
 import ssl
 import tempfile
-import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from kafkalab.classroom.membership import Membership
 from kafkalab.classroom.released import NOTHING
 from kafkalab.cluster import Cluster
 from kafkalab.cluster.ports import HOST
+from kafkalab.distribution import warn
 from kafkalab.errors import KafkaLabError
 from kafkalab.resources import require_disk
 from kafkalab.security.authority import CertificateAuthority
@@ -57,8 +58,6 @@ class Classroom:
     ----------
     cluster
         The class's cluster.
-    schema_id
-        The registry's id of the events' schema.
     """
 
     def __init__(
@@ -80,7 +79,7 @@ class Classroom:
         self._code: JoinCode | None = None
         self._id = secrets.token_hex(4)
         self._open = ExitStack()
-        self.schema_id = 0
+        self._schema: Future[int] | None = None
 
     def start(self, said: Callable[[str], None] = lambda _: None) -> None:
         """Start the class. On return learners can join.
@@ -114,17 +113,21 @@ class Classroom:
         self._topics = ClassTopics(self.cluster)
         own = self._existing is None
         self._topics.prepare(self._password() if own else None)
-        said("Registering the schema of events")
-        self.schema_id = self._register()
+        registering = self._open.enter_context(ThreadPoolExecutor(1, "kafkalab-class-schema"))
+        self._schema = registering.submit(self._register)  # it takes as long as the brokers: people read the code meanwhile
         self._topics.publish(NOTHING)
         door.start(self._host, self._port)
         self._open.callback(door.stop)
         fingerprint = fingerprint_of(certificate_of(identity.certificate))
         self._code = JoinCode(self._host, door.port, self._expires, secret, fingerprint)
         if own:
-            limiting = threading.Thread(target=self._limit, name="kafkalab-class-quota")
-            limiting.start()
-            self._open.callback(limiting.join)
+            registering.submit(self._limit)  # after it: both at once would keep the first seats waiting
+
+    @property
+    def schema_id(self) -> int:
+        """The registry's id of the events' schema. Waits until it's registered, and raises `KafkaLabError` if it can't be."""
+        assert self._schema is not None, "the class has started"
+        return self._schema.result()
 
     @property
     def code(self) -> str:
@@ -146,7 +149,10 @@ class Classroom:
         return str(self.cluster.client_config(INSTRUCTOR)["sasl.password"])
 
     def _limit(self) -> None:
-        limit_seats(self.cluster, self.cluster.clients.command_config(INSTRUCTOR))
+        try:
+            limit_seats(self.cluster, self.cluster.clients.command_config(INSTRUCTOR))
+        except KafkaLabError as error:
+            warn(f"{error}. The class goes on, and nothing slows down a seat that floods it")
 
     def _register(self) -> int:
         if self._existing is None:

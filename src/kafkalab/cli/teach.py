@@ -101,12 +101,12 @@ def _teach(args: argparse.Namespace, host: str, port: int, console: Console) -> 
     board = None
     try:
         classroom.start(lambda sentence: console.print(f"{sentence} …"))
+        console.print(f"\nThe class is open after {time.monotonic() - began:.0f} s. Learners type:\n")
+        console.print(f"  kafkalab join {classroom.code}\n")
         board = Board(
             classroom.cluster, classroom.schema_id, asked, lambda: classroom.seats.taken, classroom.topics.publish, _requirement
         )
         board.start()
-        console.print(f"\nThe class is open after {time.monotonic() - began:.0f} s. Learners type:\n")
-        console.print(f"  kafkalab join {classroom.code}\n")
         console.print(f"Your board, for you alone:    {board.url}\nThe wall, for the projector:  {board.wall_url}\n")
         console.print("Ctrl-C ends the class and deletes what its seats wrote.")
         missed: set[int] = set()
