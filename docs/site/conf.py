@@ -40,7 +40,7 @@ html_show_sourcelink = False
 html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
-    "collapse_navbar": True,  # a page lists the labs of its own chapter: with all labs on each page Sphinx takes half as long again
+    "collapse_navbar": True,  # a page lists the labs of its own chapter; with all of them Sphinx takes half as long again
     "navbar_persistent": [],  # the sidebar has the search already
     "use_download_button": False,
     "use_fullscreen_button": False,
