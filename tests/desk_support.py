@@ -15,7 +15,7 @@ import nbformat
 from playwright.sync_api import Error, Locator, Page, Request, expect
 
 from kafkalab import wait_until
-from support import PATIENCE
+from support import PATIENCE, on_a_port
 
 ROOT = Path(__file__).parents[1]
 # Quiet: no sandbox (the tests may run as root), no calls home.
@@ -97,7 +97,7 @@ def running_course(folder: Path, **environment: str) -> Iterator[Course]:
     }
     log = folder / "lab.log"
     kafkalab = str(Path(sys.executable).with_name("kafkalab"))
-    command = [kafkalab, "lab", "--no-browser", "--workspace", str(folder / "work"), "02"]
+    command = [kafkalab, "lab", "--no-browser", *on_a_port(), "--workspace", str(folder / "work"), "02"]
     with log.open("w") as output:
         lab = subprocess.Popen(
             command,

@@ -18,6 +18,7 @@ from kafka.protocol.consumer.group import LeaveGroupRequest, LeaveGroupResponse
 from kafkalab import Cluster, ConsoleConsumer, check, wait_until
 from kafkalab.cluster import ClusterView, Fault, PartitionView
 from kafkalab.cluster.offsets import end_offsets
+from kafkalab.cluster.ports import reserve_port
 from kafkalab.cluster.wire import BrokerConnection
 from kafkalab.lifeline import Run, claimed_runs, marked_processes
 from kafkalab.workers import wait_until_shared
@@ -41,6 +42,7 @@ __all__ = [
     "in_a_fork",
     "led",
     "members",
+    "on_a_port",
     "own_runs",
     "put",
     "renew",
@@ -179,6 +181,15 @@ def flip_bits(path: Path) -> None:
         content[len(content) * place // 20] ^= 1
     path.chmod(0o644)
     path.write_bytes(content)
+
+
+def on_a_port() -> list[str]:
+    """The option that gives ``kafkalab lab`` a port of its own.
+
+    Jupyter looks whether 8888 is free and listens seconds later; of two tests that do so at once, one fails.
+    """
+    with reserve_port() as reserved:
+        return ["--port", str(reserved.port)]
 
 
 def own_runs() -> set[str]:

@@ -18,7 +18,7 @@ import pytest
 from kafkalab.course import find_course
 from kafkalab.paths import cache_dir
 from kafkalab.waiting import wait_until
-from support import PATIENCE
+from support import PATIENCE, on_a_port
 
 ROOT = Path(__file__).parents[2]
 NOT_COPIED = (".git", ".venv", "__pycache__", "*.egg-info", ".*_cache", ".ipynb_checkpoints", "workspace", "build", "dist")
@@ -92,7 +92,7 @@ def test_an_installed_course_makes_a_workspace(wheels: dict[str, Path], tmp_path
     def kafkalab(*arguments: str) -> list[str]:
         return [str(python.with_name("kafkalab")), *arguments]
 
-    assert_opens(kafkalab(*OPEN_A_LAB), tmp_path, environment(tmp_path), PATIENCE)
+    assert_opens(kafkalab(*OPEN_A_LAB, *on_a_port()), tmp_path, environment(tmp_path), PATIENCE)
     workspace = tmp_path / "kafkalab"
     command = kafkalab("solution", "--yes", "02_failsafe")
     shown = subprocess.check_output(command, cwd=tmp_path, env=environment(tmp_path), text=True)
@@ -107,7 +107,7 @@ def test_uvx_opens_the_course_from_nothing(wheels: dict[str, Path], tmp_path: Pa
     home = tmp_path / "home"
     home.mkdir()
     uvx = [str(Path(sysconfig.get_path("scripts"), "uvx")), "--quiet", "--python", sys.executable]
-    command = [*uvx, "--with", str(wheels["pipeline"]), "--from", str(wheels["course"]), "kafkalab", *OPEN_A_LAB]
+    command = [*uvx, "--with", str(wheels["pipeline"]), "--from", str(wheels["course"]), "kafkalab", *OPEN_A_LAB, *on_a_port()]
     others = ("KAFKALAB_CACHE", "JUPYTER", "UV_CACHE_DIR", "XDG_")
     nothing = {name: value for name, value in environment(home).items() if not name.startswith(others)}
     assert_opens(command, home, nothing, 1500)

@@ -235,7 +235,7 @@ def test_chapter_within_two_gigabytes(session: Session, cores: int | None, measu
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
             )  # fmt: skip
 
-        with start("jupyter-lab", "--no-browser", "--ip=127.0.0.1", "--ServerApp.log_level=CRITICAL") as server:
+        with start("jupyter-lab", "--no-browser", "--ip=127.0.0.1", "--port=0", "--ServerApp.log_level=CRITICAL") as server:
             try:
                 # ValueError: the file with its address is only half written.
                 wait_until(lambda: _server_answers(session), PATIENCE, "JupyterLab to answer", ignore=(OSError, ValueError))

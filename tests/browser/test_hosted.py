@@ -29,6 +29,7 @@ def address(tmp_path: Path) -> Iterator[str]:
         "KAFKALAB_WORKSPACE": str(tmp_path / "workspace"),
     }
     command = [sys.executable, "-m", "kafkalab.cli.hosted", "binder", "jupyter-lab", "--no-browser", "--ip=127.0.0.1"]
+    command += ["--port=0"]  # any: between the look at a port and listening, another test's server may take it
     command += ["--allow-root"] if os.geteuid() == 0 else []
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     log = tmp_path / "log"

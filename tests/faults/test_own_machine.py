@@ -17,7 +17,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from kafkalab import Cluster, rebinding, wait_until
 from kafkalab.lifeline import Run, claimed_runs, marked_processes
-from support import PATIENCE
+from support import PATIENCE, on_a_port
 
 # Names of Python's own modules, in the folder where a notebook runs.
 HIDING = ("queue", "random", "types", "typing", "socket")
@@ -167,7 +167,7 @@ def test_jupyterlab_starts_without_an_extension_that_own_settings_name(name: str
     settings.mkdir()
     (settings / name).write_text(text)
     program = Path(sys.executable).with_name("kafkalab")
-    command = [program, "lab", "--no-browser", "--no-standby", "--workspace", tmp_path / "work"]
+    command = [program, "lab", "--no-browser", "--no-standby", *on_a_port(), "--workspace", tmp_path / "work"]
     with log.open("w") as output:
         lab = subprocess.Popen(
             command, env=os.environ | {"JUPYTER_CONFIG_DIR": str(settings)},
