@@ -12,7 +12,8 @@ from kafkalab.errors import KafkaLabError
 
 __all__ = ["take_seat"]
 
-_PATIENCE = 15.0  # seconds: a seat is a user, a topic and an ACL
+_CONNECT_SECONDS = 15.0
+_SEAT_SECONDS = 90.0  # a seat is a user, a topic and an ACL; the first ones wait for the class's registry, too
 
 
 def take_seat(code: JoinCode, wanted: str = "") -> Membership:
@@ -28,12 +29,13 @@ def take_seat(code: JoinCode, wanted: str = "") -> Membership:
     context = ssl.create_default_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
-    door = http.client.HTTPSConnection(code.host, code.port, timeout=_PATIENCE, context=context)
+    door = http.client.HTTPSConnection(code.host, code.port, timeout=_CONNECT_SECONDS, context=context)
     try:
         door.connect()
         assert isinstance(door.sock, ssl.SSLSocket)
         if fingerprint_of(door.sock.getpeercert(binary_form=True) or b"") != code.fingerprint:
             raise KafkaLabError(f"another class answers at {where}. Ask for the code of yours")
+        door.sock.settimeout(_SEAT_SECONDS)
         door.request("POST", "/seat", json.dumps({"secret": code.secret.hex(), "seat": wanted}))
         response = door.getresponse()
         answer = json.loads(response.read())
