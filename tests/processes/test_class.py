@@ -253,6 +253,9 @@ def test_learners_who_share_a_cluster_have_names_of_their_own(
 
     assert main(["tenants", "add", "amber", "Not a name", *where]) == 1
     assert "'Not a name' isn't one" in capsys.readouterr().err
+    for action in ("add", "remove"):
+        assert main(["tenants", action, "instructor", *where, "--output", str(logins)]) == 1
+        assert "instructor is the administrator" in capsys.readouterr().err
     for deleted in (1, 0):
         assert main(["tenants", "remove", "amber", *where]) == 0
         assert f"Topics deleted: {deleted}" in capsys.readouterr().out

@@ -18,7 +18,7 @@ __all__ = ["Tenants", "prefix_of"]
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 _PREFIXED = (ResourceType.TOPIC, ResourceType.GROUP, ResourceType.TRANSACTIONAL_ID)
 _CERTIFICATE = "ssl.ca.location"
-_PASSED_ON = ("security.protocol", "ssl.endpoint.identification.algorithm")
+_PASSED_ON = ("bootstrap.servers", "security.protocol", "ssl.ca.pem", "ssl.endpoint.identification.algorithm")
 
 
 def prefix_of(name: str) -> str:
@@ -64,13 +64,13 @@ class Tenants:
         Raises
         ------
         KafkaLabError
-            If the name isn't one, or the cluster refuses.
+            If the name isn't one, or is the administrator's own, or the cluster refuses.
         """
-        prefix, whose = prefix_of(name), f"User:{name}"
+        prefix, whose = self._prefix(name), f"User:{name}"
         self._cluster.allow(rule(prefix, whose, AclOperation.ALL, kind, ResourcePatternType.PREFIXED) for kind in _PREFIXED)
         password = secrets.token_urlsafe(18)
         self._cluster.let_in(name, password)  # last: whoever can log in has everything
-        settings = {key: value for key, value in self._config.items() if key in ("bootstrap.servers", *_PASSED_ON)}
+        settings = {key: value for key, value in self._config.items() if key in _PASSED_ON}
         if _CERTIFICATE in self._config:
             settings["ssl.ca.pem"] = Path(str(self._config[_CERTIFICATE])).read_text()
         return {**settings, "sasl.mechanism": "SCRAM-SHA-512", "sasl.username": name, "sasl.password": password}
@@ -88,11 +88,16 @@ class Tenants:
         Raises
         ------
         KafkaLabError
-            If the name isn't one, or the cluster refuses.
+            If the name isn't one, or is the administrator's own, or the cluster refuses.
         """
-        prefix = prefix_of(name)
+        prefix = self._prefix(name)
         self._cluster.lock_out(name)
         self._cluster.revoke(f"User:{name}")
         topics = self._cluster.topics(prefix)  # last: until then more could come
         self._cluster.delete(topics)
         return len(topics)
+
+    def _prefix(self, name: str) -> str:
+        if name == self._config.get("sasl.username"):
+            raise KafkaLabError(f"{name} is the administrator, who would be locked out")
+        return prefix_of(name)
