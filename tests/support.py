@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -32,6 +32,7 @@ __all__ = [
     "Record",
     "Told",
     "Verdict",
+    "commands",
     "commit",
     "create",
     "delete",
@@ -41,6 +42,8 @@ __all__ = [
     "flip_bits",
     "in_a_fork",
     "led",
+    "lives",
+    "living",
     "members",
     "on_a_port",
     "own_runs",
@@ -148,6 +151,28 @@ def evict_members(cluster: Cluster) -> None:
             request = LeaveGroupRequest(group_id=group.id, members=leaving, version=4)
             connection.ask(request, LeaveGroupResponse, 4)
         connection.close()
+
+
+def lives(process: psutil.Process) -> bool:
+    """Whether it runs. One that has ended and wasn't waited for (a zombie) doesn't; between two questions to psutil it may be gone."""
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def living(processes: Iterable[psutil.Process], ask: Callable[[psutil.Process], T]) -> list[T]:
+    """What they answer. One that has ended since they were listed has nothing to say."""
+    answers = []
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
+            answers.append(ask(process))
+    return answers
+
+
+def commands(run_id: str) -> list[list[str]]:
+    """The command of each process of a run, word by word."""
+    return living(marked_processes(run_id), lambda process: process.cmdline())
 
 
 def empty(cluster: Cluster) -> None:

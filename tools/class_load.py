@@ -1,8 +1,8 @@
 """How late the class board is, with many seats that send.
 
-``python tools/class_load.py`` starts a class's cluster and the board's Spark. First 20 seats vote at once. Then each of 200 seats
-sends an event every 10 s for a minute. It prints how long events take from their producer to the board's facts, and how much
-memory Spark's JVM has.
+``python tools/class_load.py`` starts a class's cluster and the board's Spark. First 20 seats vote at once. Then 200 seats arrive
+within a minute, with an event each: Spark logs in for each one's topic. Then each sends an event every 10 s for a minute. It prints
+how long events take from their producer to the board's facts, and how much memory Spark's JVM has.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import argparse
 import statistics
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 import psutil
@@ -80,20 +81,38 @@ def vote(seats: Seats, facts: TimedFacts, number: int, stream: BoardStream) -> f
     return time.monotonic() - began
 
 
-def work(seats: Seats, seconds: float) -> int:
-    """Let each seat send a check every 10 s, evenly spread. Return how many events that made."""
-    pause, sent, never = EVERY / len(seats.names), 0, threading.Event()
+def send_evenly(seats: Seats, event: Callable[[int], Event], seconds: float, pause: float) -> int:
+    """Let the seats send in turn, with this pause between two. Return how many events that made."""
+    sent, never = 0, threading.Event()
     began = time.monotonic()
     while (late := time.monotonic() - began) < seconds:
         while sent * pause <= late:
-            name = seats.names[sent % len(seats.names)]
-            seats.send(
-                name, Event("checked", "02_failsafe", met=[1, 2], unmet=[3], waiting=[4], attempt=sent // len(seats.names))
-            )
+            seats.send(seats.names[sent % len(seats.names)], event(sent // len(seats.names)))
             sent += 1
         never.wait(pause)
     seats.flush()
     return sent
+
+
+def measure(what: str, seats: Seats, facts: TimedFacts, event: Callable[[int], Event], seconds: float, pause: float) -> None:
+    """Let the seats send, wait until the board has all, and print how late it had them."""
+    facts.ages.clear()
+    gateway: Any = SparkContext._gateway
+    jvm = psutil.Process(gateway.proc.pid)
+    before, began = sum(jvm.cpu_times()[:2]), time.monotonic()
+    sent = send_evenly(seats, event, seconds, pause)
+    wait_until(lambda: len(facts.ages) >= sent, PATIENCE, f"{sent} events", last_seen=lambda: len(facts.ages))
+    busy = (sum(jvm.cpu_times()[:2]) - before) / (time.monotonic() - began)
+    ages = statistics.quantiles(facts.ages, n=20)
+    print(
+        f"{len(seats.names)} seats {what}, {sent} events in {seconds:.0f} s: p50 {ages[9]:.1f} s, p95 {ages[18]:.1f} s; "
+        f"Spark {jvm.memory_info().rss / 2**20:.0f} MB, {busy:.0%} of a processor"
+    )
+
+
+def checked(attempt: int) -> Event:
+    """What a lab's check sends when it has run."""
+    return Event("checked", "02_failsafe", met=[1, 2], unmet=[3], waiting=[4], attempt=attempt)
 
 
 def main() -> None:
@@ -113,20 +132,9 @@ def main() -> None:
             print(
                 f"20 votes: {statistics.median(votes):.1f} s in the median, {max(votes):.1f} s at most; with Spark's start {first:.0f} s"
             )
-            facts.ages.clear()
-            gateway: Any = SparkContext._gateway
-            jvm = psutil.Process(gateway.proc.pid)
-            before, began = sum(jvm.cpu_times()[:2]), time.monotonic()
-            sent = work(seats, given.seconds)
-            wait_until(
-                lambda: len(facts.ages) >= sent, PATIENCE, f"{sent} events", last_seen=lambda: (len(facts.ages), stream.problem)
-            )
-            busy = (sum(jvm.cpu_times()[:2]) - before) / (time.monotonic() - began)
-            ages = statistics.quantiles(facts.ages, n=20)
-            print(
-                f"{given.seats} seats, {sent} events in {given.seconds:.0f} s: p50 {ages[9]:.1f} s, p95 {ages[18]:.1f} s; "
-                f"Spark {jvm.memory_info().rss / 2**20:.0f} MB, {busy:.0%} of a processor"
-            )
+            arrival = given.seconds / len(seats.names)
+            measure("arrive", seats, facts, lambda _: Event("alive", "02_cluster_failover"), given.seconds, arrival)
+            measure("work", seats, facts, checked, given.seconds, EVERY / len(seats.names))
         finally:
             stream.stop()
 

@@ -17,8 +17,7 @@ from confluent_kafka.schema_registry.error import SchemaRegistryError
 from contract_support import DOCKER_AT_LENGTH
 from kafkalab import Cluster, SchemaRegistry
 from kafkalab.errors import ClusterNotRunning, PortInUse, RegistryFailed
-from kafkalab.lifeline import marked_processes
-from support import in_a_fork
+from support import commands, in_a_fork
 
 pytestmark = DOCKER_AT_LENGTH  # it talks to a cluster as any client does
 
@@ -68,9 +67,7 @@ def test_native_libraries_are_unpacked_into_its_folder(cluster: Cluster, registr
     """Else they stay in the folder for temporary data when it's killed."""
     if registry.product != "Apicurio Registry":
         pytest.skip("in a container they go with it")
-    [command] = [
-        p.cmdline() for p in marked_processes(cluster.nodes.run.id) if "io.quarkus.runner.GeneratedMain" in p.cmdline()
-    ]
+    [command] = [words for words in commands(cluster.nodes.run.id) if "io.quarkus.runner.GeneratedMain" in words]
     [folder] = [word.partition("=")[2] for word in command if word.startswith("-Djava.io.tmpdir=")]
     assert Path(folder).parent == cluster.nodes.run.directory
     assert list(Path(folder).glob("**/*.so")), "it has compressed an answer by now"

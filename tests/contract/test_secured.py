@@ -7,7 +7,6 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
 
-import psutil
 import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka.admin import (
@@ -29,10 +28,9 @@ from kafkalab.checks.access import try_connect
 from kafkalab.cluster import Listener
 from kafkalab.cluster.offsets import watermarks
 from kafkalab.errors import NoSuperUser, UnknownListener, UnknownUser
-from kafkalab.lifeline import marked_processes
 from kafkalab.paths import files_below
 from kafkalab.security import Security
-from support import PATIENCE
+from support import PATIENCE, commands
 
 LISTENERS = (
     Listener("PLAINTEXT"),
@@ -139,9 +137,8 @@ def test_secrets_are_readable_by_their_owner_alone_and_no_process_shows_one(secu
             if path.is_file() and path.name != "docker":  # that one names the engine
                 modes.add(stat.S_IMODE(path.stat().st_mode))
     assert modes == {0o600}
-    processes: list[psutil.Process] = marked_processes(secured.nodes.run.id)
     words = [secured.security.broker_password, secured.security.authority.password, *USERS.values()]
-    assert not [word for process in processes for word in words if word in " ".join(process.cmdline())]
+    assert not [word for command in commands(secured.nodes.run.id) for word in words if word in " ".join(command)]
     assert not [word for broker in (0, 1) for word in words if word in secured.nodes.logs(broker)]
 
 

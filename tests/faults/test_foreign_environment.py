@@ -17,7 +17,7 @@ import pytest
 
 from kafkalab import wait_until
 from kafkalab.paths import cache_dir
-from support import PATIENCE
+from support import PATIENCE, lives
 
 NOBODY = "http://127.0.0.1:1"  # nothing listens there
 
@@ -267,6 +267,6 @@ def test_nothing_is_left_of_all_that_when_it_is_killed(owner: Owner) -> None:
         below = [
             Path(parent, name) for parent, folders, names in os.walk(base) for name in (*folders, *names) if name != "owners"
         ]
-        return [*below, *(process for process in started if process.is_running() and process.status() != psutil.STATUS_ZOMBIE)]
+        return [*below, *filter(lives, started)]
 
     wait_until(lambda: not left(), PATIENCE, "everything to be gone", last_seen=left)

@@ -17,7 +17,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from kafkalab import Cluster, rebinding, wait_until
 from kafkalab.lifeline import Run, claimed_runs, marked_processes
-from support import PATIENCE, on_a_port
+from support import PATIENCE, commands, on_a_port
 
 # Names of Python's own modules, in the folder where a notebook runs.
 HIDING = ("queue", "random", "types", "typing", "socket")
@@ -100,7 +100,7 @@ def test_a_first_cell_run_again_leaves_one_cluster(
         assert marked_processes(first.id) == [] and "An earlier cluster still ran" in capsys.readouterr().out
         reads = 'reader = ConsoleConsumer(cluster, "t", group="g")'
         run(shell, TOPIC, reads, reads)
-        assert sum("consumer_process" in " ".join(one.cmdline()) for one in marked_processes(cluster.nodes.run.id)) == 1
+        assert sum("consumer_process" in " ".join(words) for words in commands(cluster.nodes.run.id)) == 1
     finally:
         shell.user_ns["cluster"].stop()
 

@@ -24,7 +24,7 @@ from kafkalab.errors import BrokerFailed, KafkaLabError, PortInUse, SparkFailed,
 from kafkalab.lifeline import Run, abandoned_runs, claimed_runs, marked_processes, reap
 from kafkalab.paths import runs_dir
 from kafkalab.services.java_process import JavaProcess
-from support import BACKEND, PATIENCE
+from support import BACKEND, PATIENCE, commands, lives
 
 OWNER = """
     import sys
@@ -85,7 +85,7 @@ def test_nothing_is_left_when_the_owner_is_killed(tmp_path: Path) -> None:
         lambda: not marked_processes(run) and not files(),
         PATIENCE,
         "all of a killed owner's processes and files to be gone",
-        last_seen=lambda: ([p.name() for p in marked_processes(run)], files()),
+        last_seen=lambda: (commands(run), files()),
     )
     owner.wait()
     host, port = address.split(":")
@@ -105,18 +105,10 @@ def test_no_service_outlives_its_owner(tmp_path: Path) -> None:
     owner.kill()
     owner.wait()
 
-    def left() -> list[str]:
-        return [p.name() for p in family if p.is_running() and p.status() != psutil.STATUS_ZOMBIE] + [
-            run for run in runs if (runs_dir() / run).exists()
-        ]
+    def left() -> list[object]:
+        return [*filter(lives, family), *(run for run in runs if (runs_dir() / run).exists())]
 
-    wait_until(
-        lambda: not left(),
-        PATIENCE,
-        "all of a killed owner's services to be gone",
-        last_seen=left,
-        ignore=(psutil.NoSuchProcess,),
-    )
+    wait_until(lambda: not left(), PATIENCE, "all of a killed owner's services to be gone", last_seen=left)
 
 
 @pytest.mark.skipif(BACKEND != "local", reason="a container's processes are not ours to kill")

@@ -25,7 +25,7 @@ from kafkalab import Cluster, SchemaRegistry, wait_until
 from kafkalab.cluster.offsets import watermarks
 from kafkalab.distribution.registry import ensure_registry, registry_archive
 from kafkalab.errors import DownloadError, HashMismatch, RegistryFailed
-from support import PATIENCE
+from support import PATIENCE, lives
 
 pytestmark = pytest.mark.cluster
 
@@ -203,4 +203,4 @@ def test_what_is_damaged_in_the_cache_is_an_error_with_its_log(
     before = {p.pid for p in psutil.Process().children(recursive=True)}
     with pytest.raises(RegistryFailed, match=r"(?s)ended by itself: .*GeneratedMain"):
         SchemaRegistry(cluster).start()
-    assert {p.pid for p in psutil.Process().children(recursive=True) if p.status() != psutil.STATUS_ZOMBIE} <= before
+    assert {p.pid for p in psutil.Process().children(recursive=True) if lives(p)} <= before

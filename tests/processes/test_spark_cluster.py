@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TypeVar
 
 import psutil
@@ -16,7 +15,7 @@ from kafkalab import SparkCluster, spark_session, wait_until
 from kafkalab.cluster.ports import HOST
 from kafkalab.errors import NotEnoughResources, SparkFailed
 from kafkalab.spark.view import SparkView
-from support import PATIENCE, own_runs
+from support import PATIENCE, living, own_runs
 
 pytestmark = pytest.mark.cluster
 
@@ -42,15 +41,6 @@ def both_counted(view: SparkView) -> SparkView | None:
     """The view, if each of two executors has run tasks."""
     counts = [one.tasks for worker in view.workers for one in worker.executors]
     return view if len(counts) == 2 and all(counts) else None
-
-
-def of_those_that_live(ask: Callable[[psutil.Process], T]) -> list[T]:
-    """What all processes below this one answer. One that has ended since they were listed has nothing to say."""
-    answers = []
-    for process in psutil.Process().children(recursive=True):
-        with contextlib.suppress(psutil.NoSuchProcess):
-            answers.append(ask(process))
-    return answers
 
 
 def total() -> int:
@@ -101,7 +91,8 @@ def test_the_map_knows_the_streams_that_run(workers: SparkCluster) -> None:
 
 
 def test_it_listens_on_loopback_only(workers: SparkCluster) -> None:
-    own = of_those_that_live(lambda process: process.net_connections() if process.name() == "java" else [])
+    below = psutil.Process().children(recursive=True)
+    own = living(below, lambda process: process.net_connections() if process.name() == "java" else [])
     listening = [c.laddr.ip for connections in own for c in connections if c.status == "LISTEN"]
     assert listening and {ip.removeprefix("::ffff:") for ip in listening} == {HOST}
 
@@ -131,7 +122,7 @@ def test_what_cannot_be(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_its_secret_is_no_ones_to_read(workers: SparkCluster) -> None:
     settings = workers._run.directory / "spark.properties"
     assert workers.secret in settings.read_text() and settings.stat().st_mode & 0o077 == 0
-    for command in of_those_that_live(lambda process: process.cmdline()):
+    for command in living(psutil.Process().children(recursive=True), lambda process: process.cmdline()):
         assert not any(workers.secret in argument for argument in command)
     with urllib.request.urlopen(f"http://{HOST}:{workers._page}/json/") as page:
         assert workers.secret not in page.read().decode()

@@ -16,7 +16,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import psutil
 import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError
 from confluent_kafka.admin import AdminClient
@@ -36,7 +35,7 @@ from kafkalab.waiting import wait_until
 from kafkalab.workers import ConsoleConsumer, ConsoleProducer, LedgerProducer, Worker, wait_until_shared
 from kafkalab.workers.plain_words import Warnings, in_plain_words
 from kafkalab.workers.settings import combine, delivery_timeout, idempotence
-from support import PATIENCE, create, in_a_fork
+from support import PATIENCE, commands, create, in_a_fork
 
 MakeTopic = Callable[..., str]
 Start = Callable[..., Worker]
@@ -392,8 +391,8 @@ def test_unknown_topic(cluster: Cluster, kind: type[Worker]) -> None:
     assert "nope" not in cluster.describe().topics
 
 
-def _children(cluster: Cluster) -> list[psutil.Process]:
-    return [p for p in marked_processes(cluster.nodes.run.id) if "kafkalab.workers" in " ".join(p.cmdline())]
+def _children(cluster: Cluster) -> list[list[str]]:
+    return [words for words in commands(cluster.nodes.run.id) if "kafkalab.workers" in " ".join(words)]
 
 
 @pytest.mark.cluster

@@ -24,6 +24,7 @@ __all__ = ["BoardStream"]
 _TRIGGER = "400 milliseconds"
 _LOOK = 0.5  # seconds between two looks whether Spark lives
 _AGAIN = 2.0  # seconds until a query that failed starts again
+_READERS = 8  # tasks that read seats' topics at once: to log in and to ask a broker is mostly to wait
 _PER_BATCH = 5_000  # records; more wait for the next batch, so that catching up needs no more memory
 _SETTINGS = {
     # Each seat's topic has a consumer in Spark, which logs in over TLS. With the default, 64, most would be made anew each
@@ -89,7 +90,7 @@ class BoardStream:
             reap(run)
 
     def _run(self, checkpoint: Path) -> None:
-        session = start_session("class board", settings=_SETTINGS)
+        session = start_session("class board", master=f"local[{_READERS}]", settings=_SETTINGS)
         hush_py4j()  # if the JVM dies, `problem` says so in a sentence
         jvm = jvm_process(session)
         query = self._query(session, checkpoint)
@@ -113,7 +114,7 @@ class BoardStream:
             .option("maxOffsetsPerTrigger", _PER_BATCH)
             .load()
             .selectExpr("topic", "partition", "offset", "CAST(timestamp AS double) AS appended", "value")
-            .coalesce(1)  # a task for each seat's topic would take longer to start than to run
+            .coalesce(_READERS)  # a task for each seat's topic would take longer to start than to run
         )
         return (
             records.writeStream.foreachBatch(self._take)
