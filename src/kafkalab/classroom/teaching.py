@@ -110,11 +110,11 @@ class Classroom:
         said("Starting the class's cluster")
         self._open.callback(self.cluster.stop)
         self.cluster.start()
+        registering = self._open.enter_context(ThreadPoolExecutor(1, "kafkalab-class-schema"))
+        self._schema = registering.submit(self._register)  # it takes as long as the brokers: people read the code meanwhile
         self._topics = ClassTopics(self.cluster)
         own = self._existing is None
         self._topics.prepare(self._password() if own else None)
-        registering = self._open.enter_context(ThreadPoolExecutor(1, "kafkalab-class-schema"))
-        self._schema = registering.submit(self._register)  # it takes as long as the brokers: people read the code meanwhile
         self._topics.publish(NOTHING)
         door.start(self._host, self._port)
         self._open.callback(door.stop)

@@ -87,7 +87,6 @@ def _command(args: argparse.Namespace) -> int:
 
 
 def _teach(args: argparse.Namespace, host: str, port: int, console: Console) -> int:
-    from kafkalab.classroom.board import Board
     from kafkalab.classroom.teaching import Classroom
 
     asked = _questions(args.chapters)
@@ -103,6 +102,8 @@ def _teach(args: argparse.Namespace, host: str, port: int, console: Console) -> 
         classroom.start(lambda sentence: console.print(f"{sentence} …"))
         console.print(f"\nThe class is open after {time.monotonic() - began:.0f} s. Learners type:\n")
         console.print(f"  kafkalab join {classroom.code}\n")
+        from kafkalab.classroom.board import Board  # with Spark's modules: learners have the code meanwhile
+
         board = Board(
             classroom.cluster, classroom.schema_id, asked, lambda: classroom.seats.taken, classroom.topics.publish, _requirement
         )

@@ -78,7 +78,7 @@ class ApicurioServer(ServerProcess):
             "apicurio.storage.snapshot.location": self.folder,
             "java.io.tmpdir": self.folder,  # for native libraries, so that they're removed with it
             # At its start it looks twice for a snapshot of its tables, for 5 s each by default. There are none here.
-            "apicurio.kafkasql.consumer.poll.timeout": 200,
+            "apicurio.kafkasql.consumer.poll.timeout": 100,
         }
         if kafka:  # of a secured cluster: in a file, because everybody can read a process's arguments
             private_folder(self.folder)
