@@ -174,11 +174,25 @@ def test_a_poll_on_both_pages(room: Class, open_page: Callable[..., Page], measu
     assert wall.locator(".bar").count() == 0
     board.get_by_role("button", name="Reveal", exact=True).click()
     expect(wall.locator(".bar span")).to_have_text(["3", "0", "5", "3", "6", "15", "0", "0"])
+    expect(wall.locator(".right")).to_contain_text("(what happened)")
     assert wall.evaluate("document.documentElement.scrollHeight <= innerHeight"), "the last option's bars are below the screen"
     assert_usable_in_both_schemes(board, wall, measured)
     board.get_by_role("button", name="Take it off the wall").click()
     expect(wall.locator("h2")).to_have_text("Lab 02_failsafe")
     assert not problems
+
+
+def test_a_small_class_sees_what_was_right_and_no_votes(room: Class, open_page: Callable[..., Page]) -> None:
+    wall = open_page(room.server.wall_url, 1280, 720)
+    room.lesson.ask(WRITES.id)
+    room.vote(1, [0, 2, 2])
+    expect(wall.locator(".count")).to_have_text("Fewer than five have voted")
+    room.lesson.move("run")
+    assert wall.locator(".right").count() == 0
+    room.lesson.move("revealed")
+    expect(wall.locator(".right")).to_contain_text("(what happened)")
+    expect(wall.get_by_text("Fewer than five have voted, so no votes are shown.")).to_be_visible()
+    assert wall.locator(".bar").count() == 0
 
 
 def assert_usable_in_both_schemes(board: Page, wall: Page, measured: Callable[[str], None]) -> None:

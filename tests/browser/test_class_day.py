@@ -51,7 +51,8 @@ class Learner:
     troubles: Troubles
 
     def open(self, notebook: str) -> None:
-        open_notebook(self.page, self.troubles, self.course.address(notebook, "class"))
+        # In a layout of its own: one that brings back another notebook may do so later, and menus are about the one in front.
+        open_notebook(self.page, self.troubles, self.course.address(notebook, Path(notebook).stem))
 
     def run_all(self) -> None:
         self.page.get_by_role("menuitem", name="Run", exact=True).click()

@@ -101,13 +101,25 @@ def test_a_right_one_a_wrong_one_and_an_endless_loop(tmp_path: Path) -> None:
 
 
 @pytest.mark.docker
+def test_a_right_one_in_a_container(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one_line = "ids = !kafka-storage.sh random-uuid\nassert len(ids) == 1, ids"
+    hand_in(tmp_path / "anna.ipynb", START, one_line, CALL)
+    assert marks_in_a_container(tmp_path, LAB, tmp_path / "marks.csv") == [("3", "3", "")], capsys.readouterr().out
+
+
+@pytest.mark.docker
 @pytest.mark.at_length
 @pytest.mark.timeout(600)
 def test_the_lab_of_chapter_02_in_a_container(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "all").mkdir()
     shutil.copy(ROOT / "solutions/02_cluster_failover/02_failsafe.ipynb", tmp_path / "all")
-    options = ["--container", "--lab", "02_failsafe", "--limit", "300", "--output", str(tmp_path / "marks.csv")]
-    assert main(["grade", str(tmp_path / "all"), *options]) == 0
-    with (tmp_path / "marks.csv").open(encoding="utf-8") as lines:
-        [row] = csv.DictReader(lines)
-    assert row["met"] == row["of"] and not row["reason"], capsys.readouterr().out
+    [(met, of, reason)] = marks_in_a_container(tmp_path / "all", "02_failsafe", tmp_path / "marks.csv")
+    assert met == of and not reason, capsys.readouterr().out
+
+
+def marks_in_a_container(submissions: Path, lab: str, marks: Path) -> list[tuple[str, str, str]]:
+    """What ``grade --container`` writes for each submission: requirements met, of how many, and the reason if it's fewer."""
+    options = ["--container", "--lab", lab, "--limit", "300", "--output", str(marks)]
+    assert main(["grade", str(submissions), *options]) == 0
+    with marks.open(encoding="utf-8") as lines:
+        return [(row["met"], row["of"], row["reason"]) for row in csv.DictReader(lines)]

@@ -172,7 +172,7 @@ def _wall_poll(facts: Facts, lesson: Lesson, names: Collection[str]) -> dict[str
     if poll.phase == "run":
         shown["ran"] = enough(facts.ran(question.id, names))
     if poll.phase == "revealed":
-        shown |= _numbers(lesson.released.revealed[question.id])
+        shown |= {"right": question.right, **_numbers(lesson.released.revealed[question.id])}
     return shown
 
 

@@ -31,7 +31,8 @@ Kind = Literal["namespaces", "container", "process group"]
 
 _NOBODY = 65534
 _PROBE_SECONDS = 60
-_OWN_PROGRAMS = "kafkalab-own-programs"  # an empty image: the programs are this machine's, read-only
+_IN_A_CONTAINER = Path("/tmp")  # the worker's folder: nothing else is in it
+_OWN_PROGRAMS = "kafkalab-own-programs"  # an image with nothing in it: the programs are this machine's, read-only
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/opt")
 _TRIAL = "import subprocess, sys; subprocess.run([sys.executable, '-P', '-c', 'import kafkalab'], check=True)"
 _WORKER = ("-P", "-m", "kafkalab.grading.worker")
@@ -78,7 +79,7 @@ class Isolation:
 
     def room(self, run: Run) -> Path:
         """Return the worker's folder, as the worker sees it."""
-        return run.directory if self.kind == "process group" else Path(ROOM)
+        return {"process group": run.directory, "namespaces": Path(ROOM), "container": _IN_A_CONTAINER}[self.kind]
 
 
 _ULIMIT_UNIT = 1024  # bytes: bash counts files in it
@@ -108,7 +109,7 @@ def process_group() -> Isolation:
 
 
 def container(image: str = "") -> Isolation:
-    """Return isolation by a container of an image that has the course, or of an empty one with this machine's programs.
+    """Return isolation by a container of an image that has the course, or of one without any, with this machine's programs.
 
     Raises
     ------
@@ -130,14 +131,22 @@ def container(image: str = "") -> Isolation:
         if image:
             client.images.get(image)
         else:
-            empty = io.BytesIO()
-            tarfile.open(fileobj=empty, mode="w").close()
-            client.api.import_image_from_data(empty.getvalue(), repository=_OWN_PROGRAMS, tag="latest")
+            client.api.import_image_from_data(_almost_nothing(), repository=_OWN_PROGRAMS, tag="latest")
     except ImageNotFound:
         raise BackendUnavailable(f"the Docker engine has no image {image!r}. Pull or build it first") from None
     finally:
         client.close()
     return Isolation("container", image or _OWN_PROGRAMS)
+
+
+def _almost_nothing() -> bytes:
+    """Return an image's files: a folder, since what is mounted on it gets its mode, whatever ``--tmpfs`` says (runc)."""
+    files = io.BytesIO()
+    with tarfile.open(fileobj=files, mode="w") as archive:
+        folder = tarfile.TarInfo(_IN_A_CONTAINER.name)
+        folder.type, folder.mode = tarfile.DIRTYPE, 0o1777
+        archive.addfile(folder)
+    return files.getvalue()
 
 
 @functools.cache
@@ -225,7 +234,7 @@ def _closed(kept: Sequence[str]) -> list[Path]:
 
 def _docker(isolation: Isolation, run: Run, limits: Limits) -> list[str]:
     user = os.geteuid() or _NOBODY
-    variables = _variables(Path(ROOM))
+    variables = _variables(_IN_A_CONTAINER)
     if isolation.image == _OWN_PROGRAMS:
         places = [*(folder for folder in _SYSTEM if os.path.exists(folder)), *_kept()]
         volumes = [word for place in places for word in ("-v", f"{os.path.realpath(place)}:{place}:ro")]
@@ -237,10 +246,12 @@ def _docker(isolation: Isolation, run: Run, limits: Limits) -> list[str]:
         }
     return [
         "docker", "run", "--interactive", "--name", run.id, "--label", f"{RUN_LABEL}={run.id}", "--pull", "never",
-        "--network", "none", "--user", f"{user}:{user}", "--cap-drop", "ALL", "--security-opt", "no-new-privileges",
-        "--read-only", "--tmpfs", f"/tmp:rw,exec,nosuid,nodev,mode=1777,size={limits.disk_bytes}",
+        # Without a network nobody knows the name of a container. Java asks for it, and complains on standard output.
+        "--network", "none", "--hostname", "localhost", "--user", f"{user}:{user}",
+        "--cap-drop", "ALL", "--security-opt", "no-new-privileges",
+        "--read-only", "--tmpfs", f"{_IN_A_CONTAINER}:rw,exec,nosuid,nodev,mode=1777,size={limits.disk_bytes}",
         "--memory", str(limits.memory_bytes), "--memory-swap", str(limits.memory_bytes),
         "--pids-limit", str(limits.tasks), "--ulimit", f"fsize={limits.file_bytes}", "--ulimit", "core=0",
         *volumes, *(word for name, value in variables.items() for word in ("-e", f"{name}={value}")),
-        "--workdir", "/tmp", isolation.image, python, "-P", "-m", "kafkalab.grading.worker",
+        "--workdir", str(_IN_A_CONTAINER), isolation.image, python, "-P", "-m", "kafkalab.grading.worker",
     ]  # fmt: skip

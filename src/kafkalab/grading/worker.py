@@ -209,12 +209,12 @@ def main() -> None:
         # Other processes of this user may not read or change this one, or open its channels.
         ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
     report = _Reporter()
-    for name in FOLDERS:
-        Path(name).mkdir(exist_ok=True)
-    _unpack(cast("dict[str, str]", payload["files"]))
     try:
+        for name in FOLDERS:
+            Path(name).mkdir(exist_ok=True)
+        _unpack(cast("dict[str, str]", payload["files"]))
         put_tools_on_path()
-    except KafkaLabError as error:
+    except (KafkaLabError, OSError) as error:
         report(reason=_one_line(str(error)))
         return
     report(began=True)

@@ -21,9 +21,10 @@ function poll(state, joined) {
   if (state.phase === "second") return [asked, choices, el("p", {}, "Vote again."), count(state.votes, joined, "have voted again")];
   if (state.phase === "run") return [asked, choices, el("p", {}, "Run the cell now."), count(state.ran, joined, "have run it")];
   const width = room("wall");
-  const result = state.options.length && (state.first.length || state.second.length) ? bars(state) : choices;
+  const voted = state.first.length || state.second.length;
+  const result = !state.options.length ? choices : voted ? bars(state, state.right) : options(state, state.right);
   const numbers = strips(state, width, SIZE);
-  const few = !state.first.length && !state.second.length && !numbers;
+  const few = !voted && !numbers;
   return [asked, result, numbers, few ? el("p", {}, "Fewer than five have voted, so no votes are shown.") : null];
 }
 
