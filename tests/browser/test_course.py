@@ -214,6 +214,29 @@ def test_home_shows_own_labs_and_what_was_left_alone(course: Course, page: Page,
     expect(tab(page, "02_leaders.ipynb")).to_have_count(1)
 
 
+def test_a_projector_keeps_what_has_run_in_view(course: Course, page: Page, troubles: Troubles) -> None:
+    kernel = {"kernelspec": nbformat.read(ROOT / CHAPTER, nbformat.NO_CONVERT).metadata.kernelspec}
+    cells = [nbformat.v4.new_code_cell(f"print('line\\n' * 12, 'end of {n}')") for n in range(5)]
+    notebook = nbformat.v4.new_notebook(cells=cells, metadata=kernel)
+    nbformat.write(notebook, course.workspace / "shown.ipynb")
+    page.set_viewport_size({"width": 1024, "height": 700})
+    open_notebook(page, troubles, course.address("shown.ipynb", "projector"))
+    page.keyboard.press("Control+Shift+C")
+    page.get_by_role("textbox", name="SEARCH").fill("Projector Mode")
+    page.keyboard.press("Enter")
+    expect(page.locator("html")).to_have_class(re.compile("kafkalab-projector"))
+    for number in range(4):
+        output = run_cell(page, number).locator(".jp-OutputArea-output")
+        expect(output).to_contain_text(f"end of {number}")
+        expect(output).to_be_in_viewport(ratio=1)
+    page.locator(".jp-CodeCell .cm-content").nth(4).click()
+    output = run_cell(page, 4).locator(".jp-OutputArea-output")
+    expect(output).to_be_in_viewport(ratio=1)
+    tab(page, "shown.ipynb").click()
+    page.keyboard.press("Control+s")
+    expect(page.locator(".jp-mod-dirty")).to_have_count(0)
+
+
 def test_a_restarted_kernel_has_no_cluster_yet(course: Course, page: Page, troubles: Troubles) -> None:
     start = write(course, "restart", "from kafkalab import Cluster\n\ncluster = Cluster(brokers=1).start()", "cluster.stop()")
     open_notebook(page, troubles, course.address(start, "restart"))

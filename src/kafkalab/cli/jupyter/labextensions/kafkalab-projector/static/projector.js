@@ -4,6 +4,9 @@
  * and off. All of it is a class of the page, so that no setting of the learner's changes.
  *
  * Pictures and the panel have sizes of their own, in pixels. They are enlarged as a whole.
+ *
+ * Shift+Enter goes on to the next cell and scrolls there, while a class looks at the one that runs. Once it has run, it comes
+ * back into view, unless somebody has gone elsewhere meanwhile.
  */
 (() => {
   const CLASS = 'kafkalab-projector';
@@ -18,7 +21,14 @@
     }
     :root.${CLASS} .lm-MenuBar, :root.${CLASS} .jp-Toolbar { --jp-ui-font-size1: 15px; }`;
 
-  function activate(app, { PageConfig }, palette) {
+  function showWhatHasRun({ notebook, cell }) {
+    const beyond = notebook.activeCellIndex - notebook.widgets.indexOf(cell);
+    if (beyond !== 0 && beyond !== 1) return;
+    const fits = cell.node.offsetHeight <= notebook.node.clientHeight;
+    (fits || !cell.outputArea ? cell : cell.outputArea).node.scrollIntoView({ block: 'nearest' });
+  }
+
+  function activate(app, { PageConfig }, { NotebookActions }, palette) {
     const sheet = document.createElement('style');
     sheet.textContent = STYLE;
     document.head.append(sheet);
@@ -34,6 +44,10 @@
       },
     });
     palette.addItem({ command: 'kafkalab:projector', category: 'Kafka' });
+    NotebookActions.executed.connect((_, ran) => {
+      // A frame later: the last output is laid out by then.
+      if (page.contains(CLASS)) requestAnimationFrame(() => showWhatHasRun(ran));
+    });
   }
 
   let scope;
@@ -50,13 +64,14 @@
       scope = shares;
     },
     get: async () => {
-      const [coreutils, apputils] = await Promise.all(['coreutils', 'apputils'].map(name => shared(`@jupyterlab/${name}`)));
+      const needed = ['coreutils', 'apputils', 'notebook'];
+      const [coreutils, apputils, notebook] = await Promise.all(needed.map(name => shared(`@jupyterlab/${name}`)));
       const plugin = {
         id: 'kafkalab-projector:plugin',
-        description: 'Makes type large enough for a projector.',
+        description: 'Makes type large enough for a projector, and keeps in view what has run.',
         autoStart: true,
         requires: [apputils.ICommandPalette],
-        activate: (app, palette) => activate(app, coreutils, palette),
+        activate: (app, palette) => activate(app, coreutils, notebook, palette),
       };
       return () => ({ __esModule: true, default: plugin });
     },
