@@ -46,11 +46,22 @@ class Tenants:
     Parameters
     ----------
     cluster
-        A running cluster with SCRAM users and ACLs, as an administrator reaches it.
+        A running cluster with SCRAM users and ACLs, as an administrator reaches it: through the listener that learners use.
+
+    Raises
+    ------
+    KafkaLabError
+        If that listener asks for no login by SASL. Learners have a password.
     """
 
     def __init__(self, cluster: Cluster) -> None:
         self._config = cluster.client_config()
+        protocol = str(self._config.get("security.protocol", "PLAINTEXT"))
+        if not protocol.startswith("SASL_"):
+            raise KafkaLabError(
+                f"learners log in with a password, and the listener at {self._config['bootstrap.servers']} has {protocol}. "
+                "Name one with SASL_SSL, and an administrator who logs in there"
+            )
         self._cluster = Administration({**self._config, "log_level": 0})
 
     def add(self, name: str) -> dict[str, Any]:
