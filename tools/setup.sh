@@ -113,7 +113,9 @@ install_packages() {
   # `install`, not `sync`: what the tests need stays when the course is set up again.
   local from=""
   [[ ! "${PIP_NO_INDEX-}" =~ ^(1|[Tt]rue|[Yy]es|[Oo]n)$ ]] || from=--no-index
-  $VENV/bin/uv pip install $from --python $VENV/bin/python --require-hashes --build-constraints "$lock" -r "$lock"
+  # PySpark comes as sources, and its wheel is made here: 430 MB of jars, which it would take 15 s to compress once more.
+  $VENV/bin/uv pip install $from --python $VENV/bin/python --require-hashes --build-constraints "$lock" \
+    --config-settings-package "pyspark:--build-option=--compression=stored" -r "$lock"
   $VENV/bin/uv pip install $from --quiet --python $VENV/bin/python --no-deps --build-constraints "$lock" -e . -e ./pipeline
   rm -rf "$downloads"
 }

@@ -114,6 +114,8 @@ def test_kafkas_own_tool_says_the_same(shared: Cluster, group: str, orders: str)
         found = shared.nodes.share_group(group)
         assert found is not None
         assert (found.state, len(found.members), found.starts, found.lag) == (state, members, {place: start}, {place: lag})
+        view = shared.wait_for(lambda v: v.share_groups[group] == found and v, "the group in a view", PATIENCE, groups=True)
+        assert group not in view.groups
         told, of_group = told_by_tool(shared, group), told_by_tool(shared, group, "--state")
         assert (of_group["STATE"], of_group["#MEMBERS"]) == (state, str(members))
         assert (told["TOPIC"], told["PARTITION"], told["START-OFFSET"], told["LAG"]) == (orders, "0", str(start), str(lag))

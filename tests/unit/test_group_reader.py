@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from kafkalab.cluster import groups
-from kafkalab.cluster.groups import GroupReader
-from kafkalab.cluster.view import GroupView, PartitionView
+from kafkalab.cluster.groups import GroupReader, Reading
+from kafkalab.cluster.view import GroupView, PartitionView, ShareGroupView
 
 BROKERS = {0: "broker 0", 1: "broker 1"}
 LED = [PartitionView("t", number, number % 2, 0, (0, 1), (0, 1)) for number in range(4)]
@@ -23,12 +23,23 @@ class Brokers:
         self.committed: Mapping[tuple[str, int], int] = {}
         self.unknown: set[tuple[str, int]] = set()
         self.hanging: set[str] = set()
+        self.shared: dict[str, list[str]] = {}  # share groups that it coordinates
+        self.old: set[str] = set()  # those that know no request for them
         self.asked: list[tuple[str, int]] = []
 
-    def coordinated_by(self, address: str) -> dict[str, GroupView]:
+    def coordinated_by(self, address: str) -> dict[str, list[str]]:
         if address in self.hanging:
             raise TimeoutError
-        return {"g": GroupView("g", "Empty", ())} if address == "broker 0" and self.committed else {}
+        groups = ["g"] if address == "broker 0" and self.committed else []
+        return {"classic": groups, "consumer": [], "share": self.shared.get(address, [])}
+
+    def described(self, address: str, ids: dict[str, list[str]]) -> dict[str, GroupView]:
+        return {id_: GroupView(id_, "Empty", ()) for id_ in ids["classic"]}
+
+    def share_groups(self, ids: list[str], address: str) -> dict[str, ShareGroupView]:
+        if address in self.old:
+            raise ConnectionError
+        return {id_: ShareGroupView(id_, "Empty", ()) for id_ in ids}
 
     def ends(self, address: str, led: list[PartitionView]) -> dict[tuple[str, int], int]:
         if address in self.hanging:
@@ -42,6 +53,8 @@ class Brokers:
 def brokers(monkeypatch: pytest.MonkeyPatch) -> Brokers:
     made = Brokers()
     monkeypatch.setattr(groups, "_coordinated_by", made.coordinated_by)
+    monkeypatch.setattr(groups, "_described", made.described)
+    monkeypatch.setattr(groups, "coordinated_share_groups", made.share_groups)
     monkeypatch.setattr(groups, "_committed", lambda _, coordinated: dict.fromkeys(coordinated, made.committed))
     monkeypatch.setattr(groups, "_ends", made.ends)
     return made
@@ -53,29 +66,36 @@ def reader() -> GroupReader:
 
 
 def test_leaders_report_the_ends_of_their_logs_even_if_no_group_reads_them(brokers: Brokers) -> None:
-    found, ends, silent = reader().read(BROKERS, [*LED, INTERNAL], {INTERNAL.topic})
-    assert (found, silent) == ({}, frozenset())
-    assert ends == {("t", number): 10 for number in range(4)}
+    told = reader().read(BROKERS, [*LED, INTERNAL], {INTERNAL.topic})
+    assert told == Reading(ends={("t", number): 10 for number in range(4)})
 
 
 def test_an_internal_topic_counts_once_a_group_reads_it(brokers: Brokers) -> None:
     brokers.committed = {(INTERNAL.topic, 0): 3}
-    found, ends, _ = reader().read(BROKERS, [*LED, INTERNAL], {INTERNAL.topic})
-    assert found["g"].lag == {(INTERNAL.topic, 0): 7} and ends[INTERNAL.topic, 0] == 10
+    told = reader().read(BROKERS, [*LED, INTERNAL], {INTERNAL.topic})
+    assert told.groups["g"].lag == {(INTERNAL.topic, 0): 7} and told.ends[INTERNAL.topic, 0] == 10
 
 
 def test_a_missing_end_matters_only_to_a_lag(brokers: Brokers) -> None:
     brokers.unknown = {("t", 1)}
-    assert reader().read(BROKERS, LED)[2] == frozenset()
+    assert reader().read(BROKERS, LED).silent == frozenset()
     brokers.committed = {("t", 1): 3}
-    found, _, silent = reader().read(BROKERS, LED)
-    assert not found["g"].lag and silent == {1}
+    told = reader().read(BROKERS, LED)
+    assert not told.groups["g"].lag and told.silent == {1}
 
 
 def test_a_broker_that_hangs_is_not_asked_again_for_ends_that_no_lag_needs(brokers: Brokers) -> None:
     brokers.hanging = {"broker 1"}
-    _, ends, silent = reader().read(BROKERS, LED)
-    assert ends.keys() == {("t", 0), ("t", 2)} and silent == {1}
+    told = reader().read(BROKERS, LED)
+    assert told.ends.keys() == {("t", 0), ("t", 2)} and told.silent == {1}
+
+
+def test_an_old_broker_reports_all_but_its_share_groups(brokers: Brokers) -> None:
+    brokers.committed = {("t", 1): 3}
+    brokers.shared = {"broker 0": ["s"], "broker 1": ["r"]}
+    brokers.old = {"broker 0"}
+    told = reader().read(BROKERS, LED)
+    assert [*told.groups] == ["g"] and [*told.share_groups] == ["r"] and not told.silent
 
 
 def test_of_very_many_partitions_only_those_that_a_lag_needs_are_asked_for(brokers: Brokers) -> None:

@@ -15,6 +15,7 @@ import ipywidgets
 import pytest
 
 from kafkalab import running
+from kafkalab.cluster.view import MemberView, ShareGroupView
 from kafkalab.errors import ConnectFailed, RegistryFailed
 from kafkalab.services.base import Service
 from kafkalab.services.connect_view import ConnectView, WorkerView, connectors_in
@@ -247,6 +248,19 @@ def test_groups_have_a_tab_while_a_cluster_has_any(tabs: Tabs) -> None:
     other.ended()
     assert tabs.titles == []
     other.ended()  # nothing left to remove
+
+
+def test_a_share_group_has_several_members_in_a_partition(tabs: Tabs) -> None:
+    one = GroupsOf(FakeCluster("here"), tabs, page("Groups"))
+    members = tuple(MemberView(name, name, ((TOPIC, 0),)) for name in ("b", "<a>"))
+    shared = ShareGroupView("sharers", "Stable", members, {(TOPIC, 0): 5}, {(TOPIC, 0): 2, (TOPIC, 1): 0})
+    one.seen(replace(healthy(), share_groups={"sharers": shared}), (), True)
+    assert tabs.titles == ["Groups"]
+    drawn = groups_page(one)
+    for words in ("sharers", "share group", "2 members", "lag 2", "&lt;a&gt;, b", "nobody"):
+        assert words in drawn, words
+    one.seen(healthy(), (), True)
+    assert tabs.titles == []
 
 
 WORKERS = (WorkerView(0, "http://127.0.0.1:15001", True), WorkerView(1, "http://127.0.0.1:15002", False))

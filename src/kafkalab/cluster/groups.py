@@ -10,7 +10,7 @@ import contextlib
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from kafka.protocol.admin import DescribeGroupsRequest, DescribeGroupsResponse, ListGroupsRequest, ListGroupsResponse
 from kafka.protocol.api_message import ApiMessage
@@ -19,10 +19,11 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 from kafka.protocol.consumer.offsets import ListOffsetsRequest, ListOffsetsResponse
 
 from kafkalab.cluster import messages
-from kafkalab.cluster.view import GroupView, MemberView, PartitionView
+from kafkalab.cluster.share_groups import coordinated_share_groups
+from kafkalab.cluster.view import GroupView, MemberView, PartitionView, ShareGroupView
 from kafkalab.cluster.wire import BrokerConnection
 
-__all__ = ["GroupReader"]
+__all__ = ["GroupReader", "Reading"]
 
 _LIST_GROUPS_VERSION = 5
 _DESCRIBE_GROUPS_VERSION = 6
@@ -45,6 +46,29 @@ class ConsumerGroupDescribeResponse(ApiMessage, load_json=messages):  # type: ig
     """The response to `ConsumerGroupDescribeRequest`."""
 
 
+@dataclass(frozen=True)
+class Reading:
+    """What brokers report of groups.
+
+    Attributes
+    ----------
+    groups
+        Consumer groups by id, with members, assignment and lag.
+    share_groups
+        Share groups by id, of brokers that can be asked for them (Kafka 4.2) and answer at once.
+    ends
+        The ends of logs. Of a partition that a broker has just ceased to lead it reports none, and so there's no lag.
+    silent
+        The brokers that didn't report all. A broker doesn't while it hangs, or while it takes over a dead coordinator's
+        groups.
+    """
+
+    groups: dict[str, GroupView] = field(default_factory=dict)
+    share_groups: dict[str, ShareGroupView] = field(default_factory=dict)
+    ends: dict[tuple[str, int], int] = field(default_factory=dict)
+    silent: frozenset[int] = frozenset()
+
+
 class GroupReader:
     """Asks brokers for consumer groups, over its own connections: a broker that hangs delays nobody else's requests."""
 
@@ -53,13 +77,8 @@ class GroupReader:
         self._connections: dict[str, BrokerConnection] = {}
         self._asking = threading.Lock()
 
-    def read(
-        self, brokers: Mapping[int, str], partitions: Iterable[PartitionView], internal: Collection[str] = ()
-    ) -> tuple[dict[str, GroupView], dict[tuple[str, int], int], frozenset[int]]:
-        """Return all groups with members, assignment and lag, the ends of logs, and the brokers that didn't report all.
-
-        A broker doesn't report while it hangs, or while it takes over a dead coordinator's groups. Of a partition that it
-        has just ceased to lead it reports no end, and so there's no lag.
+    def read(self, brokers: Mapping[int, str], partitions: Iterable[PartitionView], internal: Collection[str] = ()) -> Reading:
+        """Return what brokers report.
 
         Parameters
         ----------
@@ -71,15 +90,20 @@ class GroupReader:
             Topics whose ends nobody wants to know, unless a group reads them.
         """
         groups: dict[str, GroupView] = {}
+        share_groups: dict[str, ShareGroupView] = {}
         committed: dict[str, _Committed] = {}
         silent = set()
         with self._asking:
             for broker, address in brokers.items():
                 try:
                     connection = self._connection(address)
-                    coordinated = _coordinated_by(connection)
+                    ids = _coordinated_by(connection)
+                    coordinated = _described(connection, ids)
                     groups |= coordinated
                     committed |= _committed(connection, coordinated)
+                    if ids["share"]:
+                        with contextlib.suppress(OSError):  # it's too old to be asked, or has just begun to coordinate them
+                            share_groups |= coordinated_share_groups(ids["share"], connection)
                 except (OSError, _NotReported):
                     silent.add(broker)
             wanted = {position for positions in committed.values() for position in positions}
@@ -99,7 +123,7 @@ class GroupReader:
                 if any((p.topic, p.partition) in missing for p in its_own):
                     silent.add(leader)
         with_lag = {id_: replace(group, lag=_lag(committed.get(id_, {}), ends)) for id_, group in sorted(groups.items())}
-        return with_lag, ends, frozenset(silent)
+        return Reading(with_lag, share_groups, ends, frozenset(silent))
 
     def close(self) -> None:
         """Close all connections."""
@@ -118,7 +142,8 @@ class _NotReported(Exception):
     """A broker answered that it can't report at the moment."""
 
 
-def _coordinated_by(connection: BrokerConnection) -> dict[str, GroupView]:
+def _coordinated_by(connection: BrokerConnection) -> dict[str, list[str]]:
+    """Return the ids of a broker's groups, by type."""
     request = ListGroupsRequest(states_filter=[], types_filter=[], version=_LIST_GROUPS_VERSION)
     listing = connection.ask(request, ListGroupsResponse, _LIST_GROUPS_VERSION)
     if listing.error_code:
@@ -126,9 +151,13 @@ def _coordinated_by(connection: BrokerConnection) -> dict[str, GroupView]:
     by_type: dict[str, list[str]] = defaultdict(list)
     for listed in listing.groups:
         # Kafka Connect's workers are a group, too, but divide connectors. A group that only committed has no type.
-        if listed.protocol_type in ("consumer", ""):
+        if listed.protocol_type in ("consumer", "share", ""):
             by_type[listed.group_type].append(listed.group_id)
-    return {**_classic(connection, by_type["classic"]), **_of_new_protocol(connection, by_type["consumer"])}
+    return by_type
+
+
+def _described(connection: BrokerConnection, ids: Mapping[str, list[str]]) -> dict[str, GroupView]:
+    return {**_classic(connection, ids["classic"]), **_of_new_protocol(connection, ids["consumer"])}
 
 
 def _classic(connection: BrokerConnection, ids: list[str]) -> dict[str, GroupView]:

@@ -9,10 +9,10 @@ from dataclasses import replace
 from typing import TypeVar
 
 from kafkalab.cluster.backends.access import Access
-from kafkalab.cluster.groups import GroupReader
+from kafkalab.cluster.groups import GroupReader, Reading
 from kafkalab.cluster.login import login_from
 from kafkalab.cluster.share_groups import read_share_group
-from kafkalab.cluster.view import BrokerState, BrokerView, ClusterView, GroupView, PartitionView, ShareGroupView
+from kafkalab.cluster.view import BrokerState, BrokerView, ClusterView, PartitionView, ShareGroupView
 from kafkalab.cluster.wire import NO_QUORUM, BrokerConnection, Features, Metadata, Quorum
 from kafkalab.errors import BrokerFailed, BrokerNotRunning, ClusterNotRunning, WaitTimeout
 from kafkalab.waiting import wait_until
@@ -74,16 +74,17 @@ class Observer:
                 voter=node_id in quorum.voters if quorum.voters else node.controller,
                 end=access.end(node_id) if state == "dead" else "",
             )
-        asked, ends, silent = self._read_groups(metadata) if groups else ({}, {}, frozenset())
+        asked = self._read_groups(metadata) if groups else Reading()
         return ClusterView(
             metadata.cluster_id,
             quorum.leader,
             quorum.epoch,
             brokers,
             _visible(metadata, internal),
-            asked,
-            silent,
-            ends,
+            asked.groups,
+            asked.silent,
+            asked.ends,
+            asked.share_groups,
         )
 
     def states(self) -> dict[int, BrokerState]:
@@ -291,7 +292,7 @@ class Observer:
             return leaderless
         return None if slow else outdated
 
-    def _read_groups(self, metadata: Metadata) -> tuple[dict[str, GroupView], dict[tuple[str, int], int], frozenset[int]]:
+    def _read_groups(self, metadata: Metadata) -> Reading:
         access = self._access
         brokers = {b: access.control_address(b) for b in metadata.brokers if b in access.nodes()}
         return self._groups.read(brokers, [p for partitions in metadata.topics.values() for p in partitions], metadata.internal)

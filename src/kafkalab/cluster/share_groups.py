@@ -1,8 +1,9 @@
-"""Read a share group (KIP-932) from its coordinator. Neither librdkafka nor kafka-python can do that yet."""
+"""Read share groups (KIP-932) from their coordinators. Neither librdkafka nor kafka-python can do that yet."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from kafka.protocol.api_message import ApiMessage
 
@@ -10,7 +11,7 @@ from kafkalab.cluster import messages
 from kafkalab.cluster.view import MemberView, ShareGroupView
 from kafkalab.cluster.wire import BrokerConnection
 
-__all__ = ["read_share_group"]
+__all__ = ["coordinated_share_groups", "read_share_group"]
 
 _DESCRIBE_VERSION = 1
 _OFFSETS_VERSION = 1
@@ -40,34 +41,51 @@ def read_share_group(id: str, addresses: Iterable[str], connect: Callable[[str],
     for address in addresses:
         connection = connect(address)
         try:
-            if view := _ask(id, connection):
-                return view
+            if found := coordinated_share_groups([id], connection):
+                return found[id]
         finally:
             connection.close()
     return None
 
 
-def _ask(id: str, connection: BrokerConnection) -> ShareGroupView | None:
-    describe = ShareGroupDescribeRequest(group_ids=[id], include_authorized_operations=False, version=_DESCRIBE_VERSION)
-    [group] = connection.ask(describe, ShareGroupDescribeResponse, _DESCRIBE_VERSION).groups
-    if group.error_code:  # another broker coordinates it, or it doesn't exist
-        return None
-    wanted = DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup(group_id=id, topics=None)
-    request = DescribeShareGroupOffsetsRequest(groups=[wanted], version=_OFFSETS_VERSION)
-    [progress] = connection.ask(request, DescribeShareGroupOffsetsResponse, _OFFSETS_VERSION).groups
-    partitions = {(t.topic_name, p.partition_index): p for t in progress.topics for p in t.partitions if not p.error_code}
+def coordinated_share_groups(ids: Sequence[str], connection: BrokerConnection) -> dict[str, ShareGroupView]:
+    """Return those of the share groups with these ids that a broker coordinates.
+
+    Raises `OSError` if it doesn't answer in time, or is too old to be asked (it needs Kafka 4.2).
+    """
+    describe = ShareGroupDescribeRequest(group_ids=ids, include_authorized_operations=False, version=_DESCRIBE_VERSION)
+    answer = connection.ask(describe, ShareGroupDescribeResponse, _DESCRIBE_VERSION).groups
+    described = [group for group in answer if not group.error_code]  # else another broker has it, or it doesn't exist
+    if not described:
+        return {}
+    wanted = DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup
+    request = DescribeShareGroupOffsetsRequest(
+        groups=[wanted(group_id=group.group_id, topics=None) for group in described], version=_OFFSETS_VERSION
+    )
+    progress = connection.ask(request, DescribeShareGroupOffsetsResponse, _OFFSETS_VERSION).groups
+    partitions = {
+        group.group_id: {(t.topic_name, p.partition_index): p for t in group.topics for p in t.partitions if not p.error_code}
+        for group in progress
+    }
+    return {
+        group.group_id: ShareGroupView(
+            group.group_id,
+            group.group_state,
+            _members(group.members),
+            {place: p.start_offset for place, p in partitions[group.group_id].items() if p.start_offset >= 0},
+            {place: p.lag for place, p in partitions[group.group_id].items() if p.lag >= 0},
+        )
+        for group in described
+    }
+
+
+def _members(described: Iterable[Any]) -> tuple[MemberView, ...]:
     members = (
         MemberView(
             m.member_id,
             m.client_id,
             tuple(sorted((t.topic_name, p) for t in m.assignment.topic_partitions for p in t.partitions)),
         )
-        for m in group.members
+        for m in described
     )
-    return ShareGroupView(
-        id,
-        group.group_state,
-        tuple(sorted(members, key=lambda m: (m.client_id, m.id))),
-        {place: p.start_offset for place, p in partitions.items() if p.start_offset >= 0},
-        {place: p.lag for place, p in partitions.items() if p.lag >= 0},
-    )
+    return tuple(sorted(members, key=lambda m: (m.client_id, m.id)))

@@ -133,6 +133,8 @@ class ClusterView:
     ends
         For each (topic, partition) whose leader reported it: the end of the log. Empty unless groups are requested. Views
         that differ in nothing else are equal.
+    share_groups
+        Share groups by id, of brokers that can be asked for them; empty unless groups are requested.
     """
 
     cluster_id: str
@@ -143,6 +145,7 @@ class ClusterView:
     groups: Mapping[str, GroupView] = field(default_factory=dict)
     silent: frozenset[int] = frozenset()
     ends: Mapping[tuple[str, int], int] = field(default_factory=dict, compare=False)
+    share_groups: Mapping[str, ShareGroupView] = field(default_factory=dict)
 
     # Each predicate raises KeyError while a topic doesn't exist. `Cluster.wait_for` takes that as "not yet".
 

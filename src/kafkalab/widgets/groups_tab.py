@@ -1,18 +1,21 @@
-"""What the panel says about consumer groups."""
+"""What the panel says about consumer groups and share groups."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
-from typing import Protocol
+from typing import Protocol, TypeVar
 
-from kafkalab.cluster.view import ClusterView, GroupView
+from kafkalab.cluster.view import ClusterView, GroupView, ShareGroupView
 from kafkalab.widgets.events import Event
 from kafkalab.widgets.prose import counted
 from kafkalab.widgets.tab_drawing import heading, muted, state, table
 from kafkalab.widgets.tabs import Page, Tabs
 
 __all__ = ["GroupsOf", "groups_page"]
+
+
+T = TypeVar("T")
 
 
 class Named(Protocol):
@@ -35,6 +38,7 @@ class GroupsOf:
     def __init__(self, cluster: Named, tabs: Tabs, page: Page) -> None:
         self.cluster = cluster
         self.groups: list[GroupView] = []
+        self.share_groups: list[ShareGroupView] = []
         self._tabs = tabs
         self._page = page
 
@@ -45,24 +49,33 @@ class GroupsOf:
 
     def seen(self, view: ClusterView, events: Sequence[Event], fresh: bool) -> None:
         """Take in a change. Part of the protocol with the watcher."""
-        self._take([view.groups[id_] for id_ in sorted(view.groups)])
+        self._take(_in_order(view.groups), _in_order(view.share_groups))
 
     def ended(self) -> None:
         """Leave the page. Part of the protocol with the watcher."""
-        self._take([])
+        self._take([], [])
 
-    def _take(self, groups: list[GroupView]) -> None:
-        was_there, self.groups = bool(self.groups), groups
-        if groups and not was_there:
+    @property
+    def _has_any(self) -> bool:
+        return bool(self.groups or self.share_groups)
+
+    def _take(self, groups: list[GroupView], share_groups: list[ShareGroupView]) -> None:
+        had_any = self._has_any
+        self.groups, self.share_groups = groups, share_groups
+        if self._has_any and not had_any:
             self._tabs.add(self._page, self)
-        elif was_there and not groups:
+        elif had_any and not self._has_any:
             self._tabs.remove(self._page, self)
 
 
+def _in_order(groups: Mapping[str, T]) -> list[T]:
+    return [groups[id_] for id_ in sorted(groups)]
+
+
 def groups_page(of: GroupsOf) -> str:
-    """Return the groups of a cluster, with the lag of each partition."""
+    """Return the groups of a cluster, with the lag of each partition. Share groups come last."""
     place = "" if of.is_alone else muted(f"in {of.cluster.name}")
-    return "".join(_group(group, place) for group in of.groups)
+    return "".join([*(_group(group, place) for group in of.groups), *(_share_group(group, place) for group in of.share_groups)])
 
 
 def _group(group: GroupView, place: str) -> str:
@@ -79,11 +92,22 @@ def _group(group: GroupView, place: str) -> str:
     return head + (table(("topic", "partition", "lag", "member"), rows) if rows else "") + muted(without)
 
 
+def _share_group(group: ShareGroupView, place: str) -> str:
+    members, lag = counted(len(group.members), "member"), _lag(sum(group.lag.values()), "lag ")
+    head = heading(group.id, place, state(group.state), members, lag, muted("share group"))
+    places = sorted({owned for member in group.members for owned in member.partitions} | group.lag.keys())
+    rows = []
+    for topic, partition in places:
+        readers = sorted(member.client_id for member in group.members if (topic, partition) in member.partitions)
+        rows.append((escape(topic), str(partition), _lag_of(group, topic, partition), _owner(", ".join(readers) or None)))
+    return head + (table(("topic", "partition", "lag", "members"), rows) if rows else "")
+
+
 def _owner(member: str | None) -> str:
     return muted("nobody") if member is None else escape(member)
 
 
-def _lag_of(group: GroupView, topic: str, partition: int) -> str:
+def _lag_of(group: GroupView | ShareGroupView, topic: str, partition: int) -> str:
     lag = group.lag.get((topic, partition))
     return muted("unknown") if lag is None else _lag(lag)
 
