@@ -19,6 +19,7 @@ from kafkalab.cli import main
 from kafkalab.errors import BackendUnavailable, KafkaLabError
 from kafkalab.grading import isolation
 from kafkalab.grading.grade import Task, grade, prepare, seconds_for
+from kafkalab.grading.guard import Guard
 from kafkalab.grading.isolation import Isolation, process_group
 from kafkalab.grading.limits import Limits
 from kafkalab.grading.marks import Mark, as_csv
@@ -26,7 +27,8 @@ from kafkalab.grading.plan import plan
 from kafkalab.grading.session import run_submission
 from kafkalab.grading.submissions import Cell, Submission, Unreadable, find_submissions, read_cells
 from kafkalab.lifeline import Run
-from support import own_runs
+from kafkalab.waiting import wait_until
+from support import PATIENCE, own_runs
 
 LAB = "02_min_insync"
 CALL = 'check("02_min_insync", cluster, refused=refused)'
@@ -269,6 +271,22 @@ def test_what_was_reached_counts_and_the_reason_says_what_ended_it(
     assert mark.met == 1
     assert mark.reason.startswith(reason) and bool(mark.reason) == bool(reason)
     assert own_runs() == before
+
+
+def test_what_is_in_the_channel_when_a_limit_is_exceeded_counts(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The limit is looked at first here, after the worker has reported and before anybody has read it."""
+    look = Guard.look
+
+    def late(guard: Guard, worker: int) -> None:
+        wait_until(lambda: (guard.run.directory / "reported").exists(), PATIENCE, "a report")
+        look(guard, worker)
+
+    code = REPORTS + "open('big', 'wb').write(bytes(9 << 20)); open('reported', 'w')\nwhile True: tell(cell=2, checks=[])"
+    monkeypatch.setattr(Isolation, "command", lambda *_: [sys.executable, "-c", code])
+    monkeypatch.setattr(Guard, "look", late)
+    limits = Limits(seconds=30, disk_bytes=4 << 20)
+    mark = run_submission(Submission("anna", Path("anna"), {}), lab, [], process_group(), limits, Event())
+    assert mark.met == 1 and mark.reason.startswith("disk limit of 4 MB")
 
 
 def test_nothing_is_left_of_a_submission_that_hides_its_processes(worker: Callable[..., Mark], tmp_path: Path) -> None:

@@ -115,21 +115,25 @@ def _reason(guard: Guard, payload: bytes, reports: Reports) -> str:
 
 
 def _events(channel: IO[bytes], is_over: Callable[[], bool], look: Callable[[], None]) -> Iterator[dict[str, Any]]:
-    """Yield what the worker reports until it ends, and look at the limits meanwhile."""
+    """Yield what the worker reports until it ends, and look at the limits meanwhile. What it reported until a limit counts."""
     descriptor = channel.fileno()
     rest = b""
     looked = 0.0
-    while True:
+    exceeded: OverLimit | None = None
+    while exceeded is None:
         if time.monotonic() - looked >= _LOOK_SECONDS:
-            look()
+            try:
+                look()
+            except OverLimit as over_limit:
+                exceeded = over_limit
             looked = time.monotonic()
-        over = is_over()  # before the look at the channel: what it wrote last is still read
+        over = exceeded is not None or is_over()  # before the look at the channel: what it wrote last is still read
         if not select.select([descriptor], [], [], 0 if over else _LOOK_SECONDS)[0]:
-            if over:  # something that it started may hold the channel open
+            if exceeded is None and over:  # something that it started may hold the channel open
                 return
             continue
-        part = os.read(descriptor, _LONGEST_LINE)
-        if not part:
+        part = os.read(descriptor, _LONGEST_LINE)  # as much as a pipe holds
+        if not part and exceeded is None:
             return
         *lines, rest = (rest + part).split(b"\n")
         rest = rest[:_LONGEST_LINE]
@@ -137,6 +141,7 @@ def _events(channel: IO[bytes], is_over: Callable[[], bool], look: Callable[[], 
             with contextlib.suppress(ValueError, RecursionError):
                 if isinstance(event := json.loads(line), dict):
                     yield event
+    raise exceeded
 
 
 def _memory_ended_it(run: Run) -> bool:
