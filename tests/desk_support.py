@@ -124,6 +124,11 @@ def kernels(page: Page, course: Course) -> list[str]:
     return [kernel["id"] for kernel in page.request.get(f"{course.server}/api/kernels", headers=course.login).json()]
 
 
+def end_kernels(page: Page, course: Course) -> None:
+    for kernel in kernels(page, course):
+        assert page.request.delete(f"{course.server}/api/kernels/{kernel}", headers=course.login).ok
+
+
 def open_notebook(page: Page, troubles: Troubles, address: str) -> None:
     """Open a notebook and wait until its kernel is ready."""
     load(page, troubles, lambda: page.goto(address))

@@ -17,7 +17,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 import make_slides
-from desk_support import Course, Troubles, open_notebook, panel_of, run_cell, running_course
+from desk_support import Course, Troubles, end_kernels, open_notebook, panel_of, run_cell, running_course
 from kafkalab.waiting import wait_until
 from support import PATIENCE
 
@@ -62,10 +62,6 @@ class Learner:
         """Save the notebook in front: a page with changes asks before it's left."""
         self.page.keyboard.press("Control+s")
         expect(self.page.locator(".jp-mod-dirty")).to_have_count(0)
-
-    def end_kernels(self) -> None:
-        for kernel in self.page.request.get(f"{self.course.server}/api/kernels").json():
-            assert self.page.request.delete(f"{self.course.server}/api/kernels/{kernel['id']}").ok
 
     def wait_for_last_cell(self) -> None:
         prompt = self.last_cell().locator(".jp-InputPrompt")
@@ -196,7 +192,7 @@ def test_three_learners_go_through_a_chapter_and_hand_in(
         submissions = tmp_path / "submissions"
         submissions.mkdir()
         for learner in learners:
-            learner.end_kernels()  # one notebook at a time, as the page for teachers advises
+            end_kernels(learner.page, learner.course)  # one notebook at a time, as the page for teachers advises
             shutil.copyfile(ROOT / f"solutions/{CHAPTER}/{LAB}.ipynb", learner.course.workspace / NOTEBOOK)
             learner.open(NOTEBOOK)
             learner.run_all()
@@ -215,7 +211,7 @@ def test_three_learners_go_through_a_chapter_and_hand_in(
         take(wall, "slides")
         for learner in learners:
             assert not learner.troubles.of_the_page()
-            learner.end_kernels()
+            end_kernels(learner.page, learner.course)
             learner.page.close()
 
     marks = tmp_path / "marks.csv"

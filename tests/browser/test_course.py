@@ -26,6 +26,7 @@ from desk_support import (
     Troubles,
     code_cells,
     columns_of_code,
+    end_kernels,
     heads,
     is_changed,
     kernels,
@@ -78,8 +79,7 @@ def page(course: Course, troubles: Troubles) -> Iterator[Page]:
         page.on("requestfailed", troubles.note)
         yield page
         assert not troubles.of_the_page()
-        for kernel in kernels(page, course):
-            assert page.request.delete(f"{course.server}/api/kernels/{kernel}", headers=course.login).ok
+        end_kernels(page, course)
         browser.close()
 
 

@@ -220,7 +220,7 @@ def test_an_interrupt_keeps_the_rows(lab: Lab) -> None:
 # -- a worker, and its limits -----------------------------------------------------------------------------------------
 
 REPORTS = """
-import json, os, subprocess, sys, time
+import json, os, signal, subprocess, sys
 def tell(**event): print(json.dumps(event), flush=True)
 json.loads(sys.stdin.readline())
 tell(cell=1, checks=["02_x"])
@@ -252,10 +252,10 @@ def test_a_worker_that_ends_well(worker: Callable[..., Mark]) -> None:
     ("then", "limits", "reason"),
     [
         ("while True: pass", {"seconds": 1}, "time limit of 1 s, in cell 1, the check 02_x"),
-        ("held = bytearray(200 << 20); time.sleep(60)", {"memory_bytes": 100 << 20}, "memory limit of 100 MB, in cell 1"),
-        ("import threading\nfor _ in range(40): threading.Thread(target=time.sleep, args=(60,)).start()", {"tasks": 20},
+        ("held = bytearray(200 << 20); signal.pause()", {"memory_bytes": 100 << 20}, "memory limit of 100 MB, in cell 1"),
+        ("import threading\nfor _ in range(40): threading.Thread(target=threading.Event().wait).start()", {"tasks": 20},
          "limit of 20 processes and threads"),
-        ("for n in range(9):\n  open(f'{n}', 'wb').write(bytes(1 << 20))\ntime.sleep(60)",
+        ("for n in range(9):\n  open(f'{n}', 'wb').write(bytes(1 << 20))\nsignal.pause()",
          {"disk_bytes": 4 << 20}, "disk limit of 4 MB"),
         ("tell(cell=5, error='NameError: x'); tell(ended=True)", {}, "cell 5: NameError: x"),
         ("tell(reason='the kernel ended (exit code 1)')", {}, "the kernel ended (exit code 1)"),
