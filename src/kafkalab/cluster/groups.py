@@ -19,7 +19,7 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 from kafka.protocol.consumer.offsets import ListOffsetsRequest, ListOffsetsResponse
 
 from kafkalab.cluster import messages
-from kafkalab.cluster.share_groups import coordinated_share_groups
+from kafkalab.cluster.share_groups import coordinated_share_groups, members_of
 from kafkalab.cluster.view import GroupView, MemberView, PartitionView, ShareGroupView
 from kafkalab.cluster.wire import BrokerConnection
 
@@ -196,10 +196,7 @@ def _of_new_protocol(connection: BrokerConnection, ids: list[str]) -> dict[str, 
         g.group_id: GroupView(
             g.group_id,
             g.group_state,
-            _members(
-                (m.member_id, m.client_id, [(t.topic_name, p) for t in m.assignment.topic_partitions for p in t.partitions])
-                for m in g.members
-            ),
+            members_of(g.members),
             protocol="consumer",
             assignor=g.assignor_name,
         )

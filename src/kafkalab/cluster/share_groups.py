@@ -11,7 +11,7 @@ from kafkalab.cluster import messages
 from kafkalab.cluster.view import MemberView, ShareGroupView
 from kafkalab.cluster.wire import BrokerConnection
 
-__all__ = ["coordinated_share_groups", "read_share_group"]
+__all__ = ["coordinated_share_groups", "members_of", "read_share_group"]
 
 _DESCRIBE_VERSION = 1
 _OFFSETS_VERSION = 1
@@ -71,7 +71,7 @@ def coordinated_share_groups(ids: Sequence[str], connection: BrokerConnection) -
         group.group_id: ShareGroupView(
             group.group_id,
             group.group_state,
-            _members(group.members),
+            members_of(group.members),
             {place: p.start_offset for place, p in partitions[group.group_id].items() if p.start_offset >= 0},
             {place: p.lag for place, p in partitions[group.group_id].items() if p.lag >= 0},
         )
@@ -79,7 +79,8 @@ def coordinated_share_groups(ids: Sequence[str], connection: BrokerConnection) -
     }
 
 
-def _members(described: Iterable[Any]) -> tuple[MemberView, ...]:
+def members_of(described: Iterable[Any]) -> tuple[MemberView, ...]:
+    """Return members as brokers describe them of share groups, and of consumer groups of the new protocol."""
     members = (
         MemberView(
             m.member_id,
