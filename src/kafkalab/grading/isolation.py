@@ -70,16 +70,11 @@ class Isolation:
         return ["bash", "-c", limit, "bash", sys.executable, *_WORKER]
 
     def environment(self, run: Run) -> dict[str, str]:
-        """Return the environment of `command`. It has nothing of the marker's own but paths."""
-        variables = dict(_variables(self.room(run)))
-        if self.kind == "container":
-            # For Docker's command line alone: `_docker` passes the worker's own.
+        """Return the environment of `command`. Of the marker's own it has paths only; a container's worker gets no more."""
+        if self.kind == "container":  # Docker's command line needs the marker's, and `_docker` says what the worker gets
             return {**os.environ, RUN_VARIABLE: run.id}
-        return {**variables, RUN_VARIABLE: run.id}
-
-    def room(self, run: Run) -> Path:
-        """Return the worker's folder, as the worker sees it."""
-        return {"process group": run.directory, "namespaces": Path(ROOM), "container": _IN_A_CONTAINER}[self.kind]
+        room = Path(ROOM) if self.kind == "namespaces" else run.directory
+        return {**_variables(room), RUN_VARIABLE: run.id}
 
 
 _ULIMIT_UNIT = 1024  # bytes: bash counts files in it

@@ -116,32 +116,43 @@ def _reason(guard: Guard, payload: bytes, reports: Reports) -> str:
 
 def _events(channel: IO[bytes], is_over: Callable[[], bool], look: Callable[[], None]) -> Iterator[dict[str, Any]]:
     """Yield what the worker reports until it ends, and look at the limits meanwhile. What it reported until a limit counts."""
-    descriptor = channel.fileno()
-    rest = b""
+    held = bytearray()
     looked = 0.0
-    exceeded: OverLimit | None = None
-    while exceeded is None:
-        if time.monotonic() - looked >= _LOOK_SECONDS:
-            try:
+    try:
+        while True:
+            if time.monotonic() - looked >= _LOOK_SECONDS:
                 look()
-            except OverLimit as over_limit:
-                exceeded = over_limit
-            looked = time.monotonic()
-        over = exceeded is not None or is_over()  # before the look at the channel: what it wrote last is still read
-        if not select.select([descriptor], [], [], 0 if over else _LOOK_SECONDS)[0]:
-            if exceeded is None and over:  # something that it started may hold the channel open
+                looked = time.monotonic()
+            over = is_over()  # before the look at the channel: what it wrote last is still read
+            more = _fill(held, channel, 0 if over else _LOOK_SECONDS)
+            if more == 0 or (more is None and over):  # something that it started may hold the channel open
                 return
-            continue
-        part = os.read(descriptor, _LONGEST_LINE)  # as much as a pipe holds
-        if not part and exceeded is None:
-            return
-        *lines, rest = (rest + part).split(b"\n")
-        rest = rest[:_LONGEST_LINE]
-        for line in lines:
-            with contextlib.suppress(ValueError, RecursionError):
-                if isinstance(event := json.loads(line), dict):
-                    yield event
-    raise exceeded
+            yield from _parsed(held)
+    except OverLimit:
+        _fill(held, channel, 0)
+        yield from _parsed(held)
+        raise
+
+
+def _fill(held: bytearray, channel: IO[bytes], seconds: float) -> int | None:
+    """Add what the channel has, and return how many bytes: 0 at its end, None if nothing comes within some seconds."""
+    if not select.select([channel], [], [], seconds)[0]:
+        return None
+    part = os.read(channel.fileno(), _LONGEST_LINE)  # as much as a pipe holds
+    held += part
+    return len(part)
+
+
+def _parsed(held: bytearray) -> list[dict[str, Any]]:
+    """Take the whole lines, and return the reports among them. What isn't one is ignored."""
+    *lines, rest = held.split(b"\n")
+    held[:] = rest[:_LONGEST_LINE]
+    reports = []
+    for line in lines:
+        with contextlib.suppress(ValueError, RecursionError):
+            if isinstance(report := json.loads(line), dict):
+                reports.append(report)
+    return reports
 
 
 def _memory_ended_it(run: Run) -> bool:
