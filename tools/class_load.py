@@ -94,14 +94,21 @@ def send_evenly(seats: Seats, event: Callable[[int], Event], seconds: float, pau
     return sent
 
 
-def measure(what: str, seats: Seats, facts: TimedFacts, event: Callable[[int], Event], seconds: float, pause: float) -> None:
+def measure(
+    what: str, seats: Seats, facts: TimedFacts, stream: BoardStream, event: Callable[[int], Event], seconds: float, pause: float
+) -> None:
     """Let the seats send, wait until the board has all, and print how late it had them."""
     facts.ages.clear()
     gateway: Any = SparkContext._gateway
     jvm = psutil.Process(gateway.proc.pid)
     before, began = sum(jvm.cpu_times()[:2]), time.monotonic()
     sent = send_evenly(seats, event, seconds, pause)
-    wait_until(lambda: len(facts.ages) >= sent, PATIENCE, f"{sent} events", last_seen=lambda: len(facts.ages))
+    wait_until(
+        lambda: len(facts.ages) >= sent,
+        PATIENCE,
+        f"{sent} events",
+        last_seen=lambda: (len(facts.ages), stream.problem),
+    )
     busy = (sum(jvm.cpu_times()[:2]) - before) / (time.monotonic() - began)
     ages = statistics.quantiles(facts.ages, n=20)
     print(
@@ -133,8 +140,8 @@ def main() -> None:
                 f"20 votes: {statistics.median(votes):.1f} s in the median, {max(votes):.1f} s at most; with Spark's start {first:.0f} s"
             )
             arrival = given.seconds / len(seats.names)
-            measure("arrive", seats, facts, lambda _: Event("alive", "02_cluster_failover"), given.seconds, arrival)
-            measure("work", seats, facts, checked, given.seconds, EVERY / len(seats.names))
+            measure("arrive", seats, facts, stream, lambda _: Event("alive", "02_cluster_failover"), given.seconds, arrival)
+            measure("work", seats, facts, stream, checked, given.seconds, EVERY / len(seats.names))
         finally:
             stream.stop()
 
