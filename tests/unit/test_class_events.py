@@ -8,20 +8,25 @@ import stat
 import struct
 import time
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 
 import fastavro
 import pytest
 
+from kafkalab.classroom import link as link_module
 from kafkalab.classroom import membership, presence
 from kafkalab.classroom.events import SCHEMA, Event, NotAnEvent, decode, encode
 from kafkalab.classroom.join_code import JoinCode, read_join_code
+from kafkalab.classroom.link import Link
 from kafkalab.classroom.membership import Membership
 from kafkalab.classroom.outbox import Outbox
 from kafkalab.classroom.released import NOTHING, Poll, Released, Results
 from kafkalab.classroom.seats import free_seat, is_seat
 from kafkalab.classroom.topics import seat_of, seat_topic
 from kafkalab.errors import KafkaLabError
+from kafkalab.waiting import wait_until
+from support import PATIENCE
 
 CHECKED = Event("checked", "02_failsafe", at=2, met=[1, 2], unmet=[3], waiting=[4], attempt=2, hints=1)
 VOTED = Event("voted", "02-gap", at=1, round=1, option=2)
@@ -200,3 +205,54 @@ def test_a_class_that_is_gone_delays_no_check(folder: Path) -> None:
     assert kept.read_text().count("\n") == 20  # for the next kernel
     presence.current().leave()
     assert presence.current() is None and not list(folder.iterdir())
+
+
+def open_notebook(name: str, monkeypatch: pytest.MonkeyPatch) -> Link:
+    monkeypatch.setenv("JPY_SESSION_NAME", name)
+    return Link(seat())
+
+
+def says(link: Link, notebook: str) -> bool:
+    return bool(link.sent) and (link.sent[-1].kind, link.sent[-1].subject) == ("alive", notebook)
+
+
+def test_each_open_notebook_says_where_the_learner_last_did_something(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(link_module, "_ALIVE", 0.2)
+    membership.keep(seat())
+    chapter = open_notebook("notebooks/02_cluster_failover.ipynb", monkeypatch)
+    lab = open_notebook("labs/02_cluster_failover/02_failsafe (1).ipynb", monkeypatch)
+
+    def both_say(notebook: str) -> bool:
+        return says(chapter, notebook) and says(lab, notebook)
+
+    def wait_for(notebook: str) -> None:
+        wait_until(
+            partial(both_say, notebook), PATIENCE, f"{notebook} from both", last_seen=lambda: (chapter.sent[-1:], lab.sent[-1:])
+        )  # fmt: skip
+
+    try:
+        wait_for("02_failsafe-1-")  # it was opened last
+        chapter.works_here()
+        wait_for("02_cluster_failover")
+        lab.send(CHECKED)
+        wait_for("02_failsafe-1-")
+    finally:
+        chapter.close()
+        lab.close()
+    membership.forget()
+    assert not list(folder.iterdir())
+
+
+def test_a_learner_who_goes_to_another_notebook_is_seen_there_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    chapter = open_notebook("notebooks/02_cluster_failover.ipynb", monkeypatch)
+    wait_until(lambda: says(chapter, "02_cluster_failover"), PATIENCE, "the first sign of life")
+    lab = open_notebook("labs/02_cluster_failover/02_failsafe.ipynb", monkeypatch)
+    try:
+        chapter.send(VOTED)  # the next sign of life would be due in a minute
+        wait_until(
+            lambda: [event.subject for event in chapter.sent if event.kind == "alive"] == ["02_cluster_failover"] * 2,
+            PATIENCE, "another one", last_seen=lambda: chapter.sent,
+        )  # fmt: skip
+    finally:
+        chapter.close()
+        lab.close()

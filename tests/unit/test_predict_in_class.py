@@ -28,6 +28,7 @@ class FakeLink:
         self.released, self.reachable, self.waiting = NOTHING, True, 0
         self.sent: list[Event] = []
         self.left = False
+        self.cells = 0
         self._followers: list[Any] = []
 
     def send(self, event: Event) -> None:
@@ -46,6 +47,9 @@ class FakeLink:
 
     def leave(self) -> None:
         self.left = True
+
+    def works_here(self) -> None:
+        self.cells += 1
 
 
 @pytest.fixture
@@ -212,7 +216,7 @@ def test_the_strip_says_what_goes_out_and_leaves(link: FakeLink, shell: Any) -> 
     shell.run_cell("1")  # still none
     link.left = False
     shell.run_cell("2")
-    assert strip.widget.children
+    assert strip.widget.children and link.cells == 1
 
 
 @pytest.mark.parametrize(
@@ -223,7 +227,7 @@ def test_the_strip_says_what_goes_out_and_leaves(link: FakeLink, shell: Any) -> 
         (Event("voted", ID, round=1, number=1.5), "02-gap: 1.5, round 1"),
         (Event("measured", ID, number=1.9), "02-gap: measured 1.9"),
         (Event("measured", ID), "02-gap: run"),
-        (Event("alive", "02_cluster_failover"), "02_cluster_failover is open"),
+        (Event("alive", "02_cluster_failover"), "you work in 02_cluster_failover"),
         (Event("help", "02_failsafe"), "help in 02_failsafe: no more"),
     ],
 )

@@ -41,7 +41,7 @@ class Event:
     ----------
     kind
         ``checked``: a check has run. ``voted``: a prediction. ``measured``: what a prediction's experiment showed here.
-        ``help`` and ``done``: the seat's buttons. ``alive``: the notebook is open.
+        ``help`` and ``done``: the seat's buttons. ``alive``: the learner is there, in this notebook.
     subject
         What it is about: the id of a check, of a question, or of a notebook.
     at

@@ -11,13 +11,13 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from pathlib import PurePath
 from queue import Empty, SimpleQueue
 from typing import Any
 
 from kafkalab.classroom.events import Event, encode
 from kafkalab.classroom.membership import Membership, class_folder, forget, membership
 from kafkalab.classroom.outbox import Outbox
+from kafkalab.classroom.place import last_notebook, remember_notebook, this_notebook
 from kafkalab.classroom.released import KEY, NOTHING, Released
 from kafkalab.classroom.topics import LARGEST_BATCH, PUBLIC, seat_topic
 
@@ -53,17 +53,20 @@ class Link:
     def __init__(self, membership: Membership) -> None:
         self.membership = membership
         self.pid = os.getpid()
+        self._notebook = this_notebook()
         self._released = NOTHING
         self._sent: deque[Event] = deque(maxlen=_SHOWN)
         self._outbox = Outbox(class_folder())
         self._events: SimpleQueue[tuple[int, Event]] = SimpleQueue()
         self._followers: list[Callable[[], None]] = []
+        self._alive = time.monotonic()  # when the next sign of life is due
         self._contact = time.monotonic()  # the benefit of the doubt, at first
         self._closing = threading.Event()
         self._threads = [
             threading.Thread(target=self._guarded, args=(work,), name=f"kafkalab-class-{work.__name__}", daemon=True)
             for work in (self._send_all, self._follow)
         ]
+        self.works_here()  # to open a notebook is to do something in it
         for thread in self._threads:
             thread.start()
 
@@ -94,8 +97,20 @@ class Link:
 
     def send(self, event: Event) -> None:
         """Send an event, now or once the class can be reached. Returns at once, and never raises."""
+        if event.kind != "alive":
+            self.works_here()
         self._sent.append(event)
         self._events.put((self._outbox.add(event), event))
+
+    def works_here(self) -> None:
+        """Note that the learner does something in this notebook. If it was another one before, the class hears of it now.
+
+        Several notebooks may be open, and the kernel of each says once a minute where the learner is. So all say the same.
+        """
+        if self._notebook and last_notebook() != self._notebook:
+            with contextlib.suppress(OSError):
+                remember_notebook(self._notebook)
+            self._alive = time.monotonic()
 
     def holds(self, question: str) -> bool:
         """Return whether a question's explanation waits for the instructor now."""
@@ -139,12 +154,10 @@ class Link:
         )
         for event in self._outbox.left_over():
             self._events.put((self._outbox.add(event), event))
-        notebook = PurePath(os.environ.get("JPY_SESSION_NAME", "")).stem
-        alive = time.monotonic()
         while not self._closing.is_set():
-            if notebook and time.monotonic() >= alive:
-                alive += _ALIVE
-                self.send(Event("alive", notebook))
+            if self._notebook and (now := time.monotonic()) >= self._alive:
+                self._alive = now + _ALIVE  # before the look where the learner is: who goes elsewhere meanwhile makes it due
+                self.send(Event("alive", last_notebook() or self._notebook))
             with contextlib.suppress(Empty):
                 self._produce(producer, *self._events.get(timeout=0.1))
             producer.poll(0)

@@ -20,7 +20,7 @@ RequirementWords = Callable[[str, int], str]
 _MANY = 3  # seats that fail a requirement, from which on it's worth a word to all
 _STUCK = 8 * 60.0  # seconds that a requirement is unmet …
 _TRIED = 3  # … and attempts, from which on a seat may be stuck
-_EXERCISE = ("alive", "checked", "help", "done")
+_IN_A_NOTEBOOK = ("alive", "help", "done")
 
 
 def instructor_view(
@@ -84,7 +84,8 @@ def advice(right: int | None, first: Results) -> str:
 
 
 def _seat_row(name: str, seat: Seat, now: float) -> dict[str, Any]:
-    check, place, done = seat.newest("checked"), seat.newest(*_EXERCISE), seat.newest("done")
+    check, done = seat.newest("checked"), seat.newest("done")
+    place = seat.newest(*_IN_A_NOTEBOOK) or check  # without JupyterLab, checks alone say where a seat is
     return {
         "seat": name,
         "exercise": place.event.subject if place else "",

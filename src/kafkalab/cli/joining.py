@@ -17,7 +17,7 @@ What goes out while you're in a class, from your notebooks to your instructor's 
   - that a check has run: the lab's id, which requirements are met, how often it ran, how many hints are open
   - your predictions: the question's id and the option's number, or the number you typed; never text
   - what an experiment measured, as a number, for a question that the class polls
-  - your Help and Done buttons, and once a minute the name of the chapter or lab that is open
+  - your Help and Done buttons, and once a minute the name of the chapter or lab that you work in
 Never: your name, your user's or machine's name, code, outputs, messages of checks, paths, addresses.
 Your seat is two random words. Only the instructor reads what a seat sends.
 """

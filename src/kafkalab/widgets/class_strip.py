@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from html import escape
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 import ipywidgets
 
+from kafkalab.classroom.place import this_notebook
 from kafkalab.classroom.presence import current
 from kafkalab.widgets.live import button, wide_html
 
@@ -30,7 +29,8 @@ class ClassStrip:
     Parameters
     ----------
     shell
-        The notebook's IPython, or None. After each of its cells the strip looks whether the learner has joined or left.
+        The notebook's IPython, or None. Before each of its cells the class hears where the learner works. After each, the strip
+        looks whether the learner has joined or left.
 
     Attributes
     ----------
@@ -49,6 +49,7 @@ class ClassStrip:
         self.widget = ipywidgets.VBox(layout=ipywidgets.Layout(width="100%"))
         self._followed: object = None
         if shell is not None:
+            shell.events.register("pre_run_cell", lambda *_: _works_here())
             shell.events.register("post_run_cell", lambda *_: self.refresh())
         self.refresh()
 
@@ -82,13 +83,18 @@ class ClassStrip:
         if (link := current()) is not None:
             from kafkalab.classroom.events import Event
 
-            link.send(Event(kind, _notebook(), raised=raised))  # type: ignore[arg-type]
+            link.send(Event(kind, this_notebook() or "notebook", raised=raised))  # type: ignore[arg-type]
             self.refresh()
 
     def _leave(self) -> None:
         if (link := current()) is not None:
             link.leave()
         self.refresh()
+
+
+def _works_here() -> None:
+    if (link := current()) is not None:
+        link.works_here()
 
 
 def in_words(event: Event) -> str:
@@ -101,9 +107,5 @@ def in_words(event: Event) -> str:
     if event.kind == "measured":
         return f"{event.subject}: measured {event.number:g}" if event.number is not None else f"{event.subject}: run"
     if event.kind == "alive":
-        return f"{event.subject} is open"
+        return f"you work in {event.subject}"
     return f"{event.kind} in {event.subject}: {'yes' if event.raised else 'no more'}"
-
-
-def _notebook() -> str:
-    return PurePath(os.environ.get("JPY_SESSION_NAME", "")).stem or "notebook"

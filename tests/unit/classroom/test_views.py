@@ -111,6 +111,24 @@ def test_calls_for_help_come_by_waiting_time_and_can_be_lowered(room: Class) -> 
     assert [call["seat"] for call in room.board()["help"]] == ["seat-1", "seat-2"]
 
 
+def test_a_row_shows_the_notebook_in_which_a_seat_works(room: Class) -> None:
+    def exercise(seat: str = "seat-1") -> str:
+        return {row["seat"]: row["exercise"] for row in room.board()["seats"]}[seat]
+
+    room.tell("seat-1", Event("alive", "02_cluster_failover", at=1))
+    room.tell("seat-1", Event("checked", "02_failsafe_twice", at=2, met=[1]))
+    room.tell("seat-1", Event("alive", "02_failsafe", at=3))
+    assert exercise() == "02_failsafe"
+    room.tell("seat-1", Event("checked", "02_failsafe_twice", at=4, met=[1]))
+    assert exercise() == "02_failsafe"  # a check's id is no notebook
+    room.tell("seat-1", Event("help", "02_isolated", at=5, raised=True))
+    assert exercise() == "02_isolated"
+    room.tell("seat-1", Event("alive", "02_failsafe", at=4))  # late
+    assert exercise() == "02_isolated"
+    room.tell("seat-2", Event("checked", "02_failsafe", at=1, met=[1]))
+    assert (exercise("seat-2"), exercise("seat-3")) == ("02_failsafe", "")
+
+
 def test_a_seat_is_stuck_after_eight_minutes_and_three_attempts(room: Class) -> None:
     room.tell("seat-1", Event("checked", "02_failsafe", at=1, met=[1], unmet=[2], waiting=[3], attempt=1), NOON)
     assert not room.board(NOON + 600)["stuck"]
