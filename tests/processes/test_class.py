@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,7 +13,15 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import (
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    NewTopic,
+    ResourcePatternType,
+    ResourceType,
+)
 
 from kafkalab.classroom import membership, presence
 from kafkalab.classroom.anonymous import copy_anonymously
@@ -23,11 +32,15 @@ from kafkalab.classroom.joining import take_seat
 from kafkalab.classroom.link import Link
 from kafkalab.classroom.membership import Membership
 from kafkalab.classroom.released import NOTHING, Poll, Released
+from kafkalab.classroom.spark_login import source_options
 from kafkalab.classroom.teaching import Classroom
 from kafkalab.classroom.topics import ANONYMOUS, PUBLIC, seat_topic
 from kafkalab.cli import main
 from kafkalab.cluster import Cluster
+from kafkalab.cluster.spec import Listener
+from kafkalab.errors import KafkaLabError
 from kafkalab.lifeline import marked_processes
+from kafkalab.security.config import Security
 from kafkalab.waiting import wait_until
 from support import PATIENCE
 
@@ -262,3 +275,62 @@ def test_learners_who_share_a_cluster_have_names_of_their_own(
     said: list[KafkaError] = []
     gone = Producer({**mine.client_config(), "error_cb": said.append})
     wait_until(partial(refused, gone, said), PATIENCE, "a refusal")
+
+
+@pytest.fixture(scope="module")
+def existing() -> Iterator[Cluster]:
+    """A cluster that knows nothing of classes, with an administrator."""
+    security = Security(users={"admin": "secret"}, mechanisms=("PLAIN", "SCRAM-SHA-512"))
+    listeners = [Listener("CLIENTS", "SASL_SSL"), Listener("OPEN")]
+    with Cluster(brokers=1, backend="local", listeners=listeners, security=security) as cluster:
+        yield cluster
+
+
+def attached(client: Mapping[str, object], **changes: object) -> Cluster:
+    return Cluster.attached(**{name.replace(".", "_"): value for name, value in client.items()} | changes)
+
+
+def refusal_of(existing: Cluster) -> str:
+    """Return why no class begins on a cluster."""
+    with pytest.raises(KafkaLabError) as refused:
+        Classroom(existing=existing).start()
+    assert not existing.nodes.running
+    return str(refused.value)
+
+
+def test_a_class_on_a_cluster_that_runs_already_leaves_nothing_there(existing: Cluster) -> None:
+    login = existing.client_config("admin", mechanism="PLAIN")
+    classroom = Classroom(existing=attached(login))
+    classroom.start()
+    link = Link(take_seat(read_join_code(classroom.code)))
+    try:
+        link.send(VOTE)
+        wait_until(lambda: link.waiting == 0, PATIENCE, "the vote's acknowledgement")
+        assert events(classroom, link.seat) == [VOTE]
+        assert source_options(classroom.cluster, "instructor")["kafka.sasl.mechanism"] == "PLAIN"
+        assert "another class runs there" in refusal_of(attached(login))
+        assert PUBLIC in existing.describe().topics  # the first class still has it
+    finally:
+        link.close()
+        classroom.stop()
+    existing.wait_for(lambda view: not view.topics, "no topic")
+    admin: Any = AdminClient(existing.client_config())
+    assert admin.describe_user_scram_credentials().result() == {}
+    every = AclBindingFilter(
+        ResourceType.ANY, None, ResourcePatternType.ANY, None, None, AclOperation.ANY, AclPermissionType.ANY
+    )  # fmt: skip
+    assert admin.describe_acls(every).result() == []
+
+
+def test_a_class_says_why_it_does_not_begin_on_a_cluster(existing: Cluster) -> None:
+    login = existing.client_config("admin", mechanism="PLAIN")
+    unsuitable = {
+        "with these settings: sasl_ssl://": attached(login, sasl_password="guessed"),
+        "no broker answers at 127.0.0.1:1": attached(login, bootstrap_servers="127.0.0.1:1"),
+        "it may want TLS or a login": attached({"bootstrap.servers": login["bootstrap.servers"]}),
+        "has PLAINTEXT. Name one with SASL_SSL": attached({"bootstrap.servers": existing.clients.servers("OPEN")}),
+    }
+    with ThreadPoolExecutor() as pool:  # each waits some seconds for an answer
+        for words, said in zip(unsuitable, pool.map(refusal_of, unsuitable.values()), strict=True):
+            assert words in said
+    assert not existing.describe().topics

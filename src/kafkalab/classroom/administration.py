@@ -13,6 +13,7 @@ from confluent_kafka.admin import (
     AclOperation,
     AclPermissionType,
     AdminClient,
+    ClusterMetadata,
     NewTopic,
     ResourcePatternType,
     ResourceType,
@@ -72,7 +73,7 @@ class Administration:
 
     def create(self, topics: Mapping[str, Mapping[str, str]]) -> None:
         """Create topics of one partition, on three brokers if there are so many. Those that exist stay as they are."""
-        copies = min(3, len(self._admin.list_topics(timeout=_SECONDS).brokers))
+        copies = min(3, len(self._metadata().brokers))
         new = [
             NewTopic(name, num_partitions=1, replication_factor=copies, config=dict(config) if copies > 1 else _alone(config))
             for name, config in topics.items()
@@ -81,7 +82,7 @@ class Administration:
 
     def topics(self, prefix: str) -> list[str]:
         """Return the topics whose names begin with a prefix."""
-        return sorted(name for name in self._admin.list_topics(timeout=_SECONDS).topics if name.startswith(prefix))
+        return sorted(name for name in self._metadata().topics if name.startswith(prefix))
 
     def delete(self, topics: list[str]) -> None:
         """Delete topics. Those that are gone are no error."""
@@ -92,18 +93,26 @@ class Administration:
         """Grant permissions. Those that hold already hold on."""
         self._done(self._admin.create_acls(list(rules)))
 
-    def revoke(self, who: str) -> None:
-        """Take all permissions from a principal."""
-        every = AclBindingFilter(
-            ResourceType.ANY, _ANY, ResourcePatternType.ANY, who, _ANY, AclOperation.ANY, AclPermissionType.ANY
-        )
+    def revoke(self, who: str, topic: str | None = None) -> None:
+        """Take all permissions from a principal, or only those for a topic."""
+        kind = ResourceType.ANY if topic is None else ResourceType.TOPIC
+        pattern = ResourcePatternType.ANY if topic is None else ResourcePatternType.LITERAL
+        every = AclBindingFilter(kind, topic or _ANY, pattern, who, _ANY, AclOperation.ANY, AclPermissionType.ANY)
         self._done(self._admin.delete_acls([every]))
+
+    def _metadata(self) -> ClusterMetadata:
+        try:
+            return self._admin.list_topics(timeout=_SECONDS)
+        except KafkaException as error:
+            raise KafkaLabError(f"the cluster doesn't answer: {error.args[0].str()}") from error
 
     def _done(self, answers: Mapping[Any, Future[Any]], ignore: int | None = None) -> None:
         for answer in answers.values():
             try:
                 answer.result()
             except KafkaException as error:
+                if error.args[0].code() == KafkaError.SECURITY_DISABLED:
+                    raise KafkaLabError("the cluster has no authorizer, so everybody may do everything there") from error
                 if error.args[0].code() != ignore:
                     raise KafkaLabError(f"the cluster refuses: {error.args[0].str()}") from error
 

@@ -13,7 +13,7 @@ from confluent_kafka.admin import AclOperation, ResourceType
 
 from kafkalab.classroom.administration import Administration, rule
 from kafkalab.classroom.released import KEY, Released
-from kafkalab.classroom.topics import ANONYMOUS, LARGEST_BATCH, PUBLIC, seat_topic
+from kafkalab.classroom.topics import ANONYMOUS, LARGEST_BATCH, PUBLIC, SEAT_PREFIX, seat_topic
 from kafkalab.cluster import Cluster
 from kafkalab.cluster.ports import HOST
 from kafkalab.cluster.spec import Listener
@@ -41,6 +41,8 @@ _SEAT_TOPIC = {
 }
 _ANONYMOUS_TOPIC = {"min.insync.replicas": "2"}  # written by the instructor, in batches of any size
 _PUBLIC_TOPIC = {"min.insync.replicas": "2", "cleanup.policy": "compact", "message.timestamp.type": "LogAppendTime"}
+
+_EVERYBODY = "User:*"  # that has logged in
 
 
 def make_cluster(host: str = HOST, port: int = 0) -> Cluster:
@@ -79,6 +81,15 @@ class ClassTopics:
         self._config: dict[str, Any] = {**cluster.client_config(), "log_level": 0}
         self._administration = Administration(self._config)
         self._producer = Producer({**self._config, "enable.idempotence": True, "linger.ms": 0})
+        self._admitted: set[str] = set()
+
+    def require_none(self) -> None:
+        """Raise `KafkaLabError` if the cluster has topics of another class."""
+        if self._administration.topics(PUBLIC):
+            raise KafkaLabError(
+                f"the cluster has the topic {PUBLIC}: another class runs there, or one didn't come to its end. If none runs, "
+                f"delete {PUBLIC}, {ANONYMOUS} and the topics that begin with {SEAT_PREFIX!r}"
+            )
 
     def prepare(self, password: str | None) -> None:
         """Make the topics that all seats read, and the instructor's user if there's a password for it.
@@ -90,9 +101,8 @@ class ClassTopics:
         """
         if password is not None:
             self._administration.let_in(INSTRUCTOR, password)
+        self._administration.allow(rule(topic, _EVERYBODY, AclOperation.READ) for topic in (PUBLIC, ANONYMOUS))
         self._administration.create({PUBLIC: _PUBLIC_TOPIC, ANONYMOUS: _ANONYMOUS_TOPIC})
-        everybody = "User:*"  # that has logged in
-        self._administration.allow(rule(topic, everybody, AclOperation.READ) for topic in (PUBLIC, ANONYMOUS))
 
     def admit(self, seat: str) -> str:
         """Make a seat: its user, its topic, and the right to write to it. Return the new user's password.
@@ -103,12 +113,40 @@ class ClassTopics:
             If the cluster refuses.
         """
         password = secrets.token_urlsafe(18)
+        self._admitted.add(seat)
         self._administration.create({seat_topic(seat): _SEAT_TOPIC})
         whose = f"User:{seat}"
         group = rule(seat, whose, AclOperation.READ, ResourceType.GROUP)  # its client looks for one, and commits nothing
         self._administration.allow([rule(seat_topic(seat), whose, AclOperation.WRITE), group])
         self._administration.let_in(seat, password)  # last: whoever can log in has everything
         return password
+
+    def dismiss(self, seat: str) -> None:
+        """Take a seat away: its user, its rights, and its topic with all that it wrote.
+
+        Raises
+        ------
+        KafkaLabError
+            If the cluster refuses.
+        """
+        self._administration.lock_out(seat)
+        self._administration.revoke(f"User:{seat}")
+        self._administration.delete([seat_topic(seat)])
+        self._admitted.discard(seat)
+
+    def remove(self) -> None:
+        """Take all seats away, and the topics that they read. On return the cluster has nothing of the class.
+
+        Raises
+        ------
+        KafkaLabError
+            If the cluster refuses.
+        """
+        for seat in sorted(self._admitted):
+            self.dismiss(seat)
+        self._administration.delete([PUBLIC, ANONYMOUS])
+        for topic in (PUBLIC, ANONYMOUS):
+            self._administration.revoke(_EVERYBODY, topic)
 
     def publish(self, released: Released) -> None:
         """Write what is released to the public topic. On return it's acknowledged.

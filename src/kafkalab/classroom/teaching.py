@@ -8,13 +8,14 @@ import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 from confluent_kafka.schema_registry.error import SchemaRegistryError
 from httpx2 import HTTPError
 
+from kafkalab.classroom.borrowed import authority_of, require_login, try_seat
 from kafkalab.classroom.class_cluster import INSTRUCTOR, ClassTopics, limit_seats, make_cluster
 from kafkalab.classroom.door import Door, Seats
 from kafkalab.classroom.events import SCHEMA
@@ -97,7 +98,8 @@ class Classroom:
         try:
             self._start(said)
         except BaseException:
-            self.stop()
+            with suppress(KafkaLabError):  # of a cluster that is gone
+                self.stop()
             raise
 
     def _start(self, said: Callable[[str], None]) -> None:
@@ -107,15 +109,23 @@ class Classroom:
         identity = authority.issue("door", [self._host])
         secret = secrets.token_bytes(SECRET)
         door = Door(self.seats, secret, identity)
-        said("Starting the class's cluster")
+        own = self._existing is None
+        said("Starting the class's cluster" if own else "Connecting to your cluster")
         self._open.callback(self.cluster.stop)
         self.cluster.start()
+        if not own:
+            require_login(self.cluster.client_config())
         registering = self._open.enter_context(ThreadPoolExecutor(1, "kafkalab-class-schema"))
         self._schema = registering.submit(self._register)  # it takes as long as the brokers: people read the code meanwhile
         self._topics = ClassTopics(self.cluster)
-        own = self._existing is None
+        if not own:
+            self._topics.require_none()
+            self._open.callback(self._topics.remove)
         self._topics.prepare(self._password() if own else None)
         self._topics.publish(NOTHING)
+        if not own:
+            said("Trying a seat")
+            self._try_a_seat()
         door.start(self._host, self._port)
         self._open.callback(door.stop)
         fingerprint = fingerprint_of(certificate_of(identity.certificate))
@@ -142,7 +152,13 @@ class Classroom:
         return self._topics
 
     def stop(self) -> None:
-        """End the class, and delete all that its seats wrote. On return nothing is left. Safe to call again."""
+        """End the class, and delete all that its seats wrote. On return nothing is left. Safe to call again.
+
+        Raises
+        ------
+        KafkaLabError
+            If a cluster that ran before doesn't delete it.
+        """
         self._open.close()
 
     def _password(self) -> str:
@@ -168,10 +184,16 @@ class Classroom:
 
     def _admit(self, seat: str) -> Membership:
         password = self.topics.admit(seat)
-        login = self.cluster.client_config(INSTRUCTOR if self._existing is None else None)
-        authority = Path(str(login["ssl.ca.location"])).read_text() if "ssl.ca.location" in login else ""
+        authority = authority_of(self.cluster.client_config(INSTRUCTOR if self._existing is None else None))
         servers = self.cluster.bootstrap_servers
         return Membership(self._id, seat, servers, password, authority, self.schema_id, self._expires)
+
+    def _try_a_seat(self) -> None:
+        name = f"trial-{secrets.token_hex(4)}"
+        try:
+            try_seat(self._admit(name))
+        finally:
+            self.topics.dismiss(name)
 
 
 def certificate_of(file: Path) -> bytes:

@@ -45,4 +45,6 @@ def existing_cluster(args: argparse.Namespace) -> Cluster | None:
                 raise ValueError("it's no JSON object")
         except (OSError, ValueError) as error:
             raise KafkaLabError(f"{args.client_settings} isn't a file of client settings: {error}") from error
-    return Cluster.attached(args.bootstrap_servers, **{name.replace(".", "_"): value for name, value in settings.items()})
+    named = {name.replace(".", "_"): value for name, value in settings.items()}
+    named.pop("bootstrap_servers", None)  # the argument names them
+    return Cluster.attached(args.bootstrap_servers, **named)

@@ -58,7 +58,7 @@ def add_parser(commands: Subparsers) -> None:
         "--hours", type=float, default=10, metavar="HOURS", help="how long the join code is valid (default: 10)"
     )
     parser.add_argument("--seats", type=int, default=100, metavar="NUMBER", help="how many may join (default: 100)")
-    add_arguments(parser, "use a cluster that runs already, with SASL_SSL and ACLs, instead of starting one")
+    add_arguments(parser, "use a cluster that runs already, with SASL_SSL, SCRAM-SHA-512 and ACLs, instead of starting one")
     parser.add_argument(
         "--registry", metavar="URL", default="", help="the schema registry beside that cluster, if there is one"
     )

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Mapping
-from typing import Any
 
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
 from kafkalab.cluster.backends.access import Access
@@ -16,6 +15,8 @@ from kafkalab.errors import BackendUnavailable
 from kafkalab.lifeline import Run, reap
 
 __all__ = ["AttachedBackend"]
+
+_REFUSALS = (KafkaError._AUTHENTICATION, KafkaError._SSL)
 
 
 def _hint(servers: str) -> str:
@@ -27,7 +28,7 @@ def _hint(servers: str) -> str:
         return ""
     return (
         ". Something listens there, so it may want TLS or a login: give client settings such as security.protocol, to "
-        "Cluster.attached or in KAFKALAB_CLIENT_SETTINGS"
+        "Cluster.attached, in KAFKALAB_CLIENT_SETTINGS, or to a command by --client-settings"
     )
 
 
@@ -42,10 +43,18 @@ class AttachedBackend(Access):
         self._brokers: dict[int, tuple[Node, str]] = {}
 
     def launch(self) -> None:
+        servers = str(self._settings["bootstrap.servers"])
+        said: list[KafkaError] = []
         try:
-            metadata = AdminClient(dict[str, Any](self._settings)).list_topics(timeout=10)
+            admin = AdminClient({**self._settings, "error_cb": said.append})  # type: ignore[dict-item]
         except KafkaException as error:
-            servers = str(self._settings["bootstrap.servers"])
+            raise BackendUnavailable(f"these client settings are none for {servers}: {error.args[0].str()}") from error
+        try:
+            metadata = admin.list_topics(timeout=10)
+        except KafkaException as error:
+            admin.poll(0)  # calls error_cb
+            if refused := [one.str() for one in said if one.code() in _REFUSALS]:
+                raise BackendUnavailable(f"nobody can log in at {servers} with these settings: {refused[0]}") from error
             raise BackendUnavailable(f"no broker answers at {servers}: {error.args[0].str()}{_hint(servers)}") from error
         self._brokers = {
             b.id: (Node(b.id, broker=True, controller=False), f"{b.host}:{b.port}") for b in metadata.brokers.values()
