@@ -84,7 +84,8 @@ def settle() -> None:
     """Make this process's environment fit for what it starts, and for commands and clients in a notebook's cells.
 
     This makes paths absolute, exempts loopback from proxies, and drops options for every Java and paths of missing
-    certificates. Call it again after a cell may have changed the environment.
+    certificates. It gives downloads the certificates that Python trusts. Call it again after a cell may have changed the
+    environment.
     """
     for name, value in list(os.environ.items()):
         if value and _PLACES.fullmatch(name):
@@ -92,6 +93,7 @@ def settle() -> None:
             os.environ[name] = os.pathsep.join(map(_absolute, places))
     _reach_loopback_directly()
     _drop_absent_files()
+    _share_authorities()
     forget("|".join(OPTIONS_OF_OTHERS))
 
 
@@ -149,6 +151,13 @@ def _drop_absent_files() -> None:
         del os.environ["SSL_CERT_FILE"]
     if not os.access(os.path.dirname(os.path.abspath(os.environ.get("SSLKEYLOGFILE", "/"))), os.W_OK):
         os.environ.pop("SSLKEYLOGFILE", None)
+
+
+def _share_authorities() -> None:
+    """Let downloads of jars trust what uv and Python trust: behind some firewalls, that's an authority of their own."""
+    own = {"REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"}  # `requests`, which downloads them, reads no others
+    if os.environ.get("SSL_CERT_FILE") and not own & os.environ.keys():
+        os.environ["REQUESTS_CA_BUNDLE"] = os.environ["SSL_CERT_FILE"]
 
 
 def _is_supported(proxy: str) -> bool:

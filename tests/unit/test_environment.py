@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+import requests
 from confluent_kafka.schema_registry import SchemaRegistryClient
 
 from kafkalab.environment import JAVA_OPTIONS, OPTIONS_OF_OTHERS, inherited, settle
@@ -94,6 +95,19 @@ def test_without_a_named_file_a_registry_s_client_can_be_made(name: str, tmp_pat
     os.environ[name] = str(tmp_path / "file")
     settle()
     assert os.environ[name] == str(tmp_path / "file")
+
+
+@pytest.mark.parametrize("named", [{}, {"CURL_CA_BUNDLE": "/of-curl.pem"}, {"REQUESTS_CA_BUNDLE": "/of-requests.pem"}])
+def test_downloads_trust_what_python_trusts(named: dict[str, str], tmp_path: Path) -> None:
+    authorities = tmp_path / "authorities.pem"
+    authorities.touch()
+    for name in ("CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE"):
+        os.environ.pop(name, None)
+    os.environ |= {**named, "SSL_CERT_FILE": str(authorities)}
+    settle()
+    session = requests.Session()
+    verify = session.merge_environment_settings("https://kafka.example", {}, None, None, None)["verify"]
+    assert verify == next(iter(named.values()), str(authorities))
 
 
 @pytest.mark.parametrize("name", ["HTTP_PROXY", "https_proxy", "all_proxy", "ALL_PROXY"])
