@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import yaml
 
 ROOT = Path(__file__).parents[2]
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
+_EXPRESSION = re.compile(r"\${{.*?}}")
 TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 
 # What a job may do besides reading, each for a reason that its workflow says.
@@ -17,6 +19,17 @@ MAY = {
     ("site.yml", "publish"): {"pages": "write", "id-token": "write"},
     ("release.yml", "release"): {"contents": "write"},
     ("release.yml", "image"): {"contents": "read", "packages": "write"},
+}
+
+# Inputs that the actions' action.yml has, of which the workflows use these. GitHub ignores any other, with a mere warning.
+INPUTS: dict[str, set[str]] = {
+    "actions/checkout": set(),
+    "actions/setup-python": {"python-version"},
+    "actions/cache": {"path", "key"},
+    "actions/upload-artifact": {"name", "path", "if-no-files-found"},
+    "actions/download-artifact": {"name", "path"},
+    "actions/upload-pages-artifact": {"path"},
+    "actions/deploy-pages": set(),
 }
 
 
@@ -31,8 +44,16 @@ def problems(name: str, text: str) -> list[str]:
             found.append(f"{job_name} may {job.get('permissions')}")
         if "timeout-minutes" not in job:
             found.append(f"{job_name} may take for ever")
+        needed = job.get("needs", [])
+        others = {needed} if isinstance(needed, str) else set(needed)
+        found += [f"{job_name} needs {other}" for other in sorted(others - workflow["jobs"].keys())]
+        for step in job["steps"]:
+            if (action := step.get("uses", "").partition("@")[0]) in INPUTS:
+                found += [f"{action} has no input {name}" for name in sorted(step.get("with", {}).keys() - INPUTS[action])]
         scripts = [step["run"] for step in job["steps"] if "run" in step]
         for script in scripts:
+            if subprocess.run(["bash", "-n"], input=_EXPRESSION.sub("x", script), capture_output=True, text=True).returncode:
+                found.append(f"{job_name} has a script that bash can't read")
             found += [f"make has no {target}" for target in re.findall(r"\bmake ([a-z-]+)", script) if target not in TARGETS]
             files = re.findall(r"(?<![\w/.])((?:tools|hub|src|docs)/[\w./-]+)", script)
             found += [f"there's no {file}" for file in files if not (ROOT / file).exists()]
@@ -61,8 +82,11 @@ permissions: write-all
 jobs:
   spoil:
     permissions: {contents: write}
+    needs: mischief
     steps:
       - uses: actions/checkout@v7
+        with: {branch: main}
+      - run: if mischief
       - run: make mischief
       - run: python tools/mischief.py ${{ github.head_ref }}
 """
@@ -70,6 +94,9 @@ jobs:
         "by default its jobs may write-all",
         "spoil may {'contents': 'write'}",
         "spoil may take for ever",
+        "spoil needs mischief",
+        "actions/checkout has no input branch",
+        "spoil has a script that bash can't read",
         "make has no mischief",
         "there's no tools/mischief.py",
         "spoil puts github.head_ref into a script",
