@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -26,6 +27,12 @@ ADDRESSES = IPv4Network("10.111.0.0/16")
 _CLOUD_METADATA = "169.254.0.0/16"
 _TABLE = "kafkalab"
 _NAMESPACES = Path("/run/netns")
+_SYSTEMD = Path("/run/systemd/system")
+"""It's there on machines that systemd started; see sd_booted(3)."""
+
+# A namespace's file is a mount, and systemd, which starts learners' servers, must see it. The Littlest JupyterHub's service has
+# PrivateTmp=, which keeps its mounts from systemd. With ProtectKernelTunables= it can't change the kernel's settings either.
+_OUTSIDE_OF_THE_SERVICE = ("nsenter", "--mount=/proc/1/ns/mnt", "--")
 _INNER = "eth0"
 _ADDRESSES_OF_A_SEAT = 4  # a /30: its own, the machine's, and two that can't be used
 
@@ -105,12 +112,12 @@ class Network:
         Raises
         ------
         NetworkError
-            If this isn't root, or ``ip`` or ``nft`` is missing.
+            If this isn't root, or a program is missing: ``ip``, or with ``internet`` also ``nft`` and ``sysctl``.
         """
         # `replace` finds an address that is there already.
         _run(["ip", "address", "replace", f"{self.hub}/32", "dev", "lo"])
         if self.internet:
-            Path("/proc/sys/net/ipv4/ip_forward").write_text("1")
+            _run(["sysctl", "--quiet", "--write", "net.ipv4.ip_forward=1"])
             _run(["nft", "-f", "-"], self.rules())
 
     def rules(self) -> str:
@@ -200,9 +207,7 @@ def _is_whole(seat: Seat) -> bool:
     """Whether the namespace has its address. That's given before the routes, so what fails there is removed by `create`."""
     if not seat.path.exists():
         return False
-    shown = subprocess.run(
-        ["ip", "-n", seat.namespace, "-brief", "address", "show", "dev", _INNER, "up"], capture_output=True, text=True
-    )
+    shown = _try(["ip", "-n", seat.namespace, "-brief", "address", "show", "dev", _INNER, "up"])
     return f" {seat.inner}/" in shown.stdout
 
 
@@ -210,7 +215,7 @@ def _remove(seat: Seat) -> None:
     if seat.path.exists():
         _run(["ip", "netns", "delete", seat.namespace])
     # A namespace in which something still runs keeps its interface. Removing the machine's end removes both.
-    subprocess.run(["ip", "link", "delete", seat.interface], capture_output=True)
+    _try(["ip", "link", "delete", seat.interface])
 
 
 def _lines(*lines: str) -> str:
@@ -218,10 +223,15 @@ def _lines(*lines: str) -> str:
 
 
 def _run(command: Sequence[str], given: str = "") -> None:
-    try:
-        done = subprocess.run(command, input=given, capture_output=True, text=True)
-    except FileNotFoundError:
-        package = {"ip": "iproute2", "nft": "nftables"}[command[0]]
-        raise NetworkError(f"{command[0]} isn't installed. On Debian and Ubuntu: apt-get install {package}") from None
+    done = _try(command, given)
     if done.returncode != 0:
         raise NetworkError(f"{' '.join(command)}: {done.stderr.strip()}")
+
+
+def _try(command: Sequence[str], given: str = "") -> subprocess.CompletedProcess[str]:
+    """Run a command as the machine's root, not as a service's, and return how it went."""
+    if shutil.which(command[0]) is None:
+        package = {"ip": "iproute2", "nft": "nftables", "sysctl": "procps"}[command[0]]
+        raise NetworkError(f"{command[0]} isn't installed. On Debian and Ubuntu: apt-get install {package}")
+    outside = _OUTSIDE_OF_THE_SERVICE if _SYSTEMD.is_dir() else ()
+    return subprocess.run([*outside, *command], input=given, capture_output=True, text=True)

@@ -24,8 +24,11 @@ _FOLDERS = ("course", "environment", "cache")
 
 @hookimpl  # type: ignore[untyped-decorator]
 def tljh_extra_apt_packages() -> list[str]:
-    """Name what makes networks, and what lets learners reach other machines."""
-    return ["iproute2", "nftables"]
+    """Name what lets learners reach other machines.
+
+    The installer takes these last. What makes the learners' networks must be there before: the hub doesn't start without it.
+    """
+    return ["nftables", "procps"]
 
 
 @hookimpl  # type: ignore[untyped-decorator]

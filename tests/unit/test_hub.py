@@ -6,6 +6,7 @@ import importlib
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -40,9 +41,12 @@ class Machine:
         self.namespaces = folder / "netns"
         self.namespaces.mkdir()
         self.told: list[str] = []
+        self.outside: list[bool] = []  # whether each command left the mounts of the hub's service
         self.refuses = "nothing"
 
     def __call__(self, command: Sequence[str], input: str = "", **_: Any) -> SimpleNamespace:
+        self.outside.append(command[0] == "nsenter")
+        command = command[command.index("--") + 1 :] if self.outside[-1] else command
         said = " ".join(command)
         self.told += [said, *input.splitlines()]
         if any(self.refuses in line for line in (said, *input.splitlines())):
@@ -59,7 +63,9 @@ class Machine:
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     machine = Machine(tmp_path)
     monkeypatch.setattr(subprocess, "run", machine)
+    monkeypatch.setattr(shutil, "which", lambda name: f"/usr/sbin/{name}")
     monkeypatch.setattr(network_module, "_NAMESPACES", machine.namespaces)
+    monkeypatch.setattr(network_module, "_SYSTEMD", tmp_path / "run/systemd/system")
     return machine
 
 
@@ -134,12 +140,27 @@ def test_no_seat_has_the_hubs_address(network: Network) -> None:
 
 
 def test_a_missing_command_is_named(network: Network, monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing(*_: object, **__: object) -> None:
-        raise FileNotFoundError
-
-    monkeypatch.setattr(subprocess, "run", missing)
+    monkeypatch.setattr(shutil, "which", lambda _: None)
     with pytest.raises(NetworkError, match="ip isn't installed. On Debian and Ubuntu: apt-get install iproute2"):
         network.prepare()
+
+
+def test_systemd_finds_the_namespaces_that_a_service_of_its_makes(
+    tmp_path: Path, machine: Machine, network: Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The Littlest JupyterHub's service has mounts of its own, and a namespace's file is a mount."""
+    network.create("ada")
+    assert not any(machine.outside)
+    (tmp_path / "run/systemd/system").mkdir(parents=True)
+    machine.outside.clear()
+    with_internet = Network(internet=True, state=network.state)
+    with_internet.prepare()
+    with_internet.create("ada")
+    with_internet.create("bob")
+    with_internet.remove("ada")
+    assert machine.outside
+    assert all(machine.outside)
+    assert "sysctl --quiet --write net.ipv4.ip_forward=1" in machine.told
 
 
 # -- control groups -----------------------------------------------------------------------------------------------
