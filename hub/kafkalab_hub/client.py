@@ -100,6 +100,8 @@ class Kernel:
         while (received := await socket.read_message()) is not None:
             message = json.loads(received)
             kind, said = message["msg_type"], message["content"]
+            if kind == "status" and said["execution_state"] in ("restarting", "dead"):
+                raise HubError(f"{who} ended while it ran this. Perhaps it reached the memory limit.\n{printed}")
             if message["parent_header"].get("msg_id") != request:
                 continue
             if kind == "stream" and said["name"] == "stdout":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -18,6 +19,7 @@ from kafkalab_hub.client import Hub, HubError, Server
 from kafkalab_hub.isolation import attempts, listeners
 from kafkalab_hub.measure import measure, table
 from kafkalab_hub.network import Network
+from support import PATIENCE
 
 MISSING = [program for program in ("ip", "npm", "useradd", "/usr/bin/python3") if shutil.which(program) is None]
 pytestmark = [
@@ -55,6 +57,32 @@ print(json.dumps({
     "bootstrap": cluster.bootstrap_servers, "home": os.path.expanduser("~"), "runs": str(runs_dir()), "pid": os.getpid(),
     "progress": str(progress_dir()),
 }))
+"""
+
+# Files in /dev/shm count for the learner, and belong to no process: the system can't choose the kernel for holding them.
+REACH_THE_LIMIT = """
+import json, tempfile
+from kafkalab import Cluster
+from kafkalab.widgets.events import events_between
+cluster = Cluster(brokers=3).start()
+before = after = cluster.describe()
+with tempfile.TemporaryFile(dir="/dev/shm") as held:
+    while not any(broker.state == "dead" for broker in after.brokers.values()):
+        held.write(bytes(50 << 20))
+        held.flush()
+        after = cluster.describe()
+print(json.dumps([event.says for event in events_between(before, after, 1.0)]))
+"""
+
+KILL_FROM_OUTSIDE = """
+import os, psutil, signal
+for id in after.brokers:
+    if after.brokers[id].state == "dead":
+        cluster.restart(id)
+mine = (process for process in psutil.process_iter(["name", "uids"]) if process.info["uids"].real == os.getuid())
+next(process for process in mine if process.info["name"] == "java").send_signal(signal.SIGKILL)
+ends = cluster.wait_for(lambda seen: [broker.end for broker in seen.brokers.values() if broker.state == "dead"], "a dead broker")
+print(json.dumps(ends))
 """
 
 
@@ -153,6 +181,18 @@ def test_kernels_listen_on_sockets_that_are_the_learners_alone(ada: Server, bob:
         assert len(sockets) == 5
         with pytest.raises(HubError, match="PermissionError"):
             bob.run(f"import socket; socket.socket(socket.AF_UNIX).connect({str(Path(folder, sockets[0]))!r})", 60)
+
+
+def test_a_broker_that_the_limit_ends_is_told_from_a_killed_one(hub: Hub) -> None:
+    with hub.start("kafkalab-eve").kernel() as kernel:
+        says = json.loads(kernel.run(REACH_THE_LIMIT, PATIENCE).splitlines()[-1])
+        assert [line for line in says if re.fullmatch(r"broker \d is dead: the memory limit ended it", line)]
+        assert json.loads(kernel.run(KILL_FROM_OUTSIDE, PATIENCE).splitlines()[-1]) == [""]
+
+
+def test_a_kernel_that_the_limit_ends_is_said(hub: Hub) -> None:
+    with pytest.raises(HubError, match=r"kafkalab-eve's kernel ended while it ran this. Perhaps it reached the memory limit."):
+        hub.start("kafkalab-eve").run("held = b'x' * (3 << 30)", PATIENCE)
 
 
 def test_a_stopped_server_leaves_nothing(hub: Hub) -> None:
