@@ -18,6 +18,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import jsonschema
 import pytest
 import yaml
 
@@ -409,6 +410,41 @@ def test_kubernetes_has_the_same_limits_and_the_same_first_page() -> None:
     assert (cull["timeout"], cull["every"], cull["maxAge"]) == tuple(CULLING.values())
     image = (HUB / "Dockerfile").read_text()
     assert all(f"{name}={value}" in image for name, value in learner["extraEnv"].items())
+    c = Config()
+    configure(c, ClassHub(network=None))
+    assert values["hub"]["config"]["KubeSpawner"]["http_timeout"] == c.Spawner.http_timeout
+
+
+def test_the_chart_knows_every_name_in_the_values() -> None:
+    """The chart rejects names that it doesn't know, and `helm` then installs nothing.
+
+    Its schema of version 4.4.0 is kept here without what it requires, which its own values have, and only where it meets ours.
+    """
+    schema = json.loads(Path(__file__).with_name("zero_to_jupyterhub.json").read_text())
+    values = yaml.safe_load((HUB / "k8s/values.yaml").read_text())
+    jsonschema.Draft7Validator(schema).validate(values)
+    values["singleuser"]["memory"]["limits"] = "3G"
+    with pytest.raises(jsonschema.ValidationError, match="'limits' was unexpected"):
+        jsonschema.Draft7Validator(schema).validate(values)
+
+
+def test_an_instructor_has_more_memory_on_kubernetes() -> None:
+    [code] = yaml.safe_load((HUB / "k8s/values.yaml").read_text())["hub"]["extraConfig"].values()
+    c = Config()
+    exec(code, {"c": c})
+    learner, instructor = spawner(), spawner(admin=True)
+    for server in (learner, instructor):
+        c.KubeSpawner.pre_spawn_hook(server)
+    assert learner.mem_limit == 3 << 30
+    assert (instructor.mem_guarantee, instructor.mem_limit) == (ClassHub.instructor_memory, ClassHub.instructor_memory)
+
+
+def test_nobody_logs_in_on_kubernetes_whom_an_administrator_hasnt_added() -> None:
+    """The chart's default authenticator lets anybody in, as anybody."""
+    config = yaml.safe_load((HUB / "k8s/values.yaml").read_text())["hub"]["config"]
+    assert config["JupyterHub"]["authenticator_class"] == "firstuse"
+    assert config["FirstUseAuthenticator"]["create_users"] is False
+    assert config["Authenticator"]["admin_users"]
 
 
 # -- a learner's server -------------------------------------------------------------------------------------------
