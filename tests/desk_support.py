@@ -15,7 +15,7 @@ import nbformat
 from playwright.sync_api import Error, Locator, Page, Request, expect
 
 from kafkalab import wait_until
-from support import PATIENCE, on_a_port
+from support import PATIENCE, SAYS_WHERE_IT_STANDS, end, on_a_port
 
 ROOT = Path(__file__).parents[1]
 # Quiet: no sandbox (the tests may run as root), no calls home.
@@ -88,6 +88,7 @@ def running_course(folder: Path, **environment: str) -> Iterator[Course]:
         path.write_text(text)
     environment = {
         **os.environ,
+        **SAYS_WHERE_IT_STANDS,
         "JUPYTERLAB_SETTINGS_DIR": str(folder / "settings"),
         "JUPYTERLAB_WORKSPACES_DIR": str(folder / "layouts"),
         "JUPYTER_ALLOW_ROOT": "1",
@@ -115,8 +116,7 @@ def running_course(folder: Path, **environment: str) -> Iterator[Course]:
         )
         yield Course(found[1], found[2], folder / "work")
     finally:
-        lab.terminate()  # not SIGINT: what a shell starts in the background ignores that
-        lab.wait(PATIENCE)
+        end(lab, log)  # not by SIGINT: what a shell starts in the background ignores that
     assert "without encryption" not in log.read_text()
 
 

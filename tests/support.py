@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
@@ -25,11 +27,12 @@ from kafkalab.workers import wait_until_shared
 
 __all__ = [
     "BACKEND",
+    "Doctored",
     "MALFORMED_PRICES",
     "PATIENCE",
-    "Doctored",
     "Place",
     "Record",
+    "SAYS_WHERE_IT_STANDS",
     "Told",
     "Verdict",
     "commands",
@@ -38,6 +41,7 @@ __all__ = [
     "delete",
     "delete_topics",
     "empty",
+    "end",
     "every_group",
     "flip_bits",
     "in_a_fork",
@@ -151,6 +155,21 @@ def evict_members(cluster: Cluster) -> None:
             request = LeaveGroupRequest(group_id=group.id, members=leaving, version=4)
             connection.ask(request, LeaveGroupResponse, 4)
         connection.close()
+
+
+SAYS_WHERE_IT_STANDS = {"PYTHONFAULTHANDLER": "1"}
+"""A Python program with this variable says where its threads stand if SIGABRT ends it."""
+
+
+def end(program: subprocess.Popen[Any], log: Path, patience: float = PATIENCE) -> None:
+    """Let a program with `SAYS_WHERE_IT_STANDS` end by SIGTERM. If it doesn't in time, fail with the end of its log."""
+    program.terminate()
+    try:
+        program.wait(patience)
+    except subprocess.TimeoutExpired:
+        program.send_signal(signal.SIGABRT)
+        program.wait()
+        raise AssertionError(f"{program.args!r} didn't end within {patience:g} s:\n{log.read_text()[-8000:]}") from None
 
 
 def lives(process: psutil.Process) -> bool:

@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, expect
 
 from desk_support import wait_until_ready
 from kafkalab.waiting import wait_until
-from support import PATIENCE
+from support import PATIENCE, SAYS_WHERE_IT_STANDS, end
 
 pytestmark = [pytest.mark.browser, pytest.mark.cluster, pytest.mark.timeout(400)]
 
@@ -24,6 +24,7 @@ def address(tmp_path: Path) -> Iterator[str]:
     """JupyterLab's address in a session that was just started."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("BINDER_", "KAFKALAB_CONTENT"))}
     environment |= {
+        **SAYS_WHERE_IT_STANDS,
         "JUPYTERLAB_SETTINGS_DIR": str(tmp_path / "settings"),
         "JUPYTERLAB_WORKSPACES_DIR": str(tmp_path / "layouts"),
         "JUPYTER_RUNTIME_DIR": str(tmp_path / "runtime"),
@@ -52,11 +53,7 @@ def address(tmp_path: Path) -> Iterator[str]:
         )
         yield f"{found['url']}lab?token={found['token']}"
     finally:
-        server.terminate()
-        try:
-            server.wait(PATIENCE)
-        finally:
-            server.kill()
+        end(server, log)
 
 
 def test_the_notice_is_in_front_and_the_first_chapter_is_open(browser: Browser, address: str) -> None:
