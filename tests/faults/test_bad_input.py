@@ -81,17 +81,21 @@ def test_a_download_that_is_not_the_locked_file(cache: Path, monkeypatch: pytest
         ensure_jars("kafka")
 
 
+# A cluster like the standby's would be taken from one that another test's course offers, and not start.
+OWN = {"num.partitions": "2"}
+
+
 def test_too_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resources, "available_memory", lambda: 200 << 20)
     with pytest.raises(NotEnoughResources, match="a cluster of 3 nodes needs about 510 MB of memory, but only 200 MB are free"):
-        Cluster(3, backend="local").start()
+        Cluster(3, backend="local", settings=OWN).start()
 
 
 def test_too_little_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     usage = psutil.disk_usage("/")._replace(free=5 << 20)
     monkeypatch.setattr(psutil, "disk_usage", lambda _: usage)
     with pytest.raises(NotEnoughResources, match="at least 192 MB of disk, but only 5 MB are free"):
-        Cluster(3, backend="local").start()
+        Cluster(3, backend="local", settings=OWN).start()
 
 
 def fake_java(home: Path, version: str) -> None:
