@@ -15,7 +15,7 @@ from jupyter_server.extension.config import ExtensionConfigManager
 from tornado.httputil import HTTPHeaders, HTTPServerRequest, RequestStartLine
 from tornado.web import Application, HTTPError
 
-from kafkalab.cli import home_server
+from kafkalab.cli import home_server, server_end
 from kafkalab.cli.home_server import HomeHandler
 from kafkalab.cli.own_jupyter import SETTINGS
 from kafkalab.course import Content, Workspace, find_course
@@ -164,8 +164,9 @@ def test_every_chapter_and_lab_of_this_course_says_its_minutes(tmp_path: Path) -
 
 def test_jupyter_finds_the_servers_extension_where_the_course_points_it() -> None:
     found = ExtensionConfigManager(read_config_path=[str(SETTINGS)]).get_jpserver_extensions()
-    assert found == {home_server.__name__: True}
-    assert home_server._jupyter_server_extension_points() == [{"module": home_server.__name__}]
+    assert found == {home_server.__name__: True, server_end.__name__: True}
+    for module in (home_server, server_end):
+        assert module._jupyter_server_extension_points() == [{"module": module.__name__}]
 
 
 def test_the_server_tells_the_page_to_those_who_may_see_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

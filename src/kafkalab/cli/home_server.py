@@ -7,7 +7,6 @@ edited or left unsaved. Its other half is the script ``home.js`` among the cours
 from __future__ import annotations
 
 import asyncio
-import threading
 from typing import Any
 
 from jupyter_server.base.handlers import JupyterHandler
@@ -40,15 +39,6 @@ def _jupyter_server_extension_points() -> list[dict[str, str]]:
     return [{"module": __name__}]
 
 
-def _end_idle_threads() -> None:
-    for thread in threading.enumerate():
-        if type(thread).__module__.startswith("anyio."):
-            thread.queue.put_nowait(None)  # type: ignore[attr-defined] # as anyio does it when a thread's task ends
-
-
 def _load_jupyter_server_extension(app: Any) -> None:
-    # Threads in which anyio reads files wait for work until their task ends. A server that is told to end may stop its loop
-    # before that. Python would then wait for them, and the server wouldn't end.
-    threading._register_atexit(_end_idle_threads)  # type: ignore[attr-defined] # what concurrent.futures does for its own threads
     base = app.web_app.settings["base_url"]
     app.web_app.add_handlers(".*$", [(url_path_join(base, "kafkalab", "home"), HomeHandler)])
