@@ -67,9 +67,10 @@ class Administration:
         self._done(self._admin.alter_user_scram_credentials([UserScramCredentialUpsertion(user, how, password.encode())]))
 
     def lock_out(self, user: str) -> None:
-        """Take a user's password away. Does nothing if there is none."""
+        """Take a user's password and permissions away. Does nothing if there are none."""
         gone = self._admin.alter_user_scram_credentials([UserScramCredentialDeletion(user, _MECHANISM)])
         self._done(gone, ignore=KafkaError.RESOURCE_NOT_FOUND)
+        self.revoke(f"User:{user}")
 
     def create(self, topics: Mapping[str, Mapping[str, str]]) -> None:
         """Create topics of one partition, on three brokers if there are so many. Those that exist stay as they are."""

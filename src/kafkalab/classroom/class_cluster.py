@@ -130,7 +130,6 @@ class ClassTopics:
             If the cluster refuses.
         """
         self._administration.lock_out(seat)
-        self._administration.revoke(f"User:{seat}")
         self._administration.delete([seat_topic(seat)])
         self._admitted.discard(seat)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 import secrets
-from pathlib import Path
 from typing import Any
 
 from confluent_kafka.admin import AclOperation, ResourcePatternType, ResourceType
 
 from kafkalab.classroom.administration import Administration, rule
+from kafkalab.classroom.borrowed import authority_of
 from kafkalab.cluster import Cluster
 from kafkalab.errors import KafkaLabError
 
@@ -17,8 +17,7 @@ __all__ = ["Tenants", "prefix_of"]
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 _PREFIXED = (ResourceType.TOPIC, ResourceType.GROUP, ResourceType.TRANSACTIONAL_ID)
-_CERTIFICATE = "ssl.ca.location"
-_PASSED_ON = ("bootstrap.servers", "security.protocol", "ssl.ca.pem", "ssl.endpoint.identification.algorithm")
+_PASSED_ON = ("bootstrap.servers", "security.protocol", "ssl.endpoint.identification.algorithm")
 
 
 def prefix_of(name: str) -> str:
@@ -75,15 +74,16 @@ class Tenants:
         Raises
         ------
         KafkaLabError
-            If the name isn't one, or is the administrator's own, or the cluster refuses.
+            If the name isn't one, or is the administrator's own, the authority's certificate can't be read, or the cluster
+            refuses.
         """
         prefix, whose = self._prefix(name), f"User:{name}"
         self._cluster.allow(rule(prefix, whose, AclOperation.ALL, kind, ResourcePatternType.PREFIXED) for kind in _PREFIXED)
         password = secrets.token_urlsafe(18)
         self._cluster.let_in(name, password)  # last: whoever can log in has everything
         settings = {key: value for key, value in self._config.items() if key in _PASSED_ON}
-        if _CERTIFICATE in self._config:
-            settings["ssl.ca.pem"] = Path(str(self._config[_CERTIFICATE])).read_text()
+        if authority := authority_of(self._config):
+            settings["ssl.ca.pem"] = authority
         return {**settings, "sasl.mechanism": "SCRAM-SHA-512", "sasl.username": name, "sasl.password": password}
 
     def remove(self, name: str) -> int:
@@ -103,7 +103,6 @@ class Tenants:
         """
         prefix = self._prefix(name)
         self._cluster.lock_out(name)
-        self._cluster.revoke(f"User:{name}")
         topics = self._cluster.topics(prefix)  # last: until then more could come
         self._cluster.delete(topics)
         return len(topics)
