@@ -1,7 +1,7 @@
 """Writes src/kafkalab/distribution/jars.json anew: which jars the course uses, in which group, with size and SHA-256.
 
 Maven resolves the roots below (its answer is the one that Kafka's and Spark's own builds give), once per group; a jar
-that an earlier group holds is not listed again. Needs `mvn` on the PATH. Learners never run this: they download
+that an earlier group holds is not listed again. Needs `mvn` on the PATH, and PySpark. Learners never run this: they download
 exactly what the lock names.
 """
 
@@ -13,9 +13,11 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+import pyspark
+
 KAFKA = "4.3.1"
 OTHER_KAFKAS = ("4.2.1",)  # brokers and tools only: a cluster is upgraded from these
-SPARK = "4.0.0"
+SPARK = "4.2.0"
 ARTEMIS = "2.55.0"
 
 
@@ -35,7 +37,9 @@ GROUPS: dict[str, dict[str, list[str]]] = {
     "spark": {
         f"org.apache.spark:spark-sql-kafka-0-10_2.13:{SPARK}": [],
         f"org.apache.spark:spark-avro_2.13:{SPARK}": [],
-        "io.delta:delta-spark_2.13:4.0.0": ["org.antlr:antlr4-runtime"],
+        "com.fasterxml.jackson.datatype:jackson-datatype-jdk8:2.21.2": [],  # Delta Lake names one that is older than PySpark's Jackson
+        # PySpark's RoaringBitmap is a newer one, which needs no shims.
+        "io.delta:delta-spark_4.2_2.13:4.4.0": ["org.antlr:antlr4-runtime", "org.roaringbitmap:shims"],
     },
     "mirror": {
         f"org.apache.kafka:connect-mirror:{KAFKA}": [],
@@ -100,12 +104,6 @@ FILES = {
 # Group → those that stand before it on a class path, whose jars it needn't list again.
 AHEAD = {"mirror": ("kafka",), "connect": ("kafka", "mirror"), "streams": ("kafka",)}
 
-# Part of PySpark itself.
-IN_PYSPARK = (
-    *("hadoop-client", "spark-tags", "scala-library", "scala-parallel"),
-    *("slf4j-api", "snappy-java", "lz4-java", "jsr305", "xz"),
-)
-
 
 def pom(roots: dict[str, list[str]]) -> str:
     """A project that depends on the roots."""
@@ -158,6 +156,13 @@ def single(coordinate: str) -> dict[str, object]:
         return entry(coordinate, next(Path(folder, "jars").glob(f"*.{kind}")))
 
 
+def is_in_pyspark(jar: dict[str, object]) -> bool:
+    """Whether PySpark itself has a jar of this name, in its own version."""
+    name = artifact(jar).rpartition(":")[2]
+    jars = Path(pyspark.__file__).parent / "jars"
+    return any(jars.glob(f"{name}-[0-9]*.jar"))
+
+
 def artifact(jar: dict[str, object]) -> str:
     """A jar's coordinate without the version."""
     return str(jar["coordinate"]).rpartition(":")[0]
@@ -166,7 +171,7 @@ def artifact(jar: dict[str, object]) -> str:
 def main() -> None:
     """Resolve every group and write the lock."""
     groups = {name: resolved(roots) for name, roots in GROUPS.items()}
-    groups["spark"] = [jar for jar in groups["spark"] if not artifact(jar).split(":")[1].startswith(IN_PYSPARK)]
+    groups["spark"] = [jar for jar in groups["spark"] if not is_in_pyspark(jar)]
     for name, ahead in AHEAD.items():
         listed = {artifact(jar) for other in ahead for jar in groups[other]}
         groups[name] = [jar for jar in groups[name] if artifact(jar) not in listed]

@@ -114,7 +114,7 @@ def test_wrong_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         Cluster(1, backend="local").start()
     monkeypatch.setenv("KAFKALAB_JAVA_HOME", str(tmp_path / "new"))
     assert java_command() == tmp_path / "new/bin/java"
-    with pytest.raises(JavaError, match=r"Spark 4.0 runs on Java 17 to 23"):
+    with pytest.raises(JavaError, match=r"Spark 4.2 runs on Java 17 to 23"):
         spark_java_command()
     monkeypatch.setenv("KAFKALAB_JAVA_HOME", str(tmp_path / "none"))
     with pytest.raises(JavaError, match="without bin/java"):

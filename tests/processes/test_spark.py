@@ -189,7 +189,7 @@ def test_java_that_does_not_suit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kafkalab.distribution.java.java_version", lambda java: 25)
     run = Run.create("test")
     try:
-        with pytest.raises(JavaError, match="Spark 4.0 runs on Java 17 to 23, .* names Java 25"):
+        with pytest.raises(JavaError, match="Spark 4.2 runs on Java 17 to 23, .* names Java 25"):
             jvm.start_jvm(run, "512m")
     finally:
         reap(run)

@@ -11,7 +11,7 @@ __all__ = ["begin"]
 
 _LOG = logging.getLogger(__name__)
 _PATIENCE = 60.0  # seconds
-_TOO_SLOW = "Python worker failed to connect back"  # PythonWorkerFactory.scala of Spark 4.0
+_TOO_SLOW = "Python worker failed to connect back"  # PythonWorkerFactory.scala of Spark 4.2
 
 
 @retry(

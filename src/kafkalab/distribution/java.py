@@ -101,7 +101,7 @@ def spark_java_command() -> Path:
     java = java_command()
     if java_version(java) > 23:
         raise JavaError(
-            f"Spark 4.0 runs on Java 17 to 23, but KAFKALAB_JAVA_HOME names Java {java_version(java)}. "
+            f"Spark 4.2 runs on Java 17 to 23, but KAFKALAB_JAVA_HOME names Java {java_version(java)}. "
             "Unset it to use the course's own Java."
         )
     return java

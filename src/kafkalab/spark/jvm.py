@@ -29,7 +29,7 @@ _MAIN = "org.apache.spark.api.python.PythonGatewayServer"
 # The master of a session that the learner starts in this JVM, with ``SparkSession.builder.getOrCreate()``.
 _DEFAULT_MASTER = "-Dspark.master=local[2]"
 
-# Packages of Java that Spark 4.0 accesses by reflection, from ``org.apache.spark.launcher.JavaModuleOptions``. Its option
+# Packages of Java that Spark 4.2 accesses by reflection, from ``org.apache.spark.launcher.JavaModuleOptions``. Its option
 # ``--add-modules=jdk.incubator.vector`` is left out: it's for linear algebra, and the course's Java lacks that module.
 _OPENED = (
     "java.base/java.lang",
@@ -121,6 +121,8 @@ def jvm_options(memory: str, temporary: Path) -> list[str]:
         f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties')}",
         "-Djdk.reflect.useDirectMethodHandle=false",
         "-Dio.netty.tryReflectionSetAccessible=true",
+        "-Dio.netty.allocator.type=pooled",
+        "-Dio.netty.handler.ssl.defaultEndpointVerificationAlgorithm=NONE",
         *(f"--add-opens={package}=ALL-UNNAMED" for package in _OPENED),
     ]
 
