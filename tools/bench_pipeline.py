@@ -26,7 +26,8 @@ from kafkalab.spark import kafka_options
 from kafkalab.spark.session import jvm_process, start_session
 from kafkalab.spark.streaming import new_progress
 from truck_pipeline import Pipeline, Settings, Trucks, TruckSender, send_drivers, transform
-from truck_pipeline.events import encoder, written_schemas
+from truck_pipeline.events import encoder
+from truck_pipeline.writers import Writers
 
 ROUNDS = 3
 PARTITIONS = 8
@@ -45,7 +46,7 @@ class Site:
     def fill(self, topic: str, fleet: Trucks, events: int) -> Settings:
         """A topic that holds so many events, and the settings of a pipeline that reads it at full speed."""
         create(self.cluster, topic, PARTITIONS, 3)
-        reports, encode = fleet.reports(events), encoder(self.settings.registry, topic)
+        reports, encode = fleet.reports(events), encoder(replace(self.settings, positions=topic))
         producer = Producer({**self.cluster.client_config(), "linger.ms": 20, "queue.buffering.max.messages": len(reports)})
         for report in reports:
             producer.produce(topic, encode(report.event) if report.event else report.malformed, key=str(report.driver))
@@ -72,7 +73,7 @@ class Site:
 
     def decode(self, spark: SparkSession, settings: Settings) -> None:
         """Only read the same topic, decode its events, and drop those that are late or come again."""
-        decoded = transform.decoded(_records(spark, settings), written_schemas(settings.registry, settings.positions))
+        decoded = transform.decoded(_records(spark, settings), Writers(settings).ask())
         self._follow(settings, transform.deduplicate(decoded, settings.patience).writeStream.format("noop"))
 
     def _follow(self, settings: Settings, writer: DataStreamWriter) -> None:

@@ -16,6 +16,7 @@ class SmallRegistry:
 
     def __init__(self, schemas: dict[int, str] | None = None) -> None:
         self.schemas = dict(schemas or {})
+        self.asked = 0
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._answerer())
         self.url = f"http://127.0.0.1:{self._server.server_port}"
 
@@ -29,6 +30,7 @@ class SmallRegistry:
 
     def answer(self, path: str) -> tuple[int, object]:
         """What a path gives: a status, and what goes into the body."""
+        self.asked += 1
         [(subject, version)] = re.findall(r"/subjects/([^/?]+)/versions/?(\d*)", path)
         if not self.schemas:
             return 404, {"error_code": 40401, "message": f"Subject '{subject}' not found."}

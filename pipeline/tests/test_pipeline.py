@@ -16,14 +16,13 @@ from small_registry import SmallRegistry
 from truck_pipeline import DRIVERS, Trucks, answers
 from truck_pipeline.__main__ import main
 from truck_pipeline.checkpoint import Checkpoint, CheckpointRefused
-from truck_pipeline.events import SCHEMA, written_schemas
+from truck_pipeline.events import SCHEMA
 from truck_pipeline.ledger import Answers
 from truck_pipeline.outage import retry
 from truck_pipeline.settings import Settings
 from truck_pipeline.tables import Tables
-from truck_pipeline.transform import UNKNOWN
 from truck_pipeline.trucks import Event
-from truck_pipeline.writers import Writers
+from truck_pipeline.writers import NewSchema, Writers
 
 EVENTS = 4000
 
@@ -204,20 +203,20 @@ def test_a_checkpoint_of_something_else(point: Path, tmp_path: Path) -> None:
 def test_schemas_that_come_while_streams_run() -> None:
     with SmallRegistry() as registry:
         writers = Writers(Settings({}, registry.url, "", ""))
-        writers.ask()
-        assert writers.schemas == {}  # nobody has registered one
-        registry.schemas = {7: SCHEMA}
-        assert not writers.learn(ValueError("something else"))
-        assert writers.schemas == {}
-        assert writers.learn(ValueError(f"[USER_RAISED_EXCEPTION] {UNKNOWN} 7 SQLSTATE: P0001"))
-        assert writers.schemas == {7: SCHEMA} and not writers.foreign
-        assert writers.learn(ValueError(f"{UNKNOWN} 8"))
-        assert writers.schemas == {7: SCHEMA} and writers.foreign == {8}
+        assert writers.ask() == {}  # nobody has registered one
+        writers.require_known(range(10_000), [])  # ids that nobody registered, and no memory of them
+        assert registry.asked == 2
+        registry.schemas[7] = SCHEMA
+        writers.require_known([], [])
+        writers.require_known([7, 8], [7])
+        with pytest.raises(NewSchema, match=r"with the ids \[7\]"):
+            writers.require_known([7, 8], [])
+        assert writers.ask() == {7: SCHEMA}
 
 
 def test_servers_that_are_away(caplog: pytest.LogCaptureFixture) -> None:
     with pytest.raises(ConnectionError, match=r"the registry at http://127.0.0.1:1 hasn't answered for 0 s: .*refused"):
-        written_schemas("http://127.0.0.1:1", "trucks", wait=0)
+        Writers(Settings({}, "http://127.0.0.1:1", "", "", wait=0)).ask()
     with pytest.raises(ConnectionError, match=r"PostgreSQL hasn't answered for 0 s: .*refused"):
         Tables("postgresql://127.0.0.1:1/db", "live", wait=0).create()
     assert "trying again for up to 0 s" in caplog.text and caplog.records[0].levelno == logging.WARNING

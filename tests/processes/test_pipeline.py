@@ -81,28 +81,35 @@ def test_events_are_read_whichever_schema_wrote_them(spark: SparkSession) -> Non
     happened = datetime.fromtimestamp(EVENT.timestamp / 1000, UTC).replace(tzinfo=None)
     for row in rows:
         found = (row.truckId, row.driverId, row.routeId, row.eventType, row.latitude, row.longitude, row.correlationId)
-        assert (row.problem, row.value, found) == (None, None, tuple(EVENT)[1:]) and row.time == happened
+        assert (row.dead, found) == (None, tuple(EVENT)[1:]) and row.time == happened
 
 
 def test_what_is_wrong_with_malformed_values(spark: SparkSession) -> None:
     good = framed(EVENT)
-    unframed = decoded(spark, None, b"", b"\0\0", b"18,28,Normal", good[4:])
-    assert {row.problem for row in unframed} == {"no header of a schema"}
-    [unknown, cut, *impossible] = decoded(
-        spark,
-        b"\0\0\0\0\x08" + good[5:],
-        good[:-8],
-        framed(EVENT._replace(timestamp=-1)),
-        framed(EVENT._replace(timestamp=1 << 62)),
-        framed(EVENT._replace(kind="Over\0speed")),
-        framed(EVENT._replace(correlation="")),
-        framed(EVENT._replace(correlation="1" * 3000)),
-    )
-    assert unknown.problem == "a schema that the registry doesn't know for this topic"
-    assert cut.problem == "the value doesn't fit its schema"
-    assert {row.problem for row in impossible} == {"a time, an id or a text that no event can have"}
-    [huge] = decoded(spark, framed(EVENT._replace(kind="speed" * 20_000)))
-    assert huge.problem == "100044 bytes, and an event has 100000 at most"
+
+    def why(*values: bytes | None) -> list[str]:
+        return [row.dead.reason for row in decoded(spark, *values)]
+
+    assert why(None, b"", b"\0\0", b"18,28,Normal", good[4:]) == ["header"] * 5
+    assert why(b"\0\0\0\0\x08" + good[5:], b"\0\xff\xff\xff\xff" + good[5:]) == ["schema"] * 2
+    assert why(good[:-8]) == ["value"]
+    impossible = [
+        EVENT._replace(timestamp=-1),
+        EVENT._replace(timestamp=1 << 62),
+        EVENT._replace(kind="Over\0speed"),
+        EVENT._replace(correlation=""),
+        EVENT._replace(correlation="1" * 3000),
+    ]
+    assert why(*[framed(event) for event in impossible]) == ["content"] * len(impossible)
+    assert why(framed(EVENT._replace(kind="speed" * 20_000))) == ["size"]
+
+
+@pytest.mark.parametrize(
+    ("ahead", "reason"), [(-31_536_000, None), (-3600, None), (-60, None), (60, None), (3600, "clock"), (31_536_000, "clock")]
+)
+def test_a_clock_that_is_fast_by_more_than_minutes(spark: SparkSession, ahead: int, reason: str | None) -> None:
+    [row] = decoded(spark, framed(EVENT._replace(timestamp=int(NOW.timestamp() + ahead) * 1000)))
+    assert (row.dead and row.dead.reason) == reason
 
 
 def test_the_last_row_of_each_driver_counts(spark: SparkSession) -> None:
@@ -221,10 +228,10 @@ def test_a_stream_a_batch_and_the_ledger_agree(
     dead_places: set[tuple[str, str]] = set()
     for letter in records(settings.dead_letters):  # a batch that ran again may have sent some again
         headers = {header.key: header.value.decode() for header in letter.headers}
-        assert headers["topic"] == settings.positions and headers["problem"]
-        dead_places.add((headers["partition"], headers["offset"]))
+        assert headers["dead.topic"] == settings.positions and headers["dead.reason"] and int(headers["dead.timestamp"])
+        dead_places.add((headers["dead.partition"], headers["dead.offset"]))
         if letter.key == b"99":
-            assert len(letter.value) == 900_000 and headers["problem"] == "1500000 bytes, and an event has 100000 at most"
+            assert (len(letter.value), headers["dead.reason"], headers["dead.cut"]) == (900_000, "size", "1500000")
     assert len(dead_places) == sum(report.event is None for report in reports)
 
 
@@ -232,7 +239,7 @@ def test_what_a_stream_remembers_drops_and_counts(
     spark: SparkSession, cluster: Cluster, postgresql_server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What can't be read is never late, and leaves nothing in the state."""
-    monkeypatch.setattr("truck_pipeline.writers.written_schemas", lambda *_: SCHEMAS)
+    monkeypatch.setattr("truck_pipeline.writers.Writers.ask", lambda *_: SCHEMAS)
     schema = f"pipeline_{uuid.uuid4().hex[:8]}"
     topics = {name: f"{name}_{schema}" for name in ("positions", "drivers", "dangerous", "dead_letters")}
     settings = Settings(kafka_options(cluster), "none", postgresql_server, str(tmp_path), schema, trigger="0 seconds", **topics)
@@ -319,7 +326,7 @@ def what_a_start_refuses(spark: SparkSession, cluster: Cluster, settings: Settin
 def test_the_lake_survives_the_loss_of_its_folder(
     spark: SparkSession, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("truck_pipeline.lake.written_schemas", lambda *_: SCHEMAS)
+    monkeypatch.setattr("truck_pipeline.writers.Writers.ask", lambda *_: SCHEMAS)
     settings = Settings(kafka_options(cluster), "none", "", str(tmp_path / "point"), positions="to_the_lake")
     folder, away = tmp_path / "lake", tmp_path / "away"
     create(cluster, settings.positions, 2)
@@ -400,7 +407,7 @@ def test_the_same_on_a_spark_cluster_that_a_variable_names(
     """As on somebody's own: all that is known of it is its address and some settings."""
     spark.stop()
     empty(cluster)
-    monkeypatch.setattr("truck_pipeline.writers.written_schemas", lambda *_: SCHEMAS)
+    monkeypatch.setattr("truck_pipeline.writers.Writers.ask", lambda *_: SCHEMAS)
     schema = f"pipeline_{uuid.uuid4().hex[:8]}"
     settings = Settings(kafka_options(cluster), "none", postgresql_server, str(tmp_path / "point"), schema)
     prepare(cluster, settings)

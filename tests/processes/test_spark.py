@@ -51,7 +51,7 @@ def spark(cluster: Cluster) -> Iterator[SparkSession]:
 
 def test_a_session_fit_for_a_small_machine(spark: SparkSession) -> None:
     assert spark is spark_session()
-    assert spark.version == "4.0.0"
+    assert spark.version == "4.2.0"
     assert spark.sparkContext.defaultParallelism == 2
     assert spark.conf.get("spark.sql.shuffle.partitions") == "2"
     assert spark.sparkContext.uiWebUrl is None

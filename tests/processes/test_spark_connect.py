@@ -212,7 +212,7 @@ def test_the_pipeline_agrees_with_the_ledger(
 
 def test_the_lake(spark: SparkSession, cluster: Cluster, python: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first Python process that the server starts for it doesn't connect."""
-    monkeypatch.setattr("truck_pipeline.lake.written_schemas", lambda *_: SCHEMAS)
+    monkeypatch.setattr("truck_pipeline.writers.Writers.ask", lambda *_: SCHEMAS)
     settings = Settings(kafka_options(cluster), "none", "", str(tmp_path / "point"), positions="to_the_lake")
     create(cluster, settings.positions, 2)
     reports = Trucks(malformed=0.05).reports(200)

@@ -3,11 +3,11 @@
 ``python -m truck_pipeline`` starts Spark on this machine. Spark needs Java 17 or 21, and downloads its packages at the first
 start. With ``spark-submit``, you name the packages. They have Spark's own version::
 
-    spark-submit --packages org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0,org.apache.spark:spark-avro_2.13:4.0.0 …
+    spark-submit --packages org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0,org.apache.spark:spark-avro_2.13:4.2.0 …
 
 ``--batch`` computes the tables once, from the whole topic. ``--lake`` adds what is new to Delta tables, and ends. Let a
 scheduler run it beside the stream, as ``deploy/pipeline.yaml`` does every ten minutes. Both may have the same checkpoint: each
-has folders of its own in it. With ``spark-submit``, the lake needs a third package, ``io.delta:delta-spark_2.13:4.0.0``, and
+has folders of its own in it. With ``spark-submit``, the lake needs a third package, ``io.delta:delta-spark_4.2_2.13:4.4.0``, and
 two settings::
 
     --conf spark.sql.extensions=io.delta.sql.DeltaSparkSessionExtension

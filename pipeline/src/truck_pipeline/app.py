@@ -8,32 +8,34 @@ import threading
 from collections.abc import Iterator
 from typing import Self
 
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException, StreamingQueryException
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as f
-from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
+from pyspark.sql.streaming import StreamingQuery
 
 from truck_pipeline import transform
 from truck_pipeline.begin import begin
 from truck_pipeline.brokers import require_topic
 from truck_pipeline.checkpoint import Checkpoint, CheckpointRefused
+from truck_pipeline.session import has_jvm
 from truck_pipeline.settings import Settings
+from truck_pipeline.sink import ALARM, Drivers, Sink
 from truck_pipeline.tables import Tables
-from truck_pipeline.writers import Writers
+from truck_pipeline.writers import NewSchema, Writers
 
 __all__ = ["Pipeline"]
 
-_VERSION = 2  # of the stream's state and the tables
+_VERSION = 3  # of the stream's state and the tables
 _STREAM = "stream"  # its folder in the checkpoint
-_JSON = "to_json(struct(*))"
+
+# What a batch is made of. Each row is written to a shuffle, so it has no column that nobody needs.
+_NEEDED = ("dead", "driverId", "truckId", "eventType", "latitude", "longitude", "correlationId", "sent", "time", "clock")
 
 
 class Pipeline:
     """Reads trucks' reports, and keeps topics and tables of answers up to date.
 
     If PostgreSQL or the registry is away, the stream waits for up to `Settings.wait` seconds. At a value with a new version of
-    the schema, it asks the registry and goes on.
+    the schema, it starts again with that version, and repeats the batch.
 
     Parameters
     ----------
@@ -62,10 +64,6 @@ class Pipeline:
         self._problem: Exception | None = None
         self._ended: queue.SimpleQueue[Exception | None] = queue.SimpleQueue()
 
-    def __getstate__(self) -> dict[str, object]:
-        """Pickle only what a Spark Connect server needs to run batches."""
-        return {"settings": self.settings, "tables": self.tables}
-
     def start(self) -> Self:
         """Start the stream. It goes on from its checkpoint, or begins with the topic if the checkpoint is empty.
 
@@ -77,6 +75,8 @@ class Pipeline:
             When one of the four topics doesn't exist.
         CheckpointRefused
             When the stream can't go on from the checkpoint, or it's empty and the topic lacks records that the tables count.
+        TablesTaken
+            When another pipeline writes to the tables.
         """
         settings = self.settings
         needed = (settings.drivers, settings.dangerous, settings.dead_letters)
@@ -90,30 +90,25 @@ class Pipeline:
                 raise CheckpointRefused(_LOST.format(self.settings))
             self.tables.empty()
             checkpoint.note(topic.id, {})
+        if has_jvm(self._spark):
+            self.tables.claim()  # from here on, nobody else writes to them
+        else:
+            self.tables.close()  # a process of the Spark Connect server's writes
         self._stopped = False
         self.query = self._begin()
         threading.Thread(target=self._watch, name="watch the stream", daemon=True).start()
         checkpoint.note(topic.id, {_STREAM: str(self.query.id)})
         return self
 
-    def _stream(self) -> DataStreamWriter:
-        """Return one stream for all outputs, so that each record is read and decoded once."""
-        options = {**self.settings.source(self.settings.positions), "maxOffsetsPerTrigger": self.settings.most}
+    def _begin(self) -> StreamingQuery:
+        """Start one stream for all outputs, so that each record is read and decoded once."""
+        settings, schemas = self.settings, self._writers.ask()
+        options = {**settings.source(settings.positions), "maxOffsetsPerTrigger": settings.most, "includeHeaders": True}
         records = self._spark.readStream.format("kafka").options(**options).load()
-        events = transform.deduplicate(transform.with_latency_metrics(self._decoded(records)), self.settings.patience)
-        return events.writeStream.foreachBatch(self._store)
-
-    def _store(self, rows: DataFrame, batch: int) -> None:
-        """Store a batch. A repeated batch writes its records to the topics again, and leaves the tables as they are."""
-        with _cached(rows):
-            [(count, problems)] = rows.agg(f.count("*"), f.count("problem")).collect()
-            if not count:  # Spark only removes old state
-                return
-            if problems:
-                self._send(transform.dead_letters(rows), self.settings.dead_letters)
-            with _cached(self._alarms(rows)) as alarms:
-                self._send(alarms, self.settings.dangerous)
-                self._put(batch, rows, alarms)
+        rows = transform.deduplicate(transform.decoded(records, schemas, settings.ahead), settings.patience)
+        writer = rows.select(*_NEEDED).writeStream.foreachBatch(Sink(settings, self.tables, schemas))
+        named = writer.queryName(settings.schema).option("checkpointLocation", self._checkpoint().of(_STREAM))
+        return begin(named.trigger(processingTime=settings.trigger))
 
     def stop(self) -> None:
         """Stop the stream. The next start repeats an unfinished batch."""
@@ -121,6 +116,7 @@ class Pipeline:
             self._stopped = True
             if self.query:
                 self.query.stop()
+        self.tables.close()
 
     def wait_for_end(self) -> None:
         """Wait until the stream ends.
@@ -161,37 +157,14 @@ class Pipeline:
         self.tables.create()
         if self.tables.streamed():
             raise CheckpointRefused(_STREAMED.format(self.settings))
-        while not self._ran_batch():
-            pass
-
-    def _ran_batch(self) -> bool:
-        """Run the batch. Return False if it met a new schema and has to run again."""
-        records = self._spark.read.format("kafka").options(**self.settings.source(self.settings.positions)).load()
-        events = transform.deduplicate(self._decoded(records), self.settings.patience)
-        try:
-            with _cached(events):
-                self._put(None, events, self._alarms(events))
-        except (PySparkException, Py4JError) as error:
-            if not self._writers.learn(error):
-                raise
-            return False
-        return True
-
-    def _decoded(self, records: DataFrame) -> DataFrame:
-        return transform.decoded(records, self._writers.schemas, self._writers.foreign)
-
-    def _alarms(self, rows: DataFrame) -> DataFrame:
-        # Read for each batch, so a driver's new name counts from then on.
-        drivers = rows.sparkSession.read.format("kafka").options(**self.settings.source(self.settings.drivers)).load()
-        alarms = transform.dangerous(transform.events(rows), transform.latest_drivers(drivers))
-        return alarms.selectExpr("correlationId AS key", f"{_JSON} AS value")
-
-    def _send(self, records: DataFrame, topic: str) -> None:
-        records.write.format("kafka").options(**self.settings.sink(topic)).save()
-
-    def _put(self, batch: int | None, rows: DataFrame, alarms: DataFrame) -> None:
-        counts = transform.per_window(transform.events(rows), self.settings.window)
-        self.tables.put(batch, _array(counts.selectExpr(f"{_JSON} AS value")), _array(alarms))
+        settings = self.settings
+        records = self._spark.read.format("kafka").options(**settings.source(settings.positions)).load()
+        events = transform.events(transform.decoded(records, self._writers.ask(), settings.ahead))
+        with _cached(transform.deduplicate(events, settings.patience)) as once:
+            drivers = Drivers(settings).table(self._spark)
+            alarms = transform.dangerous(once, drivers).select(*ALARM)
+            self.tables.put(None, transform.per_window(once, settings.window).toArrow(), alarms.toArrow())
+        self.tables.close()
 
     def _checkpoint(self) -> Checkpoint:
         facts = {
@@ -199,21 +172,22 @@ class Pipeline:
             "schema of tables": self.settings.schema,
             "topic": self.settings.positions,
             "window": self.settings.window,
+            "patience": self.settings.patience,
+            # Spark takes these two from the checkpoint or refuses it, whatever the session says by now.
+            "state store": self._spark.conf.get("spark.sql.streaming.stateStore.providerClass") or "",
+            "number of shuffle partitions": self._spark.conf.get("spark.sql.shuffle.partitions") or "",
         }
         return Checkpoint(self._spark, self.settings.checkpoint, "pipeline", facts, [_STREAM])
 
-    def _begin(self) -> StreamingQuery:
-        named = self._stream().queryName(self.settings.schema).option("checkpointLocation", self._checkpoint().of(_STREAM))
-        return begin(named.trigger(processingTime=self.settings.trigger))
-
     def _watch(self) -> None:
-        """Start the stream again whenever it ends at an unknown schema. If it ends for another reason, note the reason."""
+        """Start the stream again whenever it ends at a new schema. If it ends for another reason, note the reason."""
         problem: Exception | None = None
         try:
             while self.query and self._revived(self.query):
                 pass
         except Exception as error:
             problem = error
+        self.tables.close()
         self._ended.put(problem)
 
     def _revived(self, query: StreamingQuery) -> bool:
@@ -237,7 +211,7 @@ class Pipeline:
     def _mend(self, error: Exception) -> None:
         if "CANNOT_LOAD_STATE_STORE" in str(error):
             raise self._checkpoint().damaged(str(error)) from error
-        if not self._writers.learn(error):
+        if NewSchema.__name__ not in str(error):  # all that is left of the exception, perhaps from another process
             raise error
         self.query = self._begin()
 
@@ -268,9 +242,3 @@ def _cached(rows: DataFrame) -> Iterator[DataFrame]:
         yield rows.persist()
     finally:
         rows.unpersist()
-
-
-def _array(rows: DataFrame) -> str:
-    """Return JSON values as one JSON array. Passing one text to Python costs much less than passing rows."""
-    [(array,)] = rows.selectExpr("concat('[', array_join(collect_list(value), ','), ']')").collect()
-    return str(array)

@@ -96,7 +96,8 @@ class Checkpoint:
         note = self._note = max(notes, key=lambda note: len(note["ids"]))  # the latest: ids are only added
         for fact, value in self._facts.items():
             if (earlier := note["facts"].get(fact)) != value:
-                raise self._refusal(f"belongs to another query: its {fact} is {earlier}, not {value}", _ANOTHER)
+                why = _WHY.get(fact, "")
+                raise self._refusal(f"belongs to another query: its {fact} is {earlier}, not {value}{why}", _ANOTHER)
         if note["topic"] != topic:
             raise self._refusal(_RECREATED, _ANEW)
         ids = note["ids"]
@@ -132,6 +133,15 @@ def stream_id(spark: SparkSession, folder: str) -> str:
 def _id(metadata: str) -> str:
     return str(json.loads(metadata)["id"])
 
+
+# What would go wrong, by the fact that has changed.
+_WHY = {
+    "version": ", and this version keeps other state",
+    "window": ", and counts of windows of two lengths would be mixed",
+    "patience": ", and the ids that it remembers would be forgotten at other times than were promised",
+    "state store": ", and neither store reads the other's files",
+    "number of shuffle partitions": ", and its state is split into so many parts",
+}
 
 _RECREATED = "belongs to a topic that was deleted. Another one has its name now, and the same offsets mean other records there"
 _ANOTHER = "give this one an empty folder"

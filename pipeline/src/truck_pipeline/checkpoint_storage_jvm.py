@@ -14,13 +14,12 @@ __all__ = ["HadoopFiles"]
 
 
 class HadoopFiles:
-    """Files in a folder, with the client that Spark itself uses for checkpoints."""
+    """Files in a folder, with Hadoop's client for file systems, which Spark itself uses."""
 
     def __init__(self, spark: SparkSession, folder: str) -> None:
         context: Any = spark.sparkContext
         self._java, self._folder = context._jvm, folder
-        managers = getattr(context._jvm.org.apache.spark.sql.execution.streaming, "CheckpointFileManager$")
-        self._manager = getattr(managers, "MODULE$").create(self._path(""), context._jsc.hadoopConfiguration())
+        self._system = self._path("").getFileSystem(context._jsc.hadoopConfiguration())
 
     def names(self, folder: str = "") -> list[str]:
         with _as_os_errors():
@@ -37,18 +36,19 @@ class HadoopFiles:
 
     def add(self, name: str, text: str) -> None:
         with _as_os_errors():
-            self._manager.mkdirs(self._path(name))
-            # As Spark writes them: a file appears only when it's complete.
-            stream = self._manager.createAtomic(self._path(f"{name}/{uuid4()}.json"), True)
-            stream.write(text.encode())
-            stream.close()
+            # A file that appears by being renamed is always complete. Names with a dot in front don't count as files.
+            draft = self._path(f"{name}/.{uuid4()}")
+            with contextlib.closing(self._system.create(draft)) as stream:
+                stream.write(text.encode())
+            if not self._system.rename(draft, self._path(f"{name}/{uuid4()}.json")):
+                raise OSError(f"{draft} can't be renamed")
 
     def _list(self, folder: str) -> list[Any]:
         path = self._path(folder)
-        return [status.getPath() for status in self._manager.list(path)] if self._manager.exists(path) else []
+        return [status.getPath() for status in self._system.listStatus(path)] if self._system.exists(path) else []
 
     def _text(self, path: Any) -> str:
-        with contextlib.closing(self._manager.open(path)) as stream:
+        with contextlib.closing(self._system.open(path)) as stream:
             return str(self._java.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
 
     def _path(self, name: str) -> Any:

@@ -17,8 +17,8 @@ from truck_pipeline import transform
 from truck_pipeline.begin import begin
 from truck_pipeline.brokers import require_topic
 from truck_pipeline.checkpoint import Checkpoint, CheckpointRefused, stream_id
-from truck_pipeline.events import written_schemas
 from truck_pipeline.settings import Settings
+from truck_pipeline.writers import Writers
 
 __all__ = ["Lake", "LakeGone"]
 
@@ -111,7 +111,7 @@ class Lake:
         bronze = self._append("bronze", self._spark.readStream.format("kafka").options(**options).load().drop("timestampType"))
         records = self._spark.readStream.format("delta").load(self._path("bronze"))
         # Only after bronze is filled does the registry know all writer schemas of its records.
-        decoded = transform.decoded(records, written_schemas(settings.registry, settings.positions, settings.wait))
+        decoded = transform.decoded(records, Writers(settings).ask(), settings.ahead)
         silver = self._append("silver", transform.deduplicate(transform.events(decoded), settings.patience))
         self._checkpoint.note(topic.id, {"bronze": bronze, "silver": silver})
         # There are few counts. Computing them anew from all events repairs any mistake in them.

@@ -39,7 +39,7 @@ class Sender(ABC):
     """
 
     def __init__(self, settings: Settings, reports: Iterable[Report], rate: float = 0) -> None:
-        self._encode = encoder(settings.registry, settings.positions)
+        self._encode = encoder(settings)
         self._reports, self._rate = list(reports), rate
         self._sent: list[Report] = []
         self._error: Exception | None = None

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 __all__ = ["DELTA_SETTINGS", "has_jvm", "packages", "start_session"]
 
 _CONNECTORS = ("spark-sql-kafka-0-10", "spark-avro")
-_DELTA = "io.delta:delta-spark_2.13:4.0.0"  # the version for Spark 4.0
+_DELTA = "io.delta:delta-spark_4.2_2.13:4.4.0"  # the version for Spark 4.2
 
 DELTA_SETTINGS: Mapping[str, str] = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",

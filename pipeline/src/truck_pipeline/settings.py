@@ -11,6 +11,9 @@ __all__ = ["Settings"]
 # default). Only then does Spark look for another leader.
 _SHORT_TIMEOUTS = {"kafka.request.timeout.ms": "5000", "kafka.default.api.timeout.ms": "6000", "fetchOffset.numRetries": "10"}
 
+# Records of an aborted transaction aren't reports.
+_COMMITTED = {"kafka.isolation.level": "read_committed"}
+
 # By default Spark's sink sends each row by itself, and each costs three brokers a request. Kafka's default limit of 16 KB for a
 # batch doubles their work for an event, compared with this one. At the end of a task, the sink sends the rest without waiting.
 _IN_BATCHES = {"kafka.linger.ms": "20", "kafka.batch.size": "262144"}
@@ -27,6 +30,8 @@ class Settings:
         front.
     registry
         URL of the schema registry.
+    registry_settings
+        More settings of the registry's client, such as ``basic.auth.user.info`` and ``ssl.ca.location``. They aren't shown.
     database
         URL of PostgreSQL. It may hold a password, so it isn't shown.
     checkpoint
@@ -39,12 +44,16 @@ class Settings:
         Topics to write.
     patience
         How late an event may come and still count: the watermark's delay.
+    ahead
+        How far a truck's clock may be ahead of Kafka's. What is further ahead becomes a dead letter.
     window
         The length of the windows in which events are counted.
     trigger
         Time between the starts of micro-batches, such as ``1 second``. A longer micro-batch delays the next one.
     most
-        Largest number of records in a micro-batch. With `trigger` it caps the stream: 50,000 records a second by default.
+        Largest number of records in a micro-batch. With `trigger` it caps the stream: 300,000 records a second by default.
+    refresh
+        Seconds for which the names of drivers are taken as they are, before the topic of drivers is read again.
     wait
         Seconds that PostgreSQL or the registry may be away. After that the stream ends; another start loses nothing.
     """
@@ -59,14 +68,21 @@ class Settings:
     dangerous: str = "dangerous_driving_and_driver_s"
     dead_letters: str = "truck_position_dead"
     patience: str = "5 minutes"
+    ahead: str = "2 minutes"
     window: str = "1 minute"
     trigger: str = "1 second"
-    most: int = 50_000
+    most: int = 300_000
+    refresh: float = 60
     wait: float = 60
+    registry_settings: dict[str, str] = field(default_factory=dict, repr=False)
 
     def source(self, topic: str) -> dict[str, Any]:
         """Return options to read a topic from its beginning, in a batch or in a stream without a checkpoint."""
-        return {**_SHORT_TIMEOUTS, **self.kafka, "subscribe": topic, "startingOffsets": "earliest"}
+        return {**_SHORT_TIMEOUTS, **_COMMITTED, **self.kafka, "subscribe": topic, "startingOffsets": "earliest"}
+
+    def registry_client(self) -> dict[str, Any]:
+        """Return settings of the registry's client."""
+        return {"url": self.registry, **self.registry_settings}
 
     def sink(self, topic: str) -> dict[str, str]:
         """Return options to write to a topic."""

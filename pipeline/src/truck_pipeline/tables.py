@@ -2,51 +2,101 @@
 
 from __future__ import annotations
 
+import io
+import threading
 from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
 import psycopg
+import pyarrow as pa
 from psycopg import sql
+from pyarrow import csv
 
 from truck_pipeline.ledger import Answers
 from truck_pipeline.outage import retry
 
-__all__ = ["Tables"]
+__all__ = ["Batch", "Tables", "TablesTaken"]
 
-_TIMEOUT = 5  # seconds for a connection
+_TIMEOUT = 5  # seconds for a connection, and for another writer that is about to end
 
 _CREATE = """
 CREATE SCHEMA IF NOT EXISTS {schema};
 CREATE TABLE IF NOT EXISTS {schema}.driving (
     starts TIMESTAMPTZ, driver INT, events BIGINT, dangerous BIGINT, PRIMARY KEY (starts, driver));
-ALTER TABLE {schema}.driving ADD COLUMN IF NOT EXISTS batch BIGINT;
+ALTER TABLE {schema}.driving ADD COLUMN IF NOT EXISTS late BIGINT NOT NULL DEFAULT 0;
 CREATE TABLE IF NOT EXISTS {schema}.dangerous_driving (
     correlation TEXT PRIMARY KEY, happened TIMESTAMPTZ, kind TEXT, truck INT, driver INT, first_name TEXT, last_name TEXT,
-    latitude FLOAT, longitude FLOAT, sent TIMESTAMPTZ, stored TIMESTAMPTZ DEFAULT clock_timestamp())
+    latitude FLOAT, longitude FLOAT, sent TIMESTAMPTZ, stored TIMESTAMPTZ DEFAULT clock_timestamp());
+CREATE INDEX IF NOT EXISTS dangerous_driving_stored ON {schema}.dangerous_driving (stored);
+CREATE TABLE IF NOT EXISTS {schema}.batches (
+    batch BIGINT PRIMARY KEY, events BIGINT, dead BIGINT, seen TIMESTAMPTZ, half_sent TIMESTAMPTZ, first_sent TIMESTAMPTZ,
+    stored TIMESTAMPTZ DEFAULT clock_timestamp())
 """
 
-_FORGET = "DELETE FROM {schema}.driving"
+# Rows arrive here, of this connection alone, and go on from here to the tables.
+_STAGING = """
+CREATE TEMPORARY TABLE IF NOT EXISTS counts (starts TIMESTAMPTZ, driver INT, events BIGINT, dangerous BIGINT)
+    ON COMMIT DELETE ROWS;
+CREATE TEMPORARY TABLE IF NOT EXISTS alarms (
+    correlation TEXT, happened TIMESTAMPTZ, kind TEXT, truck INT, driver INT, first_name TEXT, last_name TEXT,
+    latitude FLOAT, longitude FLOAT, sent TIMESTAMPTZ) ON COMMIT DELETE ROWS
+"""
 
-# A row remembers the batch that it counted last.
+_FORGET = "DELETE FROM {schema}.driving; DELETE FROM {schema}.batches"
+
+# The gate: a batch passes it once. Batches come in the order of their numbers.
+_GATE = """
+INSERT INTO {schema}.batches (batch, events, dead, seen, half_sent, first_sent)
+SELECT %(number)s, %(events)s, %(dead)s, %(seen)s, %(half_sent)s, %(first_sent)s
+WHERE NOT EXISTS (SELECT FROM {schema}.batches WHERE batch >= %(number)s)
+"""
+
 _COUNTS = """
-INSERT INTO {schema}.driving SELECT starts, "driverId", events, dangerous, %s FROM json_to_recordset(%s)
-    AS new(starts TIMESTAMPTZ, "driverId" INT, events BIGINT, dangerous BIGINT)
+INSERT INTO {schema}.driving (starts, driver, events, dangerous) SELECT * FROM counts
 ON CONFLICT (starts, driver) DO UPDATE SET
-    events = driving.events + EXCLUDED.events, dangerous = driving.dangerous + EXCLUDED.dangerous, batch = EXCLUDED.batch
-WHERE driving.batch < EXCLUDED.batch
+    events = driving.events + EXCLUDED.events, dangerous = driving.dangerous + EXCLUDED.dangerous
 """
 
-_DANGEROUS = """
-INSERT INTO {schema}.dangerous_driving SELECT * FROM json_to_recordset(%s)
-    AS new("correlationId" TEXT, time TIMESTAMPTZ, "eventType" TEXT, "truckId" INT, "driverId" INT, first_name TEXT,
-           last_name TEXT, latitude FLOAT, longitude FLOAT, sent TIMESTAMPTZ)
-ON CONFLICT (correlation) DO NOTHING
-"""
+_ALARMS = "INSERT INTO {schema}.dangerous_driving SELECT * FROM alarms ON CONFLICT (correlation) DO NOTHING"
+
+_OLD_BATCHES = "DELETE FROM {schema}.batches WHERE stored < now() - INTERVAL '1 day' AND batch < %s"
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What the table `batches` keeps of a batch.
+
+    Attributes
+    ----------
+    number
+        Its number. Batches come in the order of their numbers.
+    events, dead
+        How many new events it has, and how many dead letters.
+    seen
+        The latest time by which the watermark goes.
+    half_sent, first_sent
+        When half of its events, and all but the first percent, had been sent.
+    """
+
+    number: int
+    events: int
+    dead: int
+    seen: datetime | None
+    half_sent: datetime | None
+    first_sent: datetime | None
+
+
+class TablesTaken(Exception):
+    """Raised if another pipeline writes to the same tables. Nothing has been changed."""
 
 
 class Tables:
-    """The two tables of a pipeline.
+    """The tables of a pipeline: counts, alarms, and the batches that are in them.
+
+    Writes go through one connection, which holds a lock on the tables as long as it's open. So two pipelines never count in the
+    same tables, not even by mistake.
 
     Parameters
     ----------
@@ -61,10 +111,21 @@ class Tables:
     ------
     ConnectionError
         By writes, when the server doesn't come back in time. Nothing is half written.
+    TablesTaken
+        By writes, when another pipeline has the lock.
     """
 
     def __init__(self, database: str, schema: str, wait: float = 60) -> None:
-        self._database, self._schema, self._wait = database, sql.Identifier(schema), wait
+        self._database, self._name, self._wait = database, schema, wait
+        self._writer: psycopg.Connection | None = None
+        self._writing = threading.Lock()
+
+    def __getstate__(self) -> dict[str, object]:
+        """Pickle no connection: each process has one of its own."""
+        return {"_database": self._database, "_name": self._name, "_wait": self._wait}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["_database"], state["_name"], state["_wait"])  # type: ignore[misc]
 
     def create(self) -> None:
         """Create the tables that don't exist yet."""
@@ -73,46 +134,65 @@ class Tables:
             connection.execute("SELECT pg_advisory_xact_lock(11)")  # one creator at a time
             connection.execute(self._statement(_CREATE))
 
-        self._write(create)
+        self._retry(lambda: self._once(create))
+
+    def close(self) -> None:
+        """Give up the lock on the tables. The next write takes it again."""
+        with self._writing:
+            self._disconnect()
 
     def drop(self) -> None:
         """Drop the schema with everything in it."""
+        self.close()
         with self._connect() as connection:
             connection.execute(self._statement("DROP SCHEMA IF EXISTS {schema} CASCADE"))
 
     def empty(self) -> None:
-        """Delete all counts, for a stream that begins anew."""
+        """Delete all counts, for a stream that begins anew. This takes the lock."""
         self._write(lambda connection: connection.execute(self._statement(_FORGET)))
 
-    def put(self, batch: int | None, counts: str, dangerous: str) -> None:
+    def claim(self) -> None:
+        """Take the lock on the tables."""
+        self._write(lambda connection: None)
+
+    def put(self, batch: Batch | None, counts: pa.Table, alarms: pa.Table) -> None:
         """Store a batch's answers in one transaction.
 
         Parameters
         ----------
         batch
-            Its number. Batches come in the order of their numbers, and a repeated batch counts once. None stands for a batch
-            of the whole topic, whose counts replace all others.
+            A batch of a stream; a repeated one counts once. None stands for a batch of the whole topic, whose counts replace
+            all others.
         counts
-            Rows of `transform.per_window` as an array in JSON, to be added to the stored counts.
-        dangerous
-            Rows of `transform.dangerous` as an array in JSON. Stored rows stay as they are.
+            `starts`, `driverId`, `events` and `dangerous`, to be added to the stored counts.
+        alarms
+            Columns of `dangerous_driving` but the last. Stored rows stay as they are.
         """
 
         def put(connection: psycopg.Connection) -> None:
+            cursor = connection.cursor()
             if batch is None:
-                connection.execute(self._statement(_FORGET))
-            connection.execute(self._statement(_COUNTS), [batch, counts])
-            connection.execute(self._statement(_DANGEROUS), [dangerous])
+                cursor.execute(self._statement(_FORGET))
+            else:
+                cursor.execute(self._statement(_GATE), asdict(batch))
+                if not cursor.rowcount:
+                    return
+                cursor.execute(self._statement(_OLD_BATCHES), [batch.number])
+            for table, rows, insert in (("counts", counts, _COUNTS), ("alarms", alarms, _ALARMS)):
+                if rows.num_rows:
+                    with cursor.copy(f"COPY {table} FROM STDIN (FORMAT csv)".encode()) as copy:
+                        copy.write(_csv(rows))
+                    cursor.execute(self._statement(insert))
 
         self._write(put)
 
     def answers(self) -> Answers:
         """Return the answers in the tables."""
-        counts = self.ask("SELECT starts, driver, events, dangerous FROM {schema}.driving")
+        counts = self.ask("SELECT starts, driver, events + late, dangerous FROM {schema}.driving")
         alarms = self.ask("SELECT correlation, driver, first_name, last_name FROM {schema}.dangerous_driving")
         return Answers(
             {(_seconds(starts), driver): (events, dangerous) for starts, driver, events, dangerous in counts},
-            {correlation: (driver, _name(first, last)) for correlation, driver, first, last in alarms},
+            {correlation: (driver, _full_name(first, last)) for correlation, driver, first, last in alarms},
         )
 
     def filled(self) -> bool:
@@ -121,7 +201,7 @@ class Tables:
 
     def streamed(self) -> bool:
         """Return whether a stream has counted in the tables, batch by batch."""
-        return self.ask("SELECT EXISTS (SELECT FROM {schema}.driving WHERE batch IS NOT NULL)") == [(True,)]
+        return self.ask("SELECT EXISTS (SELECT FROM {schema}.batches)") == [(True,)]
 
     def ask(self, query: str) -> list[tuple[Any, ...]]:
         """Return the rows of a query. ``{schema}`` in it stands for the schema."""
@@ -129,24 +209,68 @@ class Tables:
             return connection.execute(self._statement(query)).fetchall()
 
     def _write(self, work: Callable[[psycopg.Connection], object]) -> None:
-        """Work in one transaction. If the server goes away before the commit, work again."""
+        """Work in one transaction, with the lock. If the server goes away before the commit, work again."""
 
         def attempt() -> None:
-            with self._connect() as connection:
-                work(connection)
+            with self._writing:
+                try:
+                    with self._locked().transaction():
+                        work(self._locked())
+                except psycopg.OperationalError:
+                    self._disconnect()
+                    raise
 
+        self._retry(attempt)
+
+    def _retry(self, attempt: Callable[[], object]) -> None:
         retry(attempt, "PostgreSQL", self._wait, (psycopg.OperationalError,))
+
+    def _once(self, work: Callable[[psycopg.Connection], object]) -> None:
+        with self._connect() as connection:
+            work(connection)
+
+    def _locked(self) -> psycopg.Connection:
+        """Return the connection with the lock."""
+        if self._writer is None:
+            connection = self._connect()
+            connection.autocommit = True
+            try:
+                # A lock outlives the process that held it for as long as the server takes to notice.
+                connection.execute(f"SET lock_timeout = '{_TIMEOUT}s'".encode())
+                connection.execute("SELECT pg_advisory_lock(11, hashtext(%s))", [self._name])
+                connection.execute("RESET lock_timeout")
+                connection.execute(_STAGING)
+            except psycopg.errors.LockNotAvailable:
+                connection.close()
+                raise TablesTaken(_TAKEN.format(self._name)) from None
+            self._writer = connection
+        return self._writer
+
+    def _disconnect(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
 
     def _connect(self) -> psycopg.Connection:
         return psycopg.connect(self._database, connect_timeout=_TIMEOUT)
 
     def _statement(self, text: str) -> sql.Composed:
-        return sql.SQL(text).format(schema=self._schema)
+        return sql.SQL(text).format(schema=sql.Identifier(self._name))
+
+
+_TAKEN = "another pipeline writes to the tables of {}. Nothing was changed; end that one, or give another schema for the tables"
+
+
+def _csv(rows: pa.Table) -> memoryview:
+    """Return rows as PostgreSQL reads them: nothing between two commas is a null, and an empty text has quotation marks."""
+    text = io.BytesIO()
+    csv.write_csv(rows, text, csv.WriteOptions(include_header=False))
+    return text.getbuffer()
 
 
 def _seconds(time: datetime) -> int:
     return int(time.timestamp())
 
 
-def _name(first: str | None, last: str | None) -> str | None:
+def _full_name(first: str | None, last: str | None) -> str | None:
     return f"{first} {last}" if last else None

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import json
+from collections.abc import Mapping
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.avro.functions import from_avro
 
+from truck_pipeline.durations import milliseconds
 from truck_pipeline.events import SCHEMA
 from truck_pipeline.trucks import NORMAL
 
 __all__ = [
-    "SENT",
-    "UNKNOWN",
+    "CLOCK",
+    "REASONS",
+    "UNKNOWN_SCHEMA",
     "dangerous",
     "dead_letters",
     "decoded",
@@ -21,79 +24,85 @@ __all__ = [
     "events",
     "latest_drivers",
     "per_window",
-    "with_latency_metrics",
+    "windows",
 ]
 
-UNKNOWN = "a value was written by a schema that is new, number"
-"""Error text, followed by the schema id, with which a query stops at an unknown schema."""
+UNKNOWN_SCHEMA, CLOCK = "schema", "clock"
 
-SENT = "sent"
-"""Name of the metrics that `with_latency_metrics` adds."""
+REASONS: Mapping[str, str] = {
+    "header": "no header of a schema",
+    UNKNOWN_SCHEMA: "a schema that the registry doesn't know for this topic",
+    "value": "the value doesn't fit its schema",
+    "content": "a time, an id or a text that no event can have",
+    CLOCK: "a time in the future: the truck's clock is fast",
+    "size": "more bytes than an event can have",
+}
+"""Why a record is a dead letter, by the word in the letter's header ``dead.reason``."""
 
-_RECORD = ("key", "value", "topic", "partition", "offset")
-_FIELDS = ("truckId", "driverId", "routeId", "eventType", "latitude", "longitude")
+_RECORD = ("key", "value", "topic", "partition", "offset", "timestamp")
 
 _HEADER = 5  # bytes: a zero, and the schema's id
-_HIGHEST = 1 << 24  # registries count their schemas; no schema has a higher id
 
 # Upper bound in bytes: larger events fit neither the topics nor the tables. As JSON a byte may become six.
 _LARGEST = 100_000
 _LONGEST_ID = 200  # characters
-_EARLY = 86_400_000  # milliseconds: a clock that goes wrong by more would move the watermark past all other events
 
-# Bytes that fit into a record, by the default limits of brokers and producers.
+# Bytes that fit into a record with its headers, by the default limits of brokers and producers.
 _DEAD = {"key": 100_000, "value": 900_000}
 
 _DRIVER = "id INT, first_name STRING, last_name STRING, available BOOLEAN"
 
 
-def decoded(records: DataFrame, schemas: Mapping[int, str], foreign: Collection[int] | None = None) -> DataFrame:
-    """Decode records into events. A malformed record becomes a row with the `problem` and the record's own columns instead.
+def decoded(records: DataFrame, schemas: Mapping[int, str], ahead: str = "2 minutes", reader: str = SCHEMA) -> DataFrame:
+    """Decode records into events. A record that can't be one gets the column `dead` instead: why, and what it was.
 
-    An event has the `time` when it happened, and the time when its record was `sent`. A malformed record has its partition and
+    An event has the `time` when it happened, and the time when its record was `sent`. A dead record has its partition and
     offset for an id, and no time. So it's never late, and never a repeat.
 
     Parameters
     ----------
     records
-        Rows of Spark's Kafka source.
+        Rows of Spark's Kafka source. Their headers are kept if they have any (the source's option ``includeHeaders``).
     schemas
-        Writer schemas by registry id. Values are decoded into this version's reader schema.
-    foreign
-        Schema ids known not to belong to the topic. Any other unknown id stops the query with `UNKNOWN`. Without this
-        argument, all unknown ids count as foreign.
+        Writer schemas by registry id. Values are decoded into the reader schema.
+    ahead
+        By how much a truck's clock may be ahead of the record's timestamp.
+    reader
+        The reader schema. Each of its fields becomes a column, except that `timestamp` becomes `time`.
     """
     header = f.substring("value", 1, _HEADER)
     headers = {number: f.lit(b"\0" + number.to_bytes(4, "big")) for number in schemas}
-    event: Column = from_avro(f.lit(None).cast("binary"), SCHEMA)
+    event: Column = from_avro(f.lit(None).cast("binary"), reader)
     for number, schema in schemas.items():
         avro = f.expr(f"substring(value, {_HEADER + 1})")
-        read = from_avro(avro, schema, {"mode": "PERMISSIVE", "avroSchema": SCHEMA})
+        read = from_avro(avro, schema, {"mode": "PERMISSIVE", "avroSchema": reader})
         event = f.when(header == headers[number], read).otherwise(event)
-    unknown = f.lit("a schema that the registry doesn't know for this topic")
-    if foreign is not None:
-        written_by = f.conv(f.hex(f.substring("value", 2, 4)), 16, 10).cast("long")
-        new = (written_by < _HIGHEST) & ~written_by.isin(*foreign)
-        unknown = f.when(new, f.raise_error(f.concat_ws(" ", f.lit(UNKNOWN), written_by))).otherwise(unknown)
-    misfit = f.when(f.col("event.correlationId").isNull(), "the value doesn't fit its schema").when(
-        _impossible(), "a time, an id or a text that no event can have"
+    late_by = f.unix_millis("timestamp") + milliseconds(ahead)
+    unfit = (
+        f.when(f.col("event.correlationId").isNull(), "value")
+        .when(_impossible(), "content")
+        .when(f.col("event.timestamp") > late_by, CLOCK)
     )
-    problem = (
-        f.when(f.length("value") > _LARGEST, f.concat(f.length("value"), f.lit(f" bytes, and an event has {_LARGEST} at most")))
-        .when(header.isin(*headers.values()), misfit)
-        .when((f.length("value") > _HEADER) & (f.substring("value", 1, 1) == f.lit(b"\0")), unknown)
-        .otherwise("no header of a schema")
+    reason = (
+        f.when(f.length("value") > _LARGEST, "size")
+        .when(header.isin(*headers.values()), unfit)
+        .when((f.length("value") > _HEADER) & (f.substring("value", 1, 1) == f.lit(b"\0")), UNKNOWN_SCHEMA)
+        .otherwise("header")
     )
-    place = f.concat_ws("/", "topic", "partition", "offset")
-    good = f.col("problem").isNull()
-    return records.withColumn("event", event).withColumn("problem", problem).select(
-        "problem",
-        *[f.when(~good, f.col(name)).alias(name) for name in _RECORD],
-        *[f.when(good, f.col(f"event.{name}")).alias(name) for name in _FIELDS],
-        f.when(good, f.col("event.correlationId")).otherwise(place).alias("correlationId"),
+    good = f.col("reason").isNull()
+    own = f.col("headers") if "headers" in records.columns else f.lit(None).cast(_HEADERS)
+    dead = f.struct(f.col("reason"), *[f.col(name) for name in _RECORD], own.alias("headers"))
+    fields = [field["name"] for field in json.loads(reader)["fields"] if field["name"] not in ("timestamp", "correlationId")]
+    return records.withColumn("event", event).withColumn("reason", reason).select(
+        f.when(~good, dead).alias("dead"),
+        *[f.when(good, f.col(f"event.{name}")).alias(name) for name in fields],
+        f.when(good, f.col("event.correlationId")).otherwise(f.concat_ws("/", *_RECORD[2:5])).alias("correlationId"),
         f.when(good, f.col("timestamp")).alias("sent"),
         f.when(good, f.timestamp_millis("event.timestamp")).alias("time"),
     )  # fmt: skip
+
+
+_HEADERS = "array<struct<key: string, value: binary>>"
 
 
 def _impossible() -> Column:
@@ -101,43 +110,55 @@ def _impossible() -> Column:
 
     Without it, times that Spark can't count and texts that PostgreSQL can't store would stop the query.
     """
-    time = f.col("event.timestamp").between(0, f.unix_millis("timestamp") + _EARLY)
+    time = f.col("event.timestamp").between(0, _LAST)
     name = f.length("event.correlationId").between(1, _LONGEST_ID)
     return ~time | ~name | f.concat("event.correlationId", "event.eventType").contains("\0")
 
 
+_LAST = 4_102_444_800_000  # milliseconds: the year 2100; Spark can't count much larger ones
+
+
 def events(decoded: DataFrame) -> DataFrame:
     """Keep only the events."""
-    return decoded.where("problem IS NULL").select(*_FIELDS, "correlationId", "sent", "time")
+    return decoded.where("dead IS NULL").drop("dead")
 
 
-def with_latency_metrics(rows: DataFrame) -> DataFrame:
-    """Add metrics of each micro-batch: its number of events, and the median and first percentile of when they were sent."""
-    when = f.percentile_approx(f.unix_millis("sent"), [0.5, 0.01])
-    return rows.observe(SENT, when.alias("when"), f.count("sent").alias("events"))
+def dead_letters(dead: DataFrame) -> DataFrame:
+    """Turn the column `dead` into records: key, value and headers as they were.
 
-
-def dead_letters(decoded: DataFrame) -> DataFrame:
-    """Turn malformed records into dead letters. Their headers name the problem, and the record's topic, partition and offset.
-
-    Keys and values are cut to the sizes in `_DEAD`. The record's own headers and timestamp aren't copied.
+    More headers say why (``dead.reason``), and where and when it was: ``dead.topic``, ``dead.partition``, ``dead.offset`` and
+    ``dead.timestamp`` (milliseconds since 1970). Keys and values larger than those in `_DEAD` are cut; then ``dead.cut`` has
+    the value's length.
     """
-    header = f.array(*[
-        f.struct(f.lit(name).alias("key"), f.col(name).cast("string").cast("binary").alias("value"))
-        for name in ("problem", "topic", "partition", "offset")
-    ])  # fmt: skip
+    record = dead.where("dead IS NOT NULL").select("dead.*")
+    more = [
+        ("reason", f.col("reason")),
+        *[(name, f.col(name)) for name in ("topic", "partition", "offset")],
+        ("timestamp", f.unix_millis("timestamp")),
+        ("cut", f.when(f.length("value") > _DEAD["value"], f.length("value"))),
+    ]
+    headers = f.array(*[_header(f"dead.{name}", column) for name, column in more])
+    own = f.filter(f.coalesce("headers", f.array().cast(_HEADERS)), lambda header: ~header["key"].startswith("dead."))
+    added = f.filter(headers, lambda header: header["value"].isNotNull())
     cut = [f.substring(column, 1, size).alias(column) for column, size in _DEAD.items()]
-    return decoded.where("problem IS NOT NULL").select(*cut, header.alias("headers"))
+    return record.select(*cut, f.concat(own, added).alias("headers"))
+
+
+def _header(name: str, value: Column) -> Column:
+    return f.struct(f.lit(name).alias("key"), value.cast("string").cast("binary").alias("value"))
 
 
 def deduplicate(rows: DataFrame, patience: str) -> DataFrame:
     """Keep one row of each event, however often it was sent.
 
-    A stream drops events that are later than the watermark. It remembers an id as long as a repeat could come in time.
+    A stream drops events that are later than the watermark. It remembers an id as long as a repeat could come in time. The
+    watermark follows the column `clock`, the events' times, but never runs ahead of the clocks of Kafka and Spark. So a truck
+    with a fast clock makes nobody else's events late.
     """
     if not rows.isStreaming:
         return rows.dropDuplicates(["correlationId"])
-    return rows.withWatermark("time", patience).dropDuplicatesWithinWatermark(["correlationId"])
+    clock = f.when(f.col("time").isNotNull(), f.least("time", "sent", f.current_timestamp()))
+    return rows.withColumn("clock", clock).withWatermark("clock", patience).dropDuplicatesWithinWatermark(["correlationId"])
 
 
 def latest_drivers(records: DataFrame) -> DataFrame:
@@ -153,10 +174,15 @@ def dangerous(events: DataFrame, drivers: DataFrame) -> DataFrame:
     return events.where(f.col("eventType") != NORMAL).join(f.broadcast(named), "driverId", "left")
 
 
+def windows(window: str) -> Column:
+    """Return the start of the window in which an event happened. Windows follow one another from 1970 on."""
+    happened, length = f.unix_millis("time"), milliseconds(window)
+    return f.timestamp_millis(happened - f.pmod(happened, f.lit(length)))
+
+
 def per_window(events: DataFrame, window: str) -> DataFrame:
     """Count the events of each driver in each window, and the dangerous ones among them."""
-    counts = events.groupBy(f.window("time", window), "driverId").agg(
+    return events.groupBy(windows(window).alias("starts"), "driverId").agg(
         f.count("*").alias("events"),
         f.count_if(f.col("eventType") != NORMAL).alias("dangerous"),
     )
-    return counts.select(f.col("window.start").alias("starts"), "driverId", "events", "dangerous")

@@ -2,53 +2,71 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Collection
 
-from truck_pipeline.events import written_schemas
+from confluent_kafka.schema_registry import SchemaRegistryClient
+from confluent_kafka.schema_registry.error import SchemaRegistryError
+from httpx2 import TransportError
+
+from truck_pipeline.outage import retry
 from truck_pipeline.settings import Settings
-from truck_pipeline.transform import UNKNOWN
 
-__all__ = ["Writers"]
+__all__ = ["NewSchema", "Writers"]
+
+_NO_SUBJECT = 40401
+_TIMEOUT = 5.0  # seconds for one answer
+
+
+class NewSchema(Exception):
+    """Raised in a batch with values of a schema that was registered after the stream's start. The stream must start again."""
 
 
 class Writers:
-    """The writer schemas of the topic of positions.
+    """The writer schemas of the topic of positions, as the registry has them.
 
-    Attributes
-    ----------
-    schemas
-        Schemas by registry id.
-    foreign
-        Schema ids in values that the registry doesn't know for the topic.
+    It remembers the topic's versions, which never change, and no ids of others. So values with made-up ids cost one request for
+    each batch, and no memory.
     """
 
     def __init__(self, settings: Settings) -> None:
-        self.schemas: dict[int, str] = {}
-        self.foreign: set[int] = set()
         self._settings = settings
+        self._versions: dict[int, tuple[int, str]] = {}
 
-    def ask(self) -> None:
-        """Ask the registry for the topic's schemas.
-
-        Raises
-        ------
-        ConnectionError
-            When the registry is away for too long.
-        """
-        self.schemas = written_schemas(self._settings.registry, self._settings.positions, self._settings.wait)
-
-    def learn(self, error: Exception) -> bool:
-        """Ask the registry if a query ended at an unknown schema. Return whether it did.
+    def ask(self) -> dict[int, str]:
+        """Return the topic's schemas by registry id. Empty while nobody has registered one.
 
         Raises
         ------
         ConnectionError
+            When the registry is away for more than `Settings.wait` seconds.
+        """
+        settings = self._settings
+        retry(self._request, f"the registry at {settings.registry}", settings.wait, (TransportError, SchemaRegistryError))
+        return dict(self._versions.values())
+
+    def require_known(self, ids: Collection[int], known: Collection[int]) -> None:
+        """Ask the registry about the schema ids of a batch that the stream doesn't know.
+
+        Raises
+        ------
+        NewSchema
+            When one of them is the topic's. All others are nobody's.
+        ConnectionError
             When the registry is away for too long.
         """
-        unknown = re.search(rf"{UNKNOWN} (\d+)", str(error))
-        if unknown is None:
-            return False
-        self.ask()
-        if (number := int(unknown[1])) not in self.schemas:
-            self.foreign.add(number)
-        return True
+        if ids and (new := self.ask().keys() & set(ids) - set(known)):
+            raise NewSchema(f"new in the registry, with the ids {sorted(new)}")
+
+    def _request(self) -> None:
+        client = SchemaRegistryClient({**self._settings.registry_client(), "max.retries": 0, "timeout": _TIMEOUT})
+        subject = f"{self._settings.positions}-value"
+        try:
+            numbers = client.get_versions(subject)
+        except SchemaRegistryError as error:
+            if error.error_code != _NO_SUBJECT:
+                raise
+            numbers = []
+        for number in set(numbers) - self._versions.keys():
+            version = client.get_version(subject, number)
+            if version.schema_id is not None:
+                self._versions[number] = (version.schema_id, str(version.schema.schema_str))

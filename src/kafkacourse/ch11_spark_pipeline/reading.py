@@ -16,7 +16,6 @@ from pyspark.errors import PySparkException
 
 from kafkalab.spark.streaming import new_progress
 from truck_pipeline.app import Pipeline
-from truck_pipeline.transform import SENT
 
 __all__ = ["Place", "Rate", "Reader", "Reading"]
 
@@ -26,8 +25,14 @@ _CURVE = 60  # of them, with a rate
 
 _WORST = """
 SELECT driver, (SELECT max(first_name || ' ' || last_name) FROM {schema}.dangerous_driving AS d WHERE d.driver = c.driver),
-       sum(dangerous) AS dangerous, sum(events)
+       sum(dangerous) AS dangerous, sum(events + late)
 FROM {schema}.driving AS c GROUP BY driver ORDER BY sum(dangerous) DESC, driver LIMIT 6
+"""
+
+# Of the latest batches: their events, and the seconds that half of them and 99% of them took at most until they were stored.
+_DELAYS = """
+SELECT events, extract(epoch FROM stored - half_sent), extract(epoch FROM stored - first_sent)
+FROM {schema}.batches WHERE events > 0 ORDER BY batch DESC LIMIT 100
 """
 
 _LATEST = "SELECT latitude, longitude, kind FROM {schema}.dangerous_driving ORDER BY stored DESC, correlation LIMIT 150"
@@ -115,8 +120,9 @@ class Reader:
     def _ask_tables(self, pipeline: Pipeline, last: Reading) -> Reading:
         try:
             worst = pipeline.tables.ask(_WORST)
-            [(events, dangerous)] = pipeline.tables.ask("SELECT sum(events), sum(dangerous) FROM {schema}.driving")
+            [(events, dangerous)] = pipeline.tables.ask("SELECT sum(events + late), sum(dangerous) FROM {schema}.driving")
             places = pipeline.tables.ask(_LATEST)
+            delays = [_Delay(*map(float, row)) for row in pipeline.tables.ask(_DELAYS)]
         except psycopg.Error:  # the server is down, or has no tables yet
             return last
         return replace(
@@ -125,6 +131,7 @@ class Reader:
             dangerous=int(dangerous or 0),
             worst=tuple((name or f"driver {driver}", int(bad), int(total)) for driver, name, bad, total in worst),
             places=tuple(Place(*row) for row in places),
+            latency=_latency(delays) if delays else None,
         )
 
     def _ask_stream(self, pipeline: Pipeline, last: Reading) -> Reading:
@@ -139,11 +146,9 @@ class Reader:
             return replace(last, running=running)
         batches = list(self._batches)
         self._taken = _sum_of(batches[-1]["sources"][0]["endOffset"])
-        delays = [delay for progress in batches if (delay := _delay(progress))]
         return replace(
             last,
             running=running,
-            latency=_latency(delays) if delays else last.latency,
             state=sum(part["numRowsTotal"] for part in batches[-1]["stateOperators"]),
             rates=tuple(_rate(progress) for progress in batches[-_CURVE:]),
         )
@@ -175,18 +180,9 @@ def _rate(progress: Any) -> Rate:
 class _Delay(NamedTuple):
     """A micro-batch's number of events, and the latencies in seconds that half of them and 99% of them stayed below."""
 
-    events: int
+    events: float
     half: float
     most: float
-
-
-def _delay(progress: Any) -> _Delay | None:
-    metrics = progress.get("observedMetrics", {}).get(SENT)
-    if not metrics or not metrics["events"]:
-        return None
-    end = datetime.fromisoformat(progress["timestamp"]).timestamp() + progress["durationMs"]["triggerExecution"] / 1000
-    half, most = (max(0.0, end - sent / 1000) for sent in metrics["when"])
-    return _Delay(metrics["events"], half, most)
 
 
 def _latency(delays: Sequence[_Delay]) -> tuple[float, float]:

@@ -90,7 +90,7 @@ def _on_this_machine() -> dict[str, str]:
         # causes about ten for each file of a checkpoint, half a second for a micro-batch with state. This one causes two.
         # It needs a file system whose rename replaces files.
         "spark.sql.streaming.checkpointFileManagerClass": (
-            "org.apache.spark.sql.execution.streaming.FileSystemBasedCheckpointFileManager"
+            "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
         ),
     }
 
