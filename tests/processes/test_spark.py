@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psutil
@@ -14,8 +14,9 @@ import pytest
 from confluent_kafka import Producer
 from pyspark import SparkContext
 from pyspark.errors import StreamingQueryException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
+from pyspark.sql.streaming import StreamingQuery
 
 from kafkalab import Cluster, spark_session
 from kafkalab.distribution import java_command
@@ -25,7 +26,7 @@ from kafkalab.spark import archive, jvm, kafka_options, kill_spark, require_runn
 from kafkalab.spark.streaming import _page
 from kafkalab.waiting import wait_until
 from kafkalab.workers import LedgerProducer
-from support import PATIENCE, create
+from support import PATIENCE, create, put
 
 pytestmark = pytest.mark.cluster
 
@@ -170,6 +171,37 @@ def test_a_session_after_stop_and_after_the_death_of_its_jvm(spark: SparkSession
     kill_spark(session)  # does no harm
     assert spark_session().range(4).count() == 4
     assert SparkContext._gateway.proc.pid != process.pid
+
+
+def test_a_batch_that_runs_again_replaces_the_state_of_its_first_run(
+    spark: SparkSession, cluster: Cluster, tmp_path: Path
+) -> None:
+    """Between the runs the query was changed. If the state of the first one stayed, repeats would come through later."""
+    create(cluster, "run_again", 1)
+    source = {**kafka_options(cluster), "subscribe": "run_again", "startingOffsets": "earliest"}
+    found: list[str] = []
+
+    def keep(batch: DataFrame, _: int) -> None:
+        found.extend(row.value for row in batch.collect())
+
+    def fail(batch: DataFrame, _: int) -> None:
+        batch.count()
+        raise ValueError("after the state was stored")
+
+    def start(value: str, sink: Callable[[DataFrame, int], None]) -> StreamingQuery:
+        rows = spark.readStream.format("kafka").options(**source).load().selectExpr(f"{value} AS value", "timestamp")
+        once = rows.withWatermark("timestamp", "1 minute").dropDuplicatesWithinWatermark(["value"])
+        return once.writeStream.foreachBatch(sink).option("checkpointLocation", str(tmp_path)).start()
+
+    put(cluster, "run_again", [(None, b"a", 0)])
+    with pytest.raises(StreamingQueryException):
+        start("concat('broken', CAST(value AS STRING))", fail).processAllAvailable()
+    for _ in range(2):
+        query = start("CAST(value AS STRING)", keep)
+        query.processAllAvailable()
+        query.stop()
+        put(cluster, "run_again", [(None, b"a", 0)])
+    assert found == ["a"]
 
 
 def test_nothing_is_left_when_the_kernel_is_killed(tmp_path: Path) -> None:
