@@ -8,6 +8,9 @@ lock() { uv pip compile --quiet --universal --python-version 3.11 --no-emit-inde
          --no-emit-package truck-pipeline --custom-compile-command requirements/lock.sh "$@"; }
 lock --generate-hashes pyproject.toml                                        -o requirements/course.lock
 lock --generate-hashes pyproject.toml --extra site --extra test -c requirements/course.lock -o requirements/test.lock
+# The pipeline's image has Spark's own PySpark.
+lock --generate-hashes pipeline/pyproject.toml --no-emit-package pyspark --no-emit-package py4j -c requirements/course.lock \
+                                                                             -o pipeline/requirements.lock
 lock --generate-hashes requirements/installer.in                             -o requirements/installer.lock
 # conda hands its pip section to pip as one file, and pip takes no package from a folder (this one) in a file with hashes.
 lock --no-annotate     pyproject.toml --extra site --extra test -c requirements/test.lock -o requirements/pins.txt

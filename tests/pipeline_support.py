@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import uuid
+from collections.abc import Mapping
 from pathlib import Path
 
 import fastavro
@@ -14,7 +16,7 @@ from support import create, put
 from truck_pipeline import Event, Report, Settings, send_drivers
 from truck_pipeline.events import SCHEMA
 
-__all__ = ["HUGE", "SCHEMAS", "framed", "kept", "prepare", "send"]
+__all__ = ["HUGE", "SCHEMAS", "framed", "kept", "prepare", "send", "settings_file"]
 
 FIELDS = [field["name"] for field in json.loads(SCHEMA)["fields"]]
 OLDER = json.loads(SCHEMA) | {"fields": [{"name": "driverAge", "type": "int"}, *json.loads(SCHEMA)["fields"]]}
@@ -42,6 +44,16 @@ def send(cluster: Cluster, settings: Settings, reports: list[Report], schema: in
     more = {"driverAge": 33} if schema == 9 else {}
     values = [(str(r.driver), framed(r.event, schema, **more) if r.event else r.malformed, -1) for r in reports]
     put(cluster, settings.positions, values, message_max_bytes=HUGE)
+
+
+def settings_file(folder: Path, client: Mapping[str, str], **tables: Mapping[str, str | int]) -> Path:
+    """Write a file of settings for the command: of Kafka's client, and tables with theirs."""
+    file = folder / f"{uuid.uuid4().hex}.toml"
+    lines = ["[kafka]", *(f"{name} = {json.dumps(value)}" for name, value in client.items())]
+    for table, settings in tables.items():
+        lines += [f"[{table}]", *(f"{name} = {json.dumps(value)}" for name, value in settings.items())]
+    file.write_text("\n".join(lines))
+    return file
 
 
 def kept(checkpoint: Path) -> dict[Path, bytes]:

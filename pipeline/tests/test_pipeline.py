@@ -1,4 +1,4 @@
-"""The truck pipeline without Kafka and Spark: reports, answers, command line, checkpoint, schemas and outages."""
+"""The truck pipeline without Kafka and Spark: reports, answers, checkpoint, schemas and outages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ import pytest
 
 from small_registry import SmallRegistry
 from truck_pipeline import DRIVERS, Trucks, answers
-from truck_pipeline.__main__ import main
 from truck_pipeline.checkpoint import Checkpoint, CheckpointRefused
 from truck_pipeline.events import SCHEMA
 from truck_pipeline.ledger import Answers
@@ -69,7 +68,8 @@ def test_answers_from_a_ledger() -> None:
 
 
 def test_settings_do_not_show_the_password() -> None:
-    settings = Settings({"kafka.bootstrap.servers": "here"}, "http://registry", "postgresql://me:secret@here/db", "/tmp/point")
+    login = {"kafka.sasl.jaas.config": 'password="secret"'}
+    settings = Settings(login, "http://registry", "postgresql://me:secret@here/db", "/tmp/point")
     assert "secret" not in repr(settings)
 
 
@@ -78,37 +78,6 @@ def test_the_sink_sends_in_batches_unless_the_settings_say_otherwise() -> None:
     batches = {"kafka.linger.ms": "20", "kafka.batch.size": "262144"}
     assert Settings(address, "", "", "").sink("alarms") == {**address, **batches, "topic": "alarms"}
     assert Settings({**address, "kafka.linger.ms": "0"}, "", "", "").sink("alarms")["kafka.linger.ms"] == "0"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        ([], "required: --bootstrap-servers, --registry, --checkpoint"),
-        (
-            ["--bootstrap-servers", "a:1", "--registry", "http://b", "--checkpoint", "c"],
-            "give --database, or set PIPELINE_DATABASE",
-        ),
-        (["--kafka", "sasl"], "'sasl' isn't NAME=VALUE"),
-    ],
-)
-def test_a_command_line_that_lacks_something(
-    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("PIPELINE_DATABASE", raising=False)
-    with pytest.raises(SystemExit):
-        main(arguments)
-    assert said in capsys.readouterr().err
-
-
-def test_ctrl_c_ends_a_stream_without_a_traceback(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    def interrupted(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("truck_pipeline.__main__._run", interrupted)
-    arguments = ["--bootstrap-servers", "a:1", "--registry", "b", "--database", "postgresql://c/d", "--checkpoint", "e"]
-    with pytest.raises(SystemExit) as ended:
-        main(arguments)
-    assert ended.value.code == 130 and "the next start goes on from here" in capsys.readouterr().err
 
 
 class LocalFiles:

@@ -35,13 +35,12 @@ from kafkalab.spark.archive import classpath
 from kafkalab.spark.jvm import jvm_options
 from kafkalab.spark.streaming import new_progress
 from pipeline_faults import open_office
-from pipeline_support import HUGE, SCHEMAS, framed, kept, prepare, send
+from pipeline_support import HUGE, SCHEMAS, framed, kept, prepare, send, settings_file
 from small_registry import SmallRegistry
 from support import PATIENCE, create, delete, empty, put
 from truck_pipeline import (
     DRIVERS,
     Event,
-    Lake,
     Pipeline,
     Report,
     Settings,
@@ -55,7 +54,6 @@ from truck_pipeline import __main__ as pipeline_main
 from truck_pipeline.__main__ import main
 from truck_pipeline.checkpoint import CheckpointRefused
 from truck_pipeline.drivers import Driver
-from truck_pipeline.lake import LakeGone
 from truck_pipeline.tables import Tables
 
 pytestmark = pytest.mark.cluster
@@ -213,8 +211,14 @@ def test_a_stream_a_batch_and_the_ledger_agree(
         assert again.tables.answers() == wanted
 
         monkeypatch.setenv("PIPELINE_DATABASE", database.url)
-        places = ["--registry", registry.url, "--checkpoint", str(tmp_path / "unused"), "--schema", "batch"]
-        main(["--bootstrap-servers", cluster.bootstrap_servers, *places, "--batch"])
+        file = settings_file(
+            tmp_path,
+            {"bootstrap.servers": cluster.bootstrap_servers},
+            registry={"url": registry.url},
+            checkpoint={"folder": str(tmp_path / "unused")},
+            database={"schema": "batch"},
+        )
+        main(["batch", "--settings", str(file)])
         assert Pipeline(spark, replace(settings, schema="batch")).tables.answers() == wanted
         what_a_start_refuses(spark, cluster, settings, database)
         assert again.tables.answers() == wanted
@@ -242,7 +246,9 @@ def test_what_a_stream_remembers_drops_and_counts(
     monkeypatch.setattr("truck_pipeline.writers.Writers.ask", lambda *_: SCHEMAS)
     schema = f"pipeline_{uuid.uuid4().hex[:8]}"
     topics = {name: f"{name}_{schema}" for name in ("positions", "drivers", "dangerous", "dead_letters")}
-    settings = Settings(kafka_options(cluster), "none", postgresql_server, str(tmp_path), schema, trigger="0 seconds", **topics)
+    settings = Settings(
+        kafka_options(cluster), "none", postgresql_server, str(tmp_path), schema, trigger="0 seconds", refresh=0, **topics
+    )
     for topic in topics.values():
         create(cluster, topic, 1)
 
@@ -323,43 +329,6 @@ def what_a_start_refuses(spark: SparkSession, cluster: Cluster, settings: Settin
     assert not Path(f"{point}-lost").exists()
 
 
-def test_the_lake_survives_the_loss_of_its_folder(
-    spark: SparkSession, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("truck_pipeline.writers.Writers.ask", lambda *_: SCHEMAS)
-    settings = Settings(kafka_options(cluster), "none", "", str(tmp_path / "point"), positions="to_the_lake")
-    folder, away = tmp_path / "lake", tmp_path / "away"
-    create(cluster, settings.positions, 2)
-    reports = Trucks(malformed=0.05).reports(300)
-    lake = Lake(spark, settings, str(folder))
-    with pytest.raises(LakeGone, match="no table bronze in"):
-        lake.fill()
-    lake.create()
-    send(cluster, settings, reports[:200])
-    lake.fill()
-    send(cluster, settings, reports[200:])
-    folder.rename(away)
-    for attempt in (lake.fill, lake.create):
-        with pytest.raises(LakeGone, match=f"no table bronze in {folder}"):
-            attempt()
-    assert not folder.exists()  # it isn't made anew and empty
-    away.rename(folder)
-    lake.create()  # changes nothing
-    lake.fill()
-    wanted = answers(report.event for report in reports if report.event)
-    counts = {(int(row.starts.timestamp()), row.driverId): (row.events, row.dangerous) for row in lake.read("gold").collect()}
-    assert counts == wanted.counts
-    assert lake.read("bronze").count() == len(reports) and lake.read("silver").count() == wanted.events
-    assert 0 < lake.read("silver", version=1).count() < wanted.events  # as it was after the first call
-    with pytest.raises(CheckpointRefused, match="doesn't know how far bronze is, but that table in .* isn't empty"):
-        Lake(spark, replace(settings, checkpoint=str(tmp_path / "lost")), str(folder)).fill()
-    delete(cluster, settings.positions)
-    create(cluster, settings.positions, 2)
-    with pytest.raises(CheckpointRefused, match="belongs to a topic that was deleted"):
-        lake.fill()
-    assert lake.read("silver").count() == wanted.events
-
-
 def by_spark_submit(arguments: list[str], folder: Path) -> None:
     """What the script of that name calls, in a process of its own. The script itself wants a module that small Javas lack."""
     java = [str(java_command()), *jvm_options("512m", folder), "-cp", classpath(), "org.apache.spark.deploy.SparkSubmit"]
@@ -368,7 +337,7 @@ def by_spark_submit(arguments: list[str], folder: Path) -> None:
     done = subprocess.run(
         [*java, *options, *arguments], env=environment, cwd=folder, capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.returncode == 0, (done.stdout + done.stderr)[-5000:]  # Spark's launcher joins both of Python's into the first
 
 
 def test_a_kafka_that_wants_a_login(
@@ -389,13 +358,13 @@ def test_a_kafka_that_wants_a_login(
         send_drivers(secured.client_config())
         put(secured, "truck_position", [(str(r.driver), framed(r.event), -1) for r in reports if r.event])
         login = secured.clients.java_config("pipeline", "SASL_SSL")
-        servers = ["--bootstrap-servers", login.pop("bootstrap.servers")]
-        places = [*servers, "--registry", registry.url, "--checkpoint", str(tmp_path), "--schema", schema, "--batch"]
-        settings = [f"--kafka={name}={value}" for name, value in login.items()]
+        places = {"registry": {"url": registry.url}, "checkpoint": {"folder": str(tmp_path)}, "database": {"schema": schema}}
+        wrong = {name: value.replace("quo", "wrong") for name, value in login.items()}
         with pytest.raises(SystemExit):
-            main([*places, *(setting.replace("quo", "wrong") for setting in settings)])
-        assert f"truck-pipeline: no broker answers at {servers[1]}: Authentication failed" in capsys.readouterr().err
-        by_spark_submit([*places, *settings], tmp_path)
+            main(["batch", "--settings", str(settings_file(tmp_path, wrong, **places))])
+        said = f"no broker answers at {login['bootstrap.servers']}: Authentication failed"
+        assert said in capsys.readouterr().err
+        by_spark_submit(["batch", "--settings", str(settings_file(tmp_path, login, **places))], tmp_path)
     tables = Tables(postgresql_server, schema)
     assert tables.answers() == answers(report.event for report in reports if report.event)
     tables.drop()

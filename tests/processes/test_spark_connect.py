@@ -32,7 +32,7 @@ from kafkalab.spark.archive import archive_options, classpath
 from kafkalab.spark.jvm import jvm_options
 from kafkalab.spark.masters import reach
 from kafkalab.spark.session import _DELTA
-from pipeline_support import SCHEMAS, kept, prepare, send
+from pipeline_support import SCHEMAS, kept, prepare, send, settings_file
 from small_registry import SmallRegistry
 from support import PATIENCE, create, delete, put
 from truck_pipeline import Lake, Pipeline, Settings, Trucks, answers
@@ -184,10 +184,15 @@ def test_the_pipeline_agrees_with_the_ledger(
             pipeline.wait_for_end()
         whole = Tables(postgresql_server, f"{schema}_batch")
         monkeypatch.setenv("SPARK_REMOTE", server)
-        main([
-            "--bootstrap-servers", cluster.bootstrap_servers, "--registry", registry.url, "--database", postgresql_server,
-            "--checkpoint", settings.checkpoint, "--schema", f"{schema}_batch", "--batch",
-        ])  # fmt: skip
+        monkeypatch.setenv("PIPELINE_DATABASE", postgresql_server)
+        file = settings_file(
+            tmp_path,
+            {"bootstrap.servers": cluster.bootstrap_servers},
+            registry={"url": registry.url},
+            checkpoint={"folder": settings.checkpoint},
+            database={"schema": f"{schema}_batch"},
+        )
+        main(["batch", "--settings", str(file)])
         assert whole.answers() == wanted
 
         def refused(error: type[Exception], said: str, **changed: object) -> None:

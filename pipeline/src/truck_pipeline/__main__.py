@@ -1,101 +1,69 @@
-"""Run the pipeline from the command line until you end it: ``python -m truck_pipeline``, or ``spark-submit`` with this file.
+"""Run the pipeline from the command line: ``truck-pipeline``, ``python -m truck_pipeline``, or ``spark-submit`` with this file.
 
-``python -m truck_pipeline`` starts Spark on this machine. Spark needs Java 17 or 21, and downloads its packages at the first
-start. With ``spark-submit``, you name the packages. They have Spark's own version::
+``truck-pipeline run --settings pipeline.toml`` starts Spark on this machine, and the stream. Spark needs Java 17 or 21, and
+downloads its packages at the first start. With ``spark-submit``, you name the packages. They have Spark's own version::
 
     spark-submit --packages org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0,org.apache.spark:spark-avro_2.13:4.2.0 …
 
-``--batch`` computes the tables once, from the whole topic. ``--lake`` adds what is new to Delta tables, and ends. Let a
-scheduler run it beside the stream, as ``deploy/pipeline.yaml`` does every ten minutes. Both may have the same checkpoint: each
-has folders of its own in it. With ``spark-submit``, the lake needs a third package, ``io.delta:delta-spark_4.2_2.13:4.4.0``, and
-two settings::
+The lake's commands need a third package, ``io.delta:delta-spark_4.2_2.13:4.4.0``, and two settings::
 
     --conf spark.sql.extensions=io.delta.sql.DeltaSparkSessionExtension
     --conf spark.sql.catalog.spark_catalog=org.apache.spark.sql.delta.catalog.DeltaCatalog
 
-``--kafka`` sets properties of Kafka's own client, such as those of a login. Whoever may list processes can read them. Keep a
-password in a file, and name the file by the JVM's ``-Djava.security.auth.login.config``.
+The exit status is 0 at a good end, also by a signal that let the stream end its batch; 1 if something failed; 2 if the command
+line or the settings can't be used; and 128 more than the signal's number if one ended it at once.
 """
 
 from __future__ import annotations
 
 import argparse
+import inspect
+import logging
 import os
-import signal
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 
-from truck_pipeline.app import Pipeline
 from truck_pipeline.checkpoint import CheckpointRefused
-from truck_pipeline.lake import Lake, LakeGone
-from truck_pipeline.session import start_session
-from truck_pipeline.settings import Settings
+from truck_pipeline.commands import COMMANDS
+from truck_pipeline.configuration import SettingsRefused, read
+from truck_pipeline.ending import end_at_once
+from truck_pipeline.lake import LakeGone
+from truck_pipeline.logs import logged_as_json
+from truck_pipeline.tables import TablesTaken
 
-_INTERRUPTED = 128 + signal.SIGINT  # the exit status that shells use
-_DATABASE = "PIPELINE_DATABASE"  # a URL holds a password, which others can read on a command line
+_LOG = logging.getLogger("truck_pipeline")
+_EXPECTED = (ConnectionError, LookupError, CheckpointRefused, LakeGone, TablesTaken)  # their messages say what to do
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Read the command line, and run the pipeline."""
+    """Read the command line and the settings, and run a command.
+
+    Raises
+    ------
+    SystemExit
+        Unless all went well.
+    """
     parser = argparse.ArgumentParser(prog="truck-pipeline", description="From what trucks report to answers.")
-    add = parser.add_argument
-    add("--bootstrap-servers", required=True, help="Kafka, as host:port")
-    add(
-        "--kafka",
-        action="append",
-        default=[],
-        type=_property,
-        metavar="NAME=VALUE",
-        help="a property of Kafka's client, such as security.protocol=SASL_SSL",
-    )
-    add("--registry", required=True, help="URL of the schema registry")
-    add("--database", default=os.environ.get(_DATABASE), help=f"URL of PostgreSQL; without it, ${_DATABASE}")
-    add("--checkpoint", required=True, help="a folder that outlives this process")
-    add("--schema", default="live", help="the schema of the tables (default: live)")
-    add("--patience", default=Settings.patience, help="how late an event may come and still count (default: %(default)s)")
-    add("--trigger", default=Settings.trigger, help="least time between micro-batches (default: %(default)s)")
-    add("--most", default=Settings.most, type=int, help="most records in a micro-batch (default: %(default)s)")
-    mode = parser.add_mutually_exclusive_group()
-    mode.add_argument("--batch", action="store_true", help="compute the tables once, and end")
-    mode.add_argument("--lake", metavar="FOLDER", help="add what is new to Delta tables in a folder, and end")
+    commands = parser.add_subparsers(metavar="COMMAND", dest="command", required=True)
+    for name, command in COMMANDS.items():
+        one = commands.add_parser(name, help=inspect.getdoc(command.function))
+        one.add_argument("--settings", type=Path, default=Path("pipeline.toml"), help="a file (default: %(default)s)")
     options = parser.parse_args(arguments)
-    if options.database is None and options.lake is None:
-        parser.error(f"give --database, or set {_DATABASE}")
-    client = {"bootstrap.servers": options.bootstrap_servers, **dict(options.kafka)}
-    settings = Settings(
-        kafka={f"kafka.{name}": value for name, value in client.items()},
-        registry=options.registry,
-        database=options.database or "",
-        checkpoint=options.checkpoint,
-        schema=options.schema,
-        patience=options.patience,
-        trigger=options.trigger,
-        most=options.most,
-    )
+    command = COMMANDS[options.command]
     try:
-        _run(settings, options.batch, options.lake)
-    except (ConnectionError, LookupError, CheckpointRefused, LakeGone) as problem:
-        parser.exit(1, f"{parser.prog}: {problem}\n")
-    except KeyboardInterrupt:  # the way to end a stream in a terminal
-        parser.exit(_INTERRUPTED, f"{parser.prog}: ended; with this checkpoint, the next start goes on from here\n")
-
-
-def _run(settings: Settings, batch: bool, lake: str | None) -> None:
-    spark = start_session(delta=lake is not None)
-    if lake is not None:
-        tables = Lake(spark, settings, lake)
-        tables.create()
-        tables.fill()
-    elif batch:
-        Pipeline(spark, settings).run_batch()
-    else:
-        Pipeline(spark, settings).start().wait_for_end()
-
-
-def _property(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not name or not equals:
-        raise argparse.ArgumentTypeError(f"{text!r} isn't NAME=VALUE")
-    return name, value
+        configuration, secrets = read(options.settings, os.environ, command.needs)
+    except SettingsRefused as refused:
+        parser.exit(2, "".join(f"{parser.prog}: {line}\n" for line in str(refused).splitlines()))
+    with logged_as_json(secrets), end_at_once():
+        try:
+            command.function(configuration)
+        except _EXPECTED as problem:
+            _LOG.error("%s", problem)
+            sys.exit(1)
+        except Exception:
+            _LOG.exception("%s has failed", options.command)
+            sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from truck_pipeline import transform
 from truck_pipeline.begin import begin
 from truck_pipeline.brokers import require_topic
 from truck_pipeline.checkpoint import Checkpoint, CheckpointRefused
+from truck_pipeline.progress import OBSERVED, observed
 from truck_pipeline.session import has_jvm
 from truck_pipeline.settings import Settings
 from truck_pipeline.sink import ALARM, Drivers, Sink
@@ -48,11 +49,14 @@ class Pipeline:
     ----------
     query
         The running stream; None before `start`. A new version of the schema replaces it.
+    resumed
+        Whether the stream has gone on from its checkpoint.
     tables
         The answers in PostgreSQL.
     """
 
     query: StreamingQuery | None = None
+    resumed = False
 
     def __init__(self, spark: SparkSession, settings: Settings) -> None:
         self.settings = settings
@@ -82,10 +86,10 @@ class Pipeline:
         needed = (settings.drivers, settings.dangerous, settings.dead_letters)
         topic = require_topic(self._spark, settings.kafka, settings.positions, *needed)
         checkpoint = self._checkpoint()
-        resumes = checkpoint.require(topic.id)
+        self.resumed = checkpoint.require(topic.id)
         self._writers.ask()
         self.tables.create()
-        if not resumes:
+        if not self.resumed:
             if not topic.whole and self.tables.filled():
                 raise CheckpointRefused(_LOST.format(self.settings))
             self.tables.empty()
@@ -106,7 +110,8 @@ class Pipeline:
         options = {**settings.source(settings.positions), "maxOffsetsPerTrigger": settings.most, "includeHeaders": True}
         records = self._spark.readStream.format("kafka").options(**options).load()
         rows = transform.deduplicate(transform.decoded(records, schemas, settings.ahead), settings.patience)
-        writer = rows.select(*_NEEDED).writeStream.foreachBatch(Sink(settings, self.tables, schemas))
+        counted = rows.select(*_NEEDED).observe(OBSERVED, *observed())
+        writer = counted.writeStream.foreachBatch(Sink(settings, self.tables, schemas))
         named = writer.queryName(settings.schema).option("checkpointLocation", self._checkpoint().of(_STREAM))
         return begin(named.trigger(processingTime=settings.trigger))
 
@@ -162,7 +167,7 @@ class Pipeline:
         events = transform.events(transform.decoded(records, self._writers.ask(), settings.ahead))
         with _cached(transform.deduplicate(events, settings.patience)) as once:
             drivers = Drivers(settings).table(self._spark)
-            alarms = transform.dangerous(once, drivers).select(*ALARM)
+            alarms = transform.dangerous(once, drivers.withColumnRenamed("driverId", "id")).select(*ALARM)
             self.tables.put(None, transform.per_window(once, settings.window).toArrow(), alarms.toArrow())
         self.tables.close()
 

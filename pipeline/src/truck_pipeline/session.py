@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from pathlib import Path
 
 import pyspark
 from pyspark.sql import SparkSession
@@ -22,6 +23,8 @@ DELTA_SETTINGS: Mapping[str, str] = {
 # Such a session runs in a JVM that somebody else started, with its packages: spark-submit, or a Spark Connect server.
 _STARTED_ELSEWHERE = {"PYSPARK_GATEWAY_PORT", "SPARK_REMOTE"}
 
+_PARTITIONS = "spark.sql.shuffle.partitions"
+
 
 def packages(delta: bool = False) -> list[str]:
     """Return the Maven coordinates of what a session needs: Spark's Kafka and Avro connectors, and Delta Lake if wanted."""
@@ -30,12 +33,27 @@ def packages(delta: bool = False) -> list[str]:
 
 
 def start_session(delta: bool = False) -> SparkSession:
-    """Return the session of ``spark-submit`` or of a Spark Connect server, or start one here. Spark downloads its packages."""
+    """Return the session of ``spark-submit`` or of a Spark Connect server, or start one here.
+
+    Spark's own settings come from its ``conf/spark-defaults.conf`` or ``PYSPARK_SUBMIT_ARGS``. Spark downloads packages that
+    aren't among its jars.
+    """
     builder = SparkSession.builder.appName("truck-pipeline")
-    if not _STARTED_ELSEWHERE & os.environ.keys():
-        settings = {"spark.jars.packages": ",".join(packages(delta)), "spark.sql.shuffle.partitions": "8"}
-        builder = builder.config(map={**settings, **(DELTA_SETTINGS if delta else {})})
-    return builder.getOrCreate()
+    if _STARTED_ELSEWHERE & os.environ.keys():
+        return builder.getOrCreate()
+    missing = [package for package in packages(delta) if not _has_jar(package)]
+    settings = {"spark.jars.packages": ",".join(missing)} if missing else {}
+    spark = builder.config(map={**settings, **(DELTA_SETTINGS if delta else {})}).getOrCreate()
+    if not spark.sparkContext.getConf().contains(_PARTITIONS):
+        spark.conf.set(_PARTITIONS, "8")  # Spark's own default, 200, is for large clusters
+    return spark
+
+
+def _has_jar(package: str) -> bool:
+    """Return whether Spark's folder of jars has a package. The resolver puts the group in front of its file's name."""
+    home = Path(os.environ.get("SPARK_HOME") or pyspark.__path__[0])
+    _, name, version = package.split(":")
+    return any(home.glob(f"jars/*{name}-{version}.jar"))
 
 
 def has_jvm(spark: SparkSession) -> bool:

@@ -27,7 +27,7 @@ class Settings:
     ----------
     kafka
         Options of Spark's Kafka source and sink: ``kafka.bootstrap.servers``, and any other client setting with ``kafka.`` in
-        front.
+        front. They may hold a password, so they aren't shown.
     registry
         URL of the schema registry.
     registry_settings
@@ -58,7 +58,7 @@ class Settings:
         Seconds that PostgreSQL or the registry may be away. After that the stream ends; another start loses nothing.
     """
 
-    kafka: dict[str, str]
+    kafka: dict[str, str] = field(repr=False)
     registry: str
     database: str = field(repr=False)
     checkpoint: str

@@ -1,0 +1,61 @@
+"""Watch the stream from Spark's reports: each batch becomes a line of the log, numbers and a sign of life."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from threading import Event
+
+from pyspark.sql.streaming import StreamingQueryListener
+from pyspark.sql.streaming.listener import (
+    QueryIdleEvent,
+    QueryProgressEvent,
+    QueryStartedEvent,
+    QueryTerminatedEvent,
+)
+
+from truck_pipeline.health import Health
+from truck_pipeline.logs import log
+from truck_pipeline.metrics import Metrics
+from truck_pipeline.progress import Progress
+
+__all__ = ["Monitor"]
+
+
+class Monitor(StreamingQueryListener):
+    """Listens to a session that has one stream.
+
+    Parameters
+    ----------
+    metrics, health
+        What to keep up to date.
+
+    Attributes
+    ----------
+    batch_done
+        Set whenever a batch is committed, or there was nothing to read.
+    """
+
+    def __init__(self, metrics: Metrics, health: Health) -> None:
+        self._metrics, self._health = metrics, health
+        self.batch_done = Event()
+
+    def onQueryStarted(self, event: QueryStartedEvent) -> None:
+        """Note that the stream is about to read."""
+        self._health.sign(ready=False)
+
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:
+        """Take a batch."""
+        progress = Progress.of(json.loads(event.progress.json))
+        self._metrics.add(progress)
+        self._health.sign()
+        log("stored a batch", **asdict(progress) | {"watermark": progress.watermark and progress.watermark.isoformat()})
+        self.batch_done.set()
+
+    def onQueryIdle(self, event: QueryIdleEvent) -> None:
+        """Note that there was nothing to read. Spark says so every 10 s."""
+        self._health.sign()
+        self.batch_done.set()
+
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
+        """Do nothing: without signs of life, the stream soon counts as dead, unless it starts again."""

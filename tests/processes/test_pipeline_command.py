@@ -1,0 +1,162 @@
+"""The command ``truck-pipeline`` in a process of its own: its logs, metrics and probes, and how signals end it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pyspark
+import pytest
+
+from kafkalab import Cluster, wait_until
+from kafkalab.distribution import java_command, spark_jars
+from pipeline_support import SCHEMAS, prepare, send, settings_file
+from small_registry import SmallRegistry
+from support import PATIENCE
+from truck_pipeline import Settings, Trucks, answers
+from truck_pipeline.tables import Tables
+
+pytestmark = pytest.mark.cluster
+
+PASSWORD = "never-to-be-seen"
+SCHEMA = "command"
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """A Spark with its connectors, as the image has it, and a Java without a module that Spark asks for in vain here."""
+    home, own = tmp_path_factory.mktemp("spark"), Path(pyspark.__path__[0])
+    (home / "jars").mkdir()
+    for jar in [*(own / "jars").glob("*.jar"), *spark_jars()]:
+        (home / "jars" / jar.name).symlink_to(jar)
+    (home / "bin").symlink_to(own / "bin")
+    java = home / "java/bin/java"
+    java.parent.mkdir(parents=True)
+    java.write_text(
+        '#!/bin/sh\nfor one in "$@"; do shift; [ "$one" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$one"; done\n'
+        f'exec {java_command()} "$@"\n'
+    )
+    java.chmod(java.stat().st_mode | stat.S_IXUSR)
+    submit = "--master local[2] --driver-memory 512m --conf spark.ui.enabled=false pyspark-shell"
+    return os.environ | {
+        "SPARK_HOME": str(home),
+        "JAVA_HOME": str(java.parents[1]),
+        "PYSPARK_SUBMIT_ARGS": submit,
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }
+
+
+class Process:
+    """The command, with its log in a file."""
+
+    def __init__(self, environment: dict[str, str], folder: Path, *arguments: str) -> None:
+        self._log = folder / f"log-{uuid.uuid4().hex}"
+        command = [sys.executable, "-m", "truck_pipeline", *arguments]
+        with open(self._log, "wb") as log:
+            self.process = subprocess.Popen(command, env=environment, cwd=folder, stderr=log)
+
+    @property
+    def log(self) -> str:
+        return self._log.read_text()
+
+    def lines(self, message: str) -> list[dict[str, Any]]:
+        """What belongs to each line with this message."""
+        entries = [json.loads(line) for line in self.log.splitlines() if line.startswith('{"ts"')]
+        return [entry["context"] for entry in entries if entry["msg"].startswith(message)]
+
+    def wait_for_start(self) -> dict[str, Any]:
+        self._wait(lambda: bool(self.lines("the stream has started")), "the stream to start")
+        return self.lines("the stream has started")[0]
+
+    def wait_for_batches(self, events: int) -> list[dict[str, Any]]:
+        """Wait until batches with so many events are stored."""
+        self._wait(lambda: sum(batch["events"] for batch in self.lines("stored a batch")) == events, f"{events} events")
+        return self.lines("stored a batch")
+
+    def _wait(self, condition: Callable[[], bool], what: str) -> None:
+        def met() -> bool:
+            assert self.process.poll() is None, self.log[-5000:]
+            return condition()
+
+        wait_until(met, PATIENCE, what, last_seen=lambda: self.log[-5000:])
+
+    def end(self, *signals: signal.Signals) -> int:
+        for one in signals:
+            self.process.send_signal(one)
+        return self.process.wait(PATIENCE)
+
+
+def batches_in(log: Path) -> set[int]:
+    """The numbers of the batches in one of Spark's logs."""
+    return {int(path.name) for path in log.glob("[0-9]*")}
+
+
+@pytest.fixture
+def tables(postgresql_server: str) -> Iterator[Tables]:
+    tables = Tables(postgresql_server, SCHEMA)
+    yield tables
+    tables.drop()
+
+
+def test_a_stream_says_what_it_does_and_ends_after_its_batch(
+    cluster: Cluster, postgresql_server: str, tables: Tables, environment: dict[str, str], tmp_path: Path
+) -> None:
+    reports = Trucks(malformed=0.05).reports(300)
+    wanted = answers(report.event for report in reports if report.event)
+    dead = sum(report.event is None for report in reports)
+    prepare(cluster, Settings({}, "", "", ""))
+    send(cluster, Settings({}, "", "", ""), reports)
+    with SmallRegistry(SCHEMAS) as registry:
+        file = settings_file(
+            tmp_path,
+            {"bootstrap.servers": cluster.bootstrap_servers},
+            registry={"url": registry.url, "user": "pipeline", "password": "${REGISTRY}"},
+            database={"schema": SCHEMA},
+            checkpoint={"folder": f"{tmp_path}/point"},
+            lake={"folder": f"{tmp_path}/lake"},
+            metrics={"port": 0},
+        )
+        file.write_text(f"most = 100\n{file.read_text()}")
+        environment = environment | {"PIPELINE_DATABASE": postgresql_server, "REGISTRY": PASSWORD}
+        stream = Process(environment, tmp_path, "run", "--settings", str(file))
+        try:
+            started = stream.wait_for_start()
+            assert started["reads"] == ["truck_position", "driver"] and started["goes_on_from"] == "the beginning of the topic"
+            batches = stream.wait_for_batches(wanted.events)
+            assert tables.answers() == wanted
+            with httpx2.Client(base_url=started["endpoint"], trust_env=False) as client:
+                assert [client.get(path).status_code for path in ("/live", "/ready", "/else")] == [200, 200, 404]
+                values = dict(line.split(" ") for line in client.get("/metrics").text.splitlines() if not line.startswith("#"))
+            found = {
+                name: float(values[f"truck_pipeline_{name}"]) for name in ("events_total", "dead_letters_total", "lag_records")
+            }
+            assert found == {"events_total": wanted.events, "dead_letters_total": dead, "lag_records": 0}
+            assert 0 < batches[0]["rows"] <= 100 and batches[0]["lag"] > 100 and batches[0]["seconds"] > 0
+            send(cluster, Settings({}, "", "", ""), reports)  # all of them repeats, so that a batch may be on its way
+            assert stream.end(signal.SIGTERM) == 0
+            assert stream.lines("ending after the batch: SIGTERM") and stream.lines("the stream has ended")
+            begun, done = (batches_in(tmp_path / "point/stream" / log) for log in ("offsets", "commits"))
+            assert max(done) == stream.lines("stored a batch")[-1]["batch"] and begun - done <= {max(done) + 1}
+        finally:
+            stream.process.kill()
+        again = Process(environment, tmp_path, "run", "--settings", str(file))
+        try:
+            assert again.wait_for_start()["goes_on_from"] == "the checkpoint"
+            assert again.end(signal.SIGINT) == 0 and again.lines("ending after the batch: SIGINT")
+        finally:
+            again.process.kill()
+        lake = Process(environment, tmp_path, "lake", "--settings", str(file))
+        assert lake.process.wait(PATIENCE) == 0, lake.log[-5000:]
+        [filled] = lake.lines("filled the lake")
+        assert filled["seconds"] > 0
+    for process in (stream, again, lake):
+        assert PASSWORD not in process.log and postgresql_server not in process.log
