@@ -1,4 +1,4 @@
-"""The lake: everything that trucks ever reported, in three Delta tables in a folder, each made from the one before it.
+"""The lake: everything that trucks ever reported, in Delta tables in a folder, each made from the one before it.
 
 It's an application beside `Pipeline`: a scheduler calls it every few minutes to add what is new. So the stream never waits for
 it. Either of them can be down or replaced without the other.
@@ -6,8 +6,9 @@ it. Either of them can be down or replaced without the other.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
@@ -17,27 +18,21 @@ from truck_pipeline import transform
 from truck_pipeline.begin import begin
 from truck_pipeline.brokers import require_topic
 from truck_pipeline.checkpoint import Checkpoint, CheckpointRefused, stream_id
+from truck_pipeline.durations import milliseconds
+from truck_pipeline.lake_layers import Layers
+from truck_pipeline.lake_tables import TABLES, Table, day, during
 from truck_pipeline.settings import Settings
 from truck_pipeline.writers import Writers
 
 __all__ = ["Lake", "LakeGone"]
 
-_TABLES: Mapping[str, str] = {
-    # as it came from Kafka: the other tables can be computed again from it
-    "bronze": "key BINARY, value BINARY, topic STRING, partition INT, offset BIGINT, timestamp TIMESTAMP",
-    # each event once, with columns of its own
-    "silver": (
-        "truckId INT, driverId INT, routeId BIGINT, eventType STRING, latitude DOUBLE, longitude DOUBLE, correlationId STRING, "
-        "sent TIMESTAMP, time TIMESTAMP"
-    ),
-    # answers
-    "gold": "starts TIMESTAMP, driverId INT, events BIGINT, dangerous BIGINT",
-}
+_VERSION = 3  # of the streams' state and the tables
 
+# The stream that fills each table.
+_STREAMS: Mapping[str, str] = {"bronze": "bronze", "silver": "silver", "quarantine": "silver", "gold": "silver"}
 
-_VERSION = 2  # of the streams' state
-_STREAMS = ("bronze", "silver")
-
+_SAFE = "7 days"
+_CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
 
 _LOST = (
     "the checkpoint in {0} doesn't know how far {1} is, but that table in {2} isn't empty: it would get every row again. "
@@ -50,7 +45,10 @@ class LakeGone(Exception):
 
 
 class Lake:
-    """Three Delta tables: ``bronze`` has each record as it came, ``silver`` each event once, ``gold`` counts by window.
+    """Four Delta tables, each partitioned by day.
+
+    ``bronze`` has each record as it came, and ``silver`` each event once, however late or often it came. ``quarantine`` has
+    each record that isn't an event, with the reason. ``gold`` counts silver's events by window and driver.
 
     Parameters
     ----------
@@ -65,8 +63,9 @@ class Lake:
     def __init__(self, spark: SparkSession, settings: Settings, folder: str) -> None:
         self.folder = folder
         self._spark, self._settings = spark, settings
-        facts = {"version": str(_VERSION), "topic": settings.positions, "folder": folder}
-        self._checkpoint = Checkpoint(spark, settings.checkpoint, "lake", facts, _STREAMS)
+        facts = {"version": str(_VERSION), "topic": settings.positions, "folder": folder, "window": settings.window}
+        self._checkpoint = Checkpoint(spark, settings.checkpoint, "lake", facts, sorted(set(_STREAMS.values())))
+        self._layers = Layers(folder, settings.window)
 
     def create(self) -> None:
         """Create the tables that don't exist yet.
@@ -76,10 +75,11 @@ class Lake:
         LakeGone
             When a table that was filled before is gone. Its records aren't read a second time, so a new table would lack them.
         """
-        for table, columns in _TABLES.items():
-            if self._checkpoint.began(table):
+        for table, stream in _STREAMS.items():
+            if self._checkpoint.began(stream):
                 self.read(table)
-            self._spark.sql(f"CREATE TABLE IF NOT EXISTS {self.name(table)} ({columns}) USING delta")
+            else:
+                Table(self.folder, table).create(self._spark)
 
     def fill(self) -> None:
         """Add what is new in the topic to each table in turn. After an interruption, the next call writes nothing twice.
@@ -97,26 +97,70 @@ class Lake:
         StreamingQueryException
             When anything else fails.
         """
-        for table in _TABLES:
+        for table in TABLES:
             self.read(table)
         settings = self._settings
         topic = require_topic(self._spark, settings.kafka, settings.positions)
         resumes = self._checkpoint.require(topic.id)
-        for table in _STREAMS:
-            if not self._checkpoint.began(table) and not self.read(table).isEmpty():
+        for table, stream in _STREAMS.items():
+            if not self._checkpoint.began(stream) and not self.read(table).isEmpty():
                 raise CheckpointRefused(_LOST.format(settings.checkpoint, table, self.folder))
         if not resumes:
             self._checkpoint.note(topic.id, {})
-        options = {**settings.source(settings.positions), "maxOffsetsPerTrigger": settings.most}
-        bronze = self._append("bronze", self._spark.readStream.format("kafka").options(**options).load().drop("timestampType"))
-        records = self._spark.readStream.format("delta").load(self._path("bronze"))
+        options = {**settings.source(settings.positions), "maxOffsetsPerTrigger": settings.most, "includeHeaders": True}
+        records = self._spark.readStream.format("kafka").options(**options).load()
+        appender = _Appender(self.name("bronze"), self._checkpoint.of("bronze"))
+        bronze = self._run("bronze", records.drop("timestampType").withColumn("day", day("timestamp")), appender.append)
         # Only after bronze is filled does the registry know all writer schemas of its records.
-        decoded = transform.decoded(records, Writers(settings).ask(), settings.ahead)
-        silver = self._append("silver", transform.deduplicate(transform.events(decoded), settings.patience))
+        records = self._spark.readStream.format("delta").load(self._path("bronze"))
+        silver = self._run("silver", self._decoded(records), self._layers.add)
         self._checkpoint.note(topic.id, {"bronze": bronze, "silver": silver})
-        # There are few counts. Computing them anew from all events repairs any mistake in them.
-        counts = transform.per_window(self.read("silver"), settings.window)
-        counts.writeTo(self.name("gold")).overwrite(f.lit(True))
+
+    def back_fill(self, begin: datetime, end: datetime) -> None:
+        """Make silver, quarantine and gold anew from the records in bronze that came in a range of time.
+
+        Call it after a mistake in a transformation was repaired, or a schema was registered too late. Each record of the range
+        goes to silver or to quarantine again. Equal rows stay as they are. Call it again if it was interrupted.
+
+        Parameters
+        ----------
+        begin, end
+            The range of Kafka's timestamps, with time zones. The end isn't in it.
+
+        Raises
+        ------
+        LakeGone
+            When a table is missing.
+        ConnectionError
+            When the registry doesn't answer in time.
+        PySparkException
+            When `fill` changes the tables at the same time. Nothing is half replaced within a table; call it again.
+        """
+        for table in TABLES:
+            self.read(table)
+        bronze = self.read("bronze")
+        came = f.expr(during("timestamp", begin, end))
+        days = f.col("day").between(*(time.astimezone(UTC).date() for time in (begin, end)))
+        self._layers.replace(self._decoded(bronze.where(days & came)), self._decoded(bronze.where(~came)), begin, end)
+
+    def optimize(self, retention: str = _SAFE) -> None:
+        """Put small files of each table together, and delete files that no longer belong to it. Call it between two fills.
+
+        Parameters
+        ----------
+        retention
+            For how long deleted files stay, such as ``7 days``, Delta's own limit. Versions from before that can't be read any
+            more. With less than the limit, queries that are running may fail.
+        """
+        hours, safe = milliseconds(retention) / 3_600_000, milliseconds(retention) >= milliseconds(_SAFE)
+        before = self._spark.conf.get(_CHECK, "true") or "true"
+        self._spark.conf.set(_CHECK, str(safe).lower())
+        try:
+            for table in TABLES:
+                self._spark.sql(f"OPTIMIZE {self.name(table)}")
+                self._spark.sql(f"VACUUM {self.name(table)} RETAIN {hours:f} HOURS")
+        finally:
+            self._spark.conf.set(_CHECK, before)
 
     def read(self, table: str, version: int | None = None) -> DataFrame:
         """Return a table as it is now, or as it was in an earlier version.
@@ -136,16 +180,18 @@ class Lake:
 
     def name(self, table: str) -> str:
         """Return a table's name in SQL."""
-        return f"delta.`{self._path(table)}`"
+        return Table(self.folder, table).name
 
     def _path(self, table: str) -> str:
-        return f"{self.folder}/{table}"
+        return Table(self.folder, table).path
 
-    def _append(self, table: str, rows: DataFrame) -> str:
-        """Append new rows to a table. Return the stream's id."""
-        appender = _Appender(self.name(table), self._checkpoint.of(table))
-        writer = rows.writeStream.foreachBatch(appender.append).trigger(availableNow=True)
-        query = begin(writer.option("checkpointLocation", appender.checkpoint))
+    def _decoded(self, records: DataFrame) -> DataFrame:
+        return transform.decoded(records, Writers(self._settings).ask(), self._settings.ahead)
+
+    def _run(self, stream: str, rows: DataFrame, batches: Callable[[DataFrame, int], None]) -> str:
+        """Hand what is new to a function. Return the stream's id."""
+        writer = rows.writeStream.foreachBatch(batches).trigger(availableNow=True)
+        query = begin(writer.option("checkpointLocation", self._checkpoint.of(stream)))
         query.awaitTermination()
         return str(query.id)
 
