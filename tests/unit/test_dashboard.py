@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from kafkacourse.ch11_spark_pipeline.dashboard_drawing import draw_dashboard, in_words
-from kafkacourse.ch11_spark_pipeline.reading import Place, Rate, Reading, _delay, _latency, _rate
+from kafkacourse.ch11_spark_pipeline.reading import Place, Rate, Reading, _Delay, _latency, _rate
 from kafkalab.widgets.picture import flow
 from picture_support import texts
 from truck_pipeline import Trucks
@@ -40,11 +40,5 @@ def test_the_dashboard_draws_what_was_read() -> None:
 
 
 def test_latency_of_all_events() -> None:
-    def batch(took: float, told: dict[str, object]) -> dict[str, object]:
-        return {"timestamp": "1970-01-01T00:00:10.000Z", "durationMs": {"triggerExecution": took}, "observedMetrics": told}
-
-    quick = _delay(batch(1000, {"sent": {"events": 98, "when": [9_500, 9_000]}}))
-    slow = _delay(batch(9000, {"sent": {"events": 2, "when": [9_000, 8_000]}}))
-    assert quick == (98, 1.5, 2.0) and slow == (2, 10.0, 11.0)
+    quick, slow = _Delay(98, 1.5, 2.0), _Delay(2, 10.0, 11.0)
     assert _latency([slow, quick]) == (1.5, 11.0) and _latency([quick]) == (1.5, 2.0)
-    assert _delay(batch(5, {})) is None and _delay(batch(5, {"sent": {"events": 0, "when": None}})) is None

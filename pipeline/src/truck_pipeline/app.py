@@ -109,7 +109,8 @@ class Pipeline:
         settings, schemas = self.settings, self._writers.ask()
         options = {**settings.source(settings.positions), "maxOffsetsPerTrigger": settings.most, "includeHeaders": True}
         records = self._spark.readStream.format("kafka").options(**options).load()
-        rows = transform.deduplicate(transform.decoded(records, schemas, settings.ahead), settings.patience)
+        decoded = transform.with_clock(transform.decoded(records, schemas, settings.ahead))
+        rows = transform.deduplicate(decoded, settings.patience, clock="clock")
         counted = rows.select(*_NEEDED).observe(OBSERVED, *observed())
         writer = counted.writeStream.foreachBatch(Sink(settings, self.tables, schemas))
         named = writer.queryName(settings.schema).option("checkpointLocation", self._checkpoint().of(_STREAM))

@@ -16,6 +16,7 @@ from truck_pipeline.trucks import NORMAL
 __all__ = [
     "CLOCK",
     "REASONS",
+    "REPLAYS",
     "UNKNOWN_SCHEMA",
     "dangerous",
     "dead_letters",
@@ -25,6 +26,7 @@ __all__ = [
     "latest_drivers",
     "per_window",
     "windows",
+    "with_clock",
 ]
 
 UNKNOWN_SCHEMA, CLOCK = "schema", "clock"
@@ -38,6 +40,9 @@ REASONS: Mapping[str, str] = {
     "size": "more bytes than an event can have",
 }
 """Why a record is a dead letter, by the word in the letter's header ``dead.reason``."""
+
+REPLAYS = "dead.replays"
+"""Header of a record that was sent back from the dead letters: how often."""
 
 _RECORD = ("key", "value", "topic", "partition", "offset", "timestamp")
 
@@ -128,7 +133,7 @@ def dead_letters(dead: DataFrame) -> DataFrame:
 
     More headers say why (``dead.reason``), and where and when it was: ``dead.topic``, ``dead.partition``, ``dead.offset`` and
     ``dead.timestamp`` (milliseconds since 1970). Keys and values larger than those in `_DEAD` are cut; then ``dead.cut`` has
-    the value's length.
+    the value's length. ``dead.replays`` stays.
     """
     record = dead.where("dead IS NOT NULL").select("dead.*")
     more = [
@@ -138,27 +143,38 @@ def dead_letters(dead: DataFrame) -> DataFrame:
         ("cut", f.when(f.length("value") > _DEAD["value"], f.length("value"))),
     ]
     headers = f.array(*[_header(f"dead.{name}", column) for name, column in more])
-    own = f.filter(f.coalesce("headers", f.array().cast(_HEADERS)), lambda header: ~header["key"].startswith("dead."))
+    own = f.filter(f.coalesce("headers", f.array().cast(_HEADERS)), _is_own)
     added = f.filter(headers, lambda header: header["value"].isNotNull())
     cut = [f.substring(column, 1, size).alias(column) for column, size in _DEAD.items()]
     return record.select(*cut, f.concat(own, added).alias("headers"))
+
+
+def _is_own(header: Column) -> Column:
+    return ~header["key"].startswith("dead.") | (header["key"] == REPLAYS)
 
 
 def _header(name: str, value: Column) -> Column:
     return f.struct(f.lit(name).alias("key"), value.cast("string").cast("binary").alias("value"))
 
 
-def deduplicate(rows: DataFrame, patience: str) -> DataFrame:
+def with_clock(rows: DataFrame) -> DataFrame:
+    """Add the column `clock`, for a watermark: the events' times, but never ahead of the clocks of Kafka and Spark.
+
+    So a truck whose clock is fast makes nobody else's events late.
+    """
+    clock = f.least("time", "sent", f.current_timestamp())
+    return rows.withColumn("clock", f.when(f.col("time").isNotNull(), clock))
+
+
+def deduplicate(rows: DataFrame, patience: str, clock: str = "time") -> DataFrame:
     """Keep one row of each event, however often it was sent.
 
-    A stream drops events that are later than the watermark. It remembers an id as long as a repeat could come in time. The
-    watermark follows the column `clock`, the events' times, but never runs ahead of the clocks of Kafka and Spark. So a truck
-    with a fast clock makes nobody else's events late.
+    A stream drops events that are later than the watermark, which follows the column named by `clock`. It remembers an id as
+    long as a repeat could come in time.
     """
     if not rows.isStreaming:
         return rows.dropDuplicates(["correlationId"])
-    clock = f.when(f.col("time").isNotNull(), f.least("time", "sent", f.current_timestamp()))
-    return rows.withColumn("clock", clock).withWatermark("clock", patience).dropDuplicatesWithinWatermark(["correlationId"])
+    return rows.withWatermark(clock, patience).dropDuplicatesWithinWatermark(["correlationId"])
 
 
 def latest_drivers(records: DataFrame) -> DataFrame:
