@@ -6,7 +6,8 @@ it. Either of them can be down or replaced without the other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -33,6 +34,9 @@ _STREAMS: Mapping[str, str] = {"bronze": "bronze", "silver": "silver", "quaranti
 
 _SAFE = "7 days"
 _CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
+
+# In how many tasks VACUUM lists a table's files. It's 10,000 by default, even if there are few files.
+_LISTING, _TASKS = "spark.sql.sources.parallelPartitionDiscovery.parallelism", "32"
 
 _LOST = (
     "the checkpoint in {0} doesn't know how far {1} is, but that table in {2} isn't empty: it would get every row again. "
@@ -153,14 +157,10 @@ class Lake:
             more. With less than the limit, queries that are running may fail.
         """
         hours, safe = milliseconds(retention) / 3_600_000, milliseconds(retention) >= milliseconds(_SAFE)
-        before = self._spark.conf.get(_CHECK, "true") or "true"
-        self._spark.conf.set(_CHECK, str(safe).lower())
-        try:
+        with _set(self._spark, {_CHECK: str(safe).lower(), _LISTING: _TASKS}):
             for table in TABLES:
                 self._spark.sql(f"OPTIMIZE {self.name(table)}")
                 self._spark.sql(f"VACUUM {self.name(table)} RETAIN {hours:f} HOURS")
-        finally:
-            self._spark.conf.set(_CHECK, before)
 
     def read(self, table: str, version: int | None = None) -> DataFrame:
         """Return a table as it is now, or as it was in an earlier version.
@@ -194,6 +194,22 @@ class Lake:
         query = begin(writer.option("checkpointLocation", self._checkpoint.of(stream)))
         query.awaitTermination()
         return str(query.id)
+
+
+@contextlib.contextmanager
+def _set(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    """Change settings of a session within this context."""
+    before = {name: spark.conf.get(name, None) for name in settings}
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, earlier in before.items():
+            if earlier is None:
+                spark.conf.unset(name)
+            else:
+                spark.conf.set(name, earlier)
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,8 @@ CREATE TEMPORARY TABLE IF NOT EXISTS alarms (
     latitude FLOAT, longitude FLOAT, sent TIMESTAMPTZ) ON COMMIT DELETE ROWS
 """
 
-_FORGET = "DELETE FROM {schema}.driving; DELETE FROM {schema}.batches"
+# The batches first: `_STILL_SEEN` holds them.
+_FORGET = "DELETE FROM {schema}.batches; DELETE FROM {schema}.driving"
 
 # The gate: a batch passes it once. Batches come in the order of their numbers.
 _GATE = """
@@ -57,6 +58,15 @@ _COUNTS = """
 INSERT INTO {schema}.driving (starts, driver, events, dangerous) SELECT * FROM counts
 ON CONFLICT (starts, driver) DO UPDATE SET
     events = driving.events + EXCLUDED.events, dangerous = driving.dangerous + EXCLUDED.dangerous
+"""
+
+# Holds a batch until the end of the transaction, so that no stream begins anew meanwhile.
+_STILL_SEEN = "SELECT FROM {schema}.batches WHERE seen >= %s ORDER BY batch LIMIT 1 FOR KEY SHARE"
+
+_LATE = """
+INSERT INTO {schema}.driving (starts, driver, events, dangerous, late) SELECT starts, driver, 0, dangerous, events FROM counts
+ON CONFLICT (starts, driver) DO UPDATE SET
+    late = GREATEST(EXCLUDED.late - driving.events, 0), dangerous = GREATEST(EXCLUDED.dangerous, driving.dangerous)
 """
 
 _ALARMS = "INSERT INTO {schema}.dangerous_driving SELECT * FROM alarms ON CONFLICT (correlation) DO NOTHING"
@@ -178,13 +188,36 @@ class Tables:
                 if not cursor.rowcount:
                     return
                 cursor.execute(self._statement(_OLD_BATCHES), [batch.number])
-            for table, rows, insert in (("counts", counts, _COUNTS), ("alarms", alarms, _ALARMS)):
-                if rows.num_rows:
-                    with cursor.copy(f"COPY {table} FROM STDIN (FORMAT csv)".encode()) as copy:
-                        copy.write(_csv(rows))
-                    cursor.execute(self._statement(insert))
+            self._copy(cursor, ("counts", counts, _COUNTS), ("alarms", alarms, _ALARMS))
 
         self._write(put)
+
+    def add_late(self, seen: datetime, counts: pa.Table, alarms: pa.Table) -> None:
+        """Store how many events of windows came too late for the stream, and their alarms, in one transaction.
+
+        It needs no lock, so the stream may run. The windows must be final: then the stream neither changes their rows nor adds
+        alarms of theirs, and the two never write to the same row. If the stream begins anew, its windows are no longer final.
+        Then this stores nothing.
+
+        Parameters
+        ----------
+        seen
+            The latest time of a batch, by which the windows were found to be final.
+        counts
+            `starts`, `driverId`, `events` and `dangerous`: all events, the late ones among them. What the stream hasn't counted
+            of them is late.
+        alarms
+            Columns of `dangerous_driving` but the last. Stored rows stay as they are.
+        """
+
+        def add(connection: psycopg.Connection) -> None:
+            cursor = connection.cursor()
+            cursor.execute(self._statement(_STILL_SEEN), [seen])
+            if cursor.rowcount:
+                cursor.execute(_STAGING)
+                self._copy(cursor, ("counts", counts, _LATE), ("alarms", alarms, _ALARMS))
+
+        self._retry(lambda: self._once(add))
 
     def answers(self) -> Answers:
         """Return the answers in the tables."""
@@ -224,6 +257,14 @@ class Tables:
 
     def _retry(self, attempt: Callable[[], object]) -> None:
         retry(attempt, "PostgreSQL", self._wait, (psycopg.OperationalError,))
+
+    def _copy(self, cursor: psycopg.Cursor, *steps: tuple[str, pa.Table, str]) -> None:
+        """Copy rows into tables for staging, and from each on by a statement."""
+        for table, rows, insert in steps:
+            if rows.num_rows:
+                with cursor.copy(f"COPY {table} FROM STDIN (FORMAT csv)".encode()) as copy:
+                    copy.write(_csv(rows))
+                cursor.execute(self._statement(insert))
 
     def _once(self, work: Callable[[psycopg.Connection], object]) -> None:
         with self._connect() as connection:
