@@ -39,7 +39,11 @@ def started(delta: bool = False) -> Any:
 
 def test_python_starts_spark_with_all_it_needs() -> None:
     session = started()
-    assert session.options == {"spark.app.name": "truck-pipeline", "spark.jars.packages": ",".join(packages())}
+    assert session.options == {
+        "spark.app.name": "truck-pipeline",
+        "spark.jars.packages": ",".join(packages()),
+        "spark.ui.showConsoleProgress": "false",
+    }
     assert session.set == {PARTITIONS: "8"}
     lake = started(delta=True).options
     assert lake["spark.jars.packages"] == ",".join(packages(delta=True)) and DELTA_SETTINGS.items() <= lake.items()

@@ -11,7 +11,7 @@ import sys
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import httpx2
 import pyspark
@@ -21,7 +21,7 @@ from kafkalab import Cluster, wait_until
 from kafkalab.distribution import java_command, spark_jars
 from pipeline_support import SCHEMAS, prepare, send, settings_file
 from small_registry import SmallRegistry
-from support import PATIENCE
+from support import PATIENCE, empty
 from truck_pipeline import Settings, Trucks, answers
 from truck_pipeline.tables import Tables
 
@@ -29,6 +29,7 @@ pytestmark = pytest.mark.cluster
 
 PASSWORD = "never-to-be-seen"
 SCHEMA = "command"
+TOPICS = Settings({}, "", "", "")
 
 
 @pytest.fixture(scope="module")
@@ -46,12 +47,13 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         f'exec {java_command()} "$@"\n'
     )
     java.chmod(java.stat().st_mode | stat.S_IXUSR)
-    submit = "--master local[2] --driver-memory 512m --conf spark.ui.enabled=false pyspark-shell"
+    submit = "--master local[2] --driver-memory 1g --conf spark.ui.enabled=false pyspark-shell"
     return os.environ | {
         "SPARK_HOME": str(home),
         "JAVA_HOME": str(java.parents[1]),
         "PYSPARK_SUBMIT_ARGS": submit,
         "SPARK_LOCAL_IP": "127.0.0.1",
+        "REGISTRY": PASSWORD,
     }
 
 
@@ -90,14 +92,36 @@ class Process:
         wait_until(met, PATIENCE, what, last_seen=lambda: self.log[-5000:])
 
     def end(self, *signals: signal.Signals) -> int:
+        """Send signals, and wait for the end."""
         for one in signals:
             self.process.send_signal(one)
-        return self.process.wait(PATIENCE)
+        return self.process.wait(2 * PATIENCE)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.process.kill()
+        self.process.wait()
 
 
 def batches_in(log: Path) -> set[int]:
     """The numbers of the batches in one of Spark's logs."""
     return {int(path.name) for path in log.glob("[0-9]*")}
+
+
+def settings(cluster: Cluster, registry: SmallRegistry, folder: Path) -> str:
+    file = settings_file(
+        folder,
+        {"bootstrap.servers": cluster.bootstrap_servers},
+        registry={"url": registry.url, "user": "pipeline", "password": "${REGISTRY}"},
+        database={"schema": SCHEMA},
+        checkpoint={"folder": f"{folder}/point"},
+        lake={"folder": f"{folder}/lake"},
+        metrics={"port": 0},
+    )
+    file.write_text(f"most = 100\n{file.read_text()}")
+    return str(file)
 
 
 @pytest.fixture
@@ -113,22 +137,11 @@ def test_a_stream_says_what_it_does_and_ends_after_its_batch(
     reports = Trucks(malformed=0.05).reports(300)
     wanted = answers(report.event for report in reports if report.event)
     dead = sum(report.event is None for report in reports)
-    prepare(cluster, Settings({}, "", "", ""))
-    send(cluster, Settings({}, "", "", ""), reports)
+    prepare(cluster, TOPICS)
+    send(cluster, TOPICS, reports)
     with SmallRegistry(SCHEMAS) as registry:
-        file = settings_file(
-            tmp_path,
-            {"bootstrap.servers": cluster.bootstrap_servers},
-            registry={"url": registry.url, "user": "pipeline", "password": "${REGISTRY}"},
-            database={"schema": SCHEMA},
-            checkpoint={"folder": f"{tmp_path}/point"},
-            lake={"folder": f"{tmp_path}/lake"},
-            metrics={"port": 0},
-        )
-        file.write_text(f"most = 100\n{file.read_text()}")
-        environment = environment | {"PIPELINE_DATABASE": postgresql_server, "REGISTRY": PASSWORD}
-        stream = Process(environment, tmp_path, "run", "--settings", str(file))
-        try:
+        arguments = ("run", "--settings", settings(cluster, registry, tmp_path))
+        with Process(environment | {"PIPELINE_DATABASE": postgresql_server}, tmp_path, *arguments) as stream:
             started = stream.wait_for_start()
             assert started["reads"] == ["truck_position", "driver"] and started["goes_on_from"] == "the beginning of the topic"
             batches = stream.wait_for_batches(wanted.events)
@@ -136,27 +149,29 @@ def test_a_stream_says_what_it_does_and_ends_after_its_batch(
             with httpx2.Client(base_url=started["endpoint"], trust_env=False) as client:
                 assert [client.get(path).status_code for path in ("/live", "/ready", "/else")] == [200, 200, 404]
                 values = dict(line.split(" ") for line in client.get("/metrics").text.splitlines() if not line.startswith("#"))
-            found = {
-                name: float(values[f"truck_pipeline_{name}"]) for name in ("events_total", "dead_letters_total", "lag_records")
-            }
-            assert found == {"events_total": wanted.events, "dead_letters_total": dead, "lag_records": 0}
+            found = [float(values[f"truck_pipeline_{name}"]) for name in ("events_total", "dead_letters_total", "lag_records")]
+            assert found == [wanted.events, dead, 0]
             assert 0 < batches[0]["rows"] <= 100 and batches[0]["lag"] > 100 and batches[0]["seconds"] > 0
-            send(cluster, Settings({}, "", "", ""), reports)  # all of them repeats, so that a batch may be on its way
+            send(cluster, TOPICS, reports)  # all of them repeats, so that a batch may be on its way
             assert stream.end(signal.SIGTERM) == 0
             assert stream.lines("ending after the batch: SIGTERM") and stream.lines("the stream has ended")
             begun, done = (batches_in(tmp_path / "point/stream" / log) for log in ("offsets", "commits"))
             assert max(done) == stream.lines("stored a batch")[-1]["batch"] and begun - done <= {max(done) + 1}
-        finally:
-            stream.process.kill()
-        again = Process(environment, tmp_path, "run", "--settings", str(file))
-        try:
+        with Process(environment | {"PIPELINE_DATABASE": postgresql_server}, tmp_path, *arguments) as again:
             assert again.wait_for_start()["goes_on_from"] == "the checkpoint"
             assert again.end(signal.SIGINT) == 0 and again.lines("ending after the batch: SIGINT")
-        finally:
-            again.process.kill()
-        lake = Process(environment, tmp_path, "lake", "--settings", str(file))
-        assert lake.process.wait(PATIENCE) == 0, lake.log[-5000:]
-        [filled] = lake.lines("filled the lake")
-        assert filled["seconds"] > 0
-    for process in (stream, again, lake):
-        assert PASSWORD not in process.log and postgresql_server not in process.log
+        assert tables.answers() == wanted
+    for log in (stream.log, again.log):
+        assert PASSWORD not in log and postgresql_server not in log
+
+
+def test_the_lake_needs_no_database(cluster: Cluster, environment: dict[str, str], tmp_path: Path) -> None:
+    empty(cluster)
+    prepare(cluster, TOPICS)
+    send(cluster, TOPICS, Trucks().reports(20))
+    with SmallRegistry(SCHEMAS) as registry:
+        arguments = ("lake", "--settings", settings(cluster, registry, tmp_path))
+        with Process(environment, tmp_path, *arguments) as lake:
+            assert lake.end() == 0, lake.log[-5000:]
+    [filled] = lake.lines("filled the lake")
+    assert filled["seconds"] > 0 and (tmp_path / "lake/silver").exists()

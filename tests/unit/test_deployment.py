@@ -18,6 +18,19 @@ def test_its_packages_are_those_that_are_locked() -> None:
     assert set(packages(delta=True)) <= {jar.coordinate for jar in locked_jars("spark")}
 
 
+def test_its_image_has_the_locked_jars() -> None:
+    named = dict(line.split("  ")[::-1] for line in (PIPELINE / "deploy/jars.sha256").read_text().splitlines())
+    assert named == {"{}_{}-{}.jar".format(*jar.coordinate.split(":")): jar.sha256 for jar in locked_jars("spark")}
+
+
+def test_its_image_has_the_courses_versions() -> None:
+    pipeline, course = (
+        dict(re.findall(r"^([\w.-]+)==(\S+)", lock.read_text(), re.MULTILINE))
+        for lock in (PIPELINE / "requirements.lock", ROOT / "requirements/course.lock")
+    )
+    assert pipeline.items() <= course.items(), "make lock"
+
+
 def test_its_spark_is_the_courses() -> None:
     course, pipeline = (tomllib.loads((folder / "pyproject.toml").read_text())["project"] for folder in (ROOT, PIPELINE))
     [spark] = [one for one in pipeline["dependencies"] if one.startswith("pyspark")]

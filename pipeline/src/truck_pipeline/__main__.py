@@ -49,20 +49,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for name, command in COMMANDS.items():
         one = commands.add_parser(name, help=inspect.getdoc(command.function))
         one.add_argument("--settings", type=Path, default=Path("pipeline.toml"), help="a file (default: %(default)s)")
-    options = parser.parse_args(arguments)
-    command = COMMANDS[options.command]
+        for option, how in command.options.items():
+            one.add_argument(option, **how)
+    options = vars(parser.parse_args(arguments))
+    name, settings = options.pop("command"), options.pop("settings")
+    command = COMMANDS[name]
     try:
-        configuration, secrets = read(options.settings, os.environ, command.needs)
+        configuration, secrets = read(settings, os.environ, command.needs)
     except SettingsRefused as refused:
         parser.exit(2, "".join(f"{parser.prog}: {line}\n" for line in str(refused).splitlines()))
     with logged_as_json(secrets), end_at_once():
         try:
-            command.function(configuration)
+            command.function(configuration, **options)
         except _EXPECTED as problem:
             _LOG.error("%s", problem)
             sys.exit(1)
         except Exception:
-            _LOG.exception("%s has failed", options.command)
+            _LOG.exception("%s has failed", name)
             sys.exit(1)
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -19,7 +21,11 @@ from truck_pipeline.lake import Lake
 from truck_pipeline.logs import log
 from truck_pipeline.metrics import Metrics
 from truck_pipeline.monitor import Monitor
+from truck_pipeline.reconcile import reconcile
+from truck_pipeline.replay import replay
 from truck_pipeline.session import start_session
+from truck_pipeline.tables import Tables
+from truck_pipeline.transform import REASONS
 
 __all__ = ["COMMANDS", "Command"]
 
@@ -54,9 +60,37 @@ def batch(configuration: Configuration) -> None:
 
 def fill_lake(configuration: Configuration) -> None:
     """Add what is new to the lake's Delta tables."""
-    with _lake(configuration) as lake, _logged("filled the lake", folder=lake.folder):
+    with _session(delta=True) as spark, _logged("filled the lake"):
+        lake = _lake(spark, configuration)
         lake.create()
         lake.fill()
+
+
+def add_late(configuration: Configuration) -> None:
+    """Add to the tables the events that came too late for the stream. Fill the lake first."""
+    settings = configuration.settings
+    tables = Tables(settings.database, settings.schema, settings.wait)
+    with _session(delta=True) as spark:
+        log("reconciled", tables=settings.schema, late=reconcile(spark, settings, _lake(spark, configuration), tables))
+
+
+def send_back(configuration: Configuration, reason: list[str], limit: int) -> None:
+    """Send dead letters back to the topic of positions, once what was wrong is repaired."""
+    settings = configuration.settings
+    with _session() as spark:
+        log("sent dead letters back", reasons=reason, letters=replay(spark, settings, reason, limit))
+
+
+def optimize(configuration: Configuration) -> None:
+    """Put small files of the lake together, and delete old ones."""
+    with _session(delta=True) as spark, _logged("optimized the lake"):
+        _lake(spark, configuration).optimize()
+
+
+def back_fill(configuration: Configuration, begin: datetime, end: datetime) -> None:
+    """Make the lake's tables anew from the records that came in a range of time."""
+    with _session(delta=True) as spark, _logged("filled back", begin=begin.isoformat(), end=end.isoformat()):
+        _lake(spark, configuration).back_fill(begin, end)
 
 
 @dataclass(frozen=True)
@@ -69,16 +103,44 @@ class Command:
         What it does; its docstring is the command's help.
     needs
         Tables of the settings that only some commands need.
+    options
+        More options, by name, as `argparse` takes them. The function gets their values.
     """
 
-    function: Callable[[Configuration], None]
+    function: Callable[..., None]
     needs: tuple[str, ...]
+    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
+
+def _time(text: str) -> datetime:
+    time = datetime.fromisoformat(text)
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
+
+
+_TIME = {"type": _time, "required": True, "metavar": "TIME"}
 
 COMMANDS: Mapping[str, Command] = {
     "run": Command(run, ("database",)),
     "batch": Command(batch, ("database",)),
     "lake": Command(fill_lake, ("lake",)),
+    "reconcile": Command(add_late, ("database", "lake")),
+    "replay": Command(
+        send_back,
+        (),
+        {
+            "--reason": {"action": "append", "choices": list(REASONS), "required": True, "help": "may be given several times"},
+            "--limit": {"type": int, "default": 3, "help": "how often a record is sent back at most (default: %(default)s)"},
+        },
+    ),
+    "optimize": Command(optimize, ("lake",)),
+    "back-fill": Command(
+        back_fill,
+        ("lake",),
+        {
+            "--begin": {**_TIME, "help": "when the first record came, such as 2026-11-01T00:00 (UTC)"},
+            "--end": {**_TIME, "help": "the end isn't in the range"},
+        },
+    ),
 }
 """Commands by name."""
 
@@ -104,11 +166,9 @@ def _listening(spark: SparkSession, monitor: Monitor) -> Iterator[None]:
         spark.streams.removeListener(monitor)
 
 
-@contextlib.contextmanager
-def _lake(configuration: Configuration) -> Iterator[Lake]:
+def _lake(spark: SparkSession, configuration: Configuration) -> Lake:
     assert configuration.lake is not None, "the command needs it, and so the settings have it"
-    with _session(delta=True) as spark:
-        yield Lake(spark, configuration.settings, configuration.lake.folder)
+    return Lake(spark, configuration.settings, configuration.lake.folder)
 
 
 @contextlib.contextmanager

@@ -42,8 +42,12 @@ def start_session(delta: bool = False) -> SparkSession:
     if _STARTED_ELSEWHERE & os.environ.keys():
         return builder.getOrCreate()
     missing = [package for package in packages(delta) if not _has_jar(package)]
-    settings = {"spark.jars.packages": ",".join(missing)} if missing else {}
-    spark = builder.config(map={**settings, **(DELTA_SETTINGS if delta else {})}).getOrCreate()
+    settings = {
+        "spark.ui.showConsoleProgress": "false",  # its bars would stand between the lines of the log
+        **({"spark.jars.packages": ",".join(missing)} if missing else {}),
+        **(DELTA_SETTINGS if delta else {}),
+    }
+    spark = builder.config(map=settings).getOrCreate()
     if not spark.sparkContext.getConf().contains(_PARTITIONS):
         spark.conf.set(_PARTITIONS, "8")  # Spark's own default, 200, is for large clusters
     return spark
