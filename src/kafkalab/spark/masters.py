@@ -87,13 +87,13 @@ def _on_this_machine() -> dict[str, str]:
         "spark.executorEnv.PYTHONSAFEPATH": "1",
         "spark.python.daemon.module": "kafkalab.spark.daemon",
         # Without its native library, Hadoop starts processes for file operations (readlink, chmod). Spark's default manager
-        # causes about ten for each file of a checkpoint, half a second for a micro-batch with state. This one causes one.
-        # It needs a file system whose rename replaces a file: a batch that runs again must replace the state of its first run.
-        # Hadoop's file system with checksums doesn't, and says nothing.
+        # causes about ten for each file of a checkpoint, a quarter of a second for a micro-batch with state. This one causes two.
         "spark.sql.streaming.checkpointFileManagerClass": (
             "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
         ),
-        "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+        # It needs a file system whose rename replaces a file: a batch that runs again replaces the state of its first run.
+        # Without this setting Hadoop may take one that doesn't, and nothing says so.
+        "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.LocalFileSystem",
     }
 
 
