@@ -61,7 +61,8 @@ def test_the_example_has_every_setting_with_a_comment(tmp_path: Path) -> None:
 
 def test_each_setting_of_the_pipeline_comes_from_the_file(tmp_path: Path) -> None:
     text = (
-        SMALLEST + "[topics]\npositions = 'p'\ndrivers = 'd'\ndangerous = 'x'\ndead_letters = 'l'\n[database]\nschema = 's'\n"
+        SMALLEST
+        + "[topics]\npositions = 'p'\ndrivers = 'd'\ndangerous = 'x'\ndead_letters = 'l'\nearly = 'e'\n[database]\nschema = 's'\n"
     )
     text += "[lake]\nfolder = 'l'\n[metrics]\nport = 0"
     lengths = {name: f"{number} seconds" for number, name in enumerate(("patience", "ahead", "window", "trigger"), 3)}
@@ -70,7 +71,7 @@ def test_each_setting_of_the_pipeline_comes_from_the_file(tmp_path: Path) -> Non
     (file := tmp_path / "pipeline.toml").write_text(f"most = 5\n{top}{text}")
     settings = read(file, VARIABLES)[0].settings
     wanted = Settings(
-        {"kafka.bootstrap.servers": "a:1"}, "http://b", VARIABLES["PIPELINE_DATABASE"], "c", "s", "p", "d", "x", "l", **lengths,
+        {"kafka.bootstrap.servers": "a:1"}, "http://b", VARIABLES["PIPELINE_DATABASE"], "c", "s", "p", "d", "x", "l", "e", **lengths,
         most=5, refresh=7, wait=0.5,
     )  # fmt: skip
     assert settings == wanted

@@ -12,16 +12,20 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
 from pyspark.sql import Row, SparkSession
 
 from kafkalab import Cluster, spark_session
+from kafkalab.cluster import Listener
+from kafkalab.security import Security
 from kafkalab.spark import kafka_options
 from kafkalab.spark.streaming import new_progress
 from pipeline_support import SCHEMAS, framed
 from small_registry import SmallRegistry
 from support import PATIENCE, create, put
 from truck_pipeline import Event, Pipeline, Settings, Trucks, answers, send_drivers, transform
+from truck_pipeline.brokers import require_topic
 from truck_pipeline.checkpoint import CheckpointRefused
 from truck_pipeline.events import SCHEMA
 from truck_pipeline.tables import TablesTaken
@@ -191,3 +195,20 @@ def configured(spark: SparkSession, settings: Settings, name: str, value: str) -
     """Change a setting of Spark's."""
     spark.conf.set(name, value)
     return settings
+
+
+def test_a_kafka_that_wants_a_login() -> None:
+    security = Security({"pipeline": 'quo"ted\\secret'}, super_users=["pipeline"])
+    with Cluster(1, listeners=(Listener("PLAINTEXT"), Listener("SASL_SSL", "SASL_SSL")), security=security) as secured:
+        create(secured, "t", 2, 1)
+        login = secured.clients.java_config("pipeline", "SASL_SSL")
+        found = require_topic(login, "t")
+        assert found.whole
+        put(secured, "t", [(None, "one", 0)])
+        admin = AdminClient(secured.client_config())
+        [deleted] = admin.delete_records([TopicPartition("t", 0, 1)]).values()
+        deleted.result(PATIENCE)
+        assert require_topic(login, "t") == (found.id, False)
+        wrong = {name: value.replace("quo", "wrong") for name, value in login.items()}
+        with pytest.raises(ConnectionError, match="no broker answers at .*: .*Authentication failed"):
+            require_topic(wrong, "t")

@@ -13,20 +13,16 @@ from pathlib import Path
 import psutil
 import pyspark
 import pytest
-from confluent_kafka import TopicPartition
-from confluent_kafka.admin import AdminClient
 from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from kafkacourse.ch11_spark_pipeline.reading import Reader
 from kafkalab import Cluster, spark_session, wait_until
-from kafkalab.cluster import Listener
 from kafkalab.cluster.ports import HOST, reserve_port
 from kafkalab.distribution import spark_java_command
 from kafkalab.errors import SparkFailed
 from kafkalab.lifeline import Run, reap
-from kafkalab.security import Security
 from kafkalab.spark import kafka_options, kill_spark, show_progress
 from kafkalab.spark.archive import archive_options, classpath
 from kafkalab.spark.jvm import jvm_options
@@ -34,10 +30,9 @@ from kafkalab.spark.masters import reach
 from kafkalab.spark.session import _DELTA
 from pipeline_support import SCHEMAS, kept, prepare, send, settings_file
 from small_registry import SmallRegistry
-from support import PATIENCE, create, delete, put
+from support import PATIENCE, create, delete
 from truck_pipeline import Lake, Pipeline, Settings, Trucks, answers
 from truck_pipeline.__main__ import main
-from truck_pipeline.brokers import require_topic
 from truck_pipeline.checkpoint import CheckpointRefused
 from truck_pipeline.lake import LakeGone
 from truck_pipeline.tables import Tables
@@ -236,20 +231,3 @@ def test_the_lake(spark: SparkSession, cluster: Cluster, python: Path, tmp_path:
     assert lake.read("bronze").count() == len(reports) and lake.read("silver").count() == wanted.events
     with pytest.raises(CheckpointRefused, match="doesn't know how far bronze is, but that table in .* isn't empty"):
         Lake(spark, replace(settings, checkpoint=str(tmp_path / "lost")), lake.folder).fill()
-
-
-def test_a_kafka_that_wants_a_login(spark: SparkSession) -> None:
-    security = Security({"pipeline": 'quo"ted\\secret'}, super_users=["pipeline"])
-    with Cluster(1, listeners=(Listener("PLAINTEXT"), Listener("SASL_SSL", "SASL_SSL")), security=security) as secured:
-        create(secured, "t", 2, 1)
-        login = {f"kafka.{name}": value for name, value in secured.clients.java_config("pipeline", "SASL_SSL").items()}
-        found = require_topic(spark, login, "t")
-        assert found.whole
-        put(secured, "t", [(None, "one", 0)])
-        admin = AdminClient(secured.client_config())
-        [deleted] = admin.delete_records([TopicPartition("t", 0, 1)]).values()
-        deleted.result(PATIENCE)
-        assert require_topic(spark, login, "t") == (found.id, False)
-        wrong = {name: value.replace("quo", "wrong") for name, value in login.items()}
-        with pytest.raises(ConnectionError, match="no broker answers at .*: .*Authentication failed"):
-            require_topic(spark, wrong, "t")

@@ -16,10 +16,11 @@ from truck_pipeline import transform
 from truck_pipeline.begin import begin
 from truck_pipeline.brokers import require_topic
 from truck_pipeline.checkpoint import Checkpoint, CheckpointRefused
+from truck_pipeline.outlet import Outlet
 from truck_pipeline.progress import OBSERVED, observed
 from truck_pipeline.session import has_jvm
 from truck_pipeline.settings import Settings
-from truck_pipeline.sink import ALARM, Drivers, Sink
+from truck_pipeline.sink import Drivers, Sink, alarms_of
 from truck_pipeline.tables import Tables
 from truck_pipeline.writers import NewSchema, Writers
 
@@ -62,7 +63,7 @@ class Pipeline:
         self.settings = settings
         self.tables = Tables(settings.database, settings.schema, settings.wait)
         self._spark = spark
-        self._writers = Writers(settings)
+        self._writers, self._outlet = Writers(settings), Outlet(settings)
         self._lock = threading.Lock()
         self._stopped = True
         self._problem: Exception | None = None
@@ -84,7 +85,7 @@ class Pipeline:
         """
         settings = self.settings
         needed = (settings.drivers, settings.dangerous, settings.dead_letters)
-        topic = require_topic(self._spark, settings.kafka, settings.positions, *needed)
+        topic = require_topic(settings.kafka_client(), settings.positions, *needed)
         checkpoint = self._checkpoint()
         self.resumed = checkpoint.require(topic.id)
         self._writers.ask()
@@ -112,7 +113,7 @@ class Pipeline:
         decoded = transform.with_clock(transform.decoded(records, schemas, settings.ahead))
         rows = transform.deduplicate(decoded, settings.patience, clock="clock")
         counted = rows.select(*_NEEDED).observe(OBSERVED, *observed())
-        writer = counted.writeStream.foreachBatch(Sink(settings, self.tables, schemas))
+        writer = counted.writeStream.foreachBatch(Sink(settings, self.tables, self._outlet, schemas))
         named = writer.queryName(settings.schema).option("checkpointLocation", self._checkpoint().of(_STREAM))
         return begin(named.trigger(processingTime=settings.trigger))
 
@@ -122,7 +123,7 @@ class Pipeline:
             self._stopped = True
             if self.query:
                 self.query.stop()
-        self.tables.close()
+        self._close()
 
     def wait_for_end(self) -> None:
         """Wait until the stream ends.
@@ -158,7 +159,7 @@ class Pipeline:
         CheckpointRefused
             When a stream counts in the tables.
         """
-        require_topic(self._spark, self.settings.kafka, self.settings.positions, self.settings.drivers)
+        require_topic(self.settings.kafka_client(), self.settings.positions, self.settings.drivers)
         self._writers.ask()
         self.tables.create()
         if self.tables.streamed():
@@ -167,9 +168,8 @@ class Pipeline:
         records = self._spark.read.format("kafka").options(**settings.source(settings.positions)).load()
         events = transform.events(transform.decoded(records, self._writers.ask(), settings.ahead))
         with _cached(transform.deduplicate(events, settings.patience)) as once:
-            drivers = Drivers(settings).table(self._spark)
-            alarms = transform.dangerous(once, drivers.withColumnRenamed("driverId", "id")).select(*ALARM)
-            self.tables.put(None, transform.per_window(once, settings.window).toArrow(), alarms.toArrow())
+            alarms = Drivers(settings).named(alarms_of(once).toArrow(), self._spark)
+            self.tables.put(None, transform.per_window(once, settings.window).toArrow(), alarms)
         self.tables.close()
 
     def _checkpoint(self) -> Checkpoint:
@@ -193,8 +193,12 @@ class Pipeline:
                 pass
         except Exception as error:
             problem = error
-        self.tables.close()
+        self._close()
         self._ended.put(problem)
+
+    def _close(self) -> None:
+        self.tables.close()
+        self._outlet.close()
 
     def _revived(self, query: StreamingQuery) -> bool:
         """Wait until the stream ends. Return whether it was started again."""

@@ -4,19 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import socket
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Mapping
 from typing import NamedTuple
 
-from pyspark.sql import SparkSession
-
-from truck_pipeline.java_client import java_client
 from truck_pipeline.librdkafka import as_librdkafka, librdkafka_client
-from truck_pipeline.session import has_jvm
 
-__all__ = ["Topic", "connect", "require_topic"]
-
-_PREFIX = "kafka."
+__all__ = ["Topic", "require_topic"]
 
 
 class Topic(NamedTuple):
@@ -34,37 +27,13 @@ class Topic(NamedTuple):
     whole: bool
 
 
-def connect(spark: SparkSession, settings: Mapping[str, str]) -> AbstractContextManager[Callable[[str], tuple[str, bool]]]:
-    """Connect to Kafka: in the session's JVM, or without Java if the session is one of Spark Connect.
-
-    The context's function returns a topic's id, and whether the topic still has every record ever sent to it. It raises
-    `LookupError` if there is no such topic.
+def require_topic(settings: Mapping[str, str], name: str, *others: str) -> Topic:
+    """Describe a topic and make sure that others exist.
 
     Parameters
     ----------
-    spark
-        A session with Spark's Kafka connector.
     settings
-        Settings of a Java client.
-
-    Raises
-    ------
-    ConnectionError
-        When no broker answers within some seconds, when Kafka refuses the login, or when only Java can use these settings and
-        there is none.
-    """
-    return java_client(spark, settings) if has_jvm(spark) else librdkafka_client(as_librdkafka(settings))
-
-
-def require_topic(spark: SparkSession, kafka: Mapping[str, str], name: str, *others: str) -> Topic:
-    """Describe a topic and make sure that others exist, with the settings that Spark will use.
-
-    Parameters
-    ----------
-    spark
-        A session with Spark's Kafka connector.
-    kafka
-        Options of Spark's Kafka source.
+        Settings of a Java client, as Spark has them.
     name
         The topic.
     others
@@ -73,15 +42,14 @@ def require_topic(spark: SparkSession, kafka: Mapping[str, str], name: str, *oth
     Raises
     ------
     ConnectionError
-        When no broker answers within some seconds, or Kafka refuses the login.
+        When no broker answers within some seconds, Kafka refuses the login, or only Java can use these settings.
     LookupError
         When one of the topics doesn't exist.
     """
-    settings = {name.removeprefix(_PREFIX): value for name, value in kafka.items() if name.startswith(_PREFIX)}
     servers, topic = settings["bootstrap.servers"], name
-    client = connect(spark, settings)
+    client = as_librdkafka(settings)
     try:
-        with client as describe:
+        with librdkafka_client(client) as describe:
             for topic in others:
                 describe(topic)
             return Topic(*describe(topic := name))

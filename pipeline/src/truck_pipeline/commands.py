@@ -11,6 +11,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from truck_pipeline.alarms import Alarms
 from truck_pipeline.app import Pipeline
 from truck_pipeline.configuration import Configuration
 from truck_pipeline.durations import milliseconds
@@ -56,6 +57,15 @@ def batch(configuration: Configuration) -> None:
     settings = configuration.settings
     with _session() as spark, _logged("computed the tables", topic=settings.positions, tables=settings.schema):
         Pipeline(spark, settings).run_batch()
+
+
+def send_early(configuration: Configuration) -> None:
+    """Send alarms in real time until a signal ends it."""
+    settings = configuration.settings
+    with _session() as spark:
+        alarms = Alarms(spark, settings).start()
+        log("the alarms have started", reads=[settings.positions, settings.drivers], writes=[settings.early])
+        alarms.wait_for_end()
 
 
 def fill_lake(configuration: Configuration) -> None:
@@ -122,6 +132,7 @@ _TIME = {"type": _time, "required": True, "metavar": "TIME"}
 COMMANDS: Mapping[str, Command] = {
     "run": Command(run, ("database",)),
     "batch": Command(batch, ("database",)),
+    "alarms": Command(send_early, ()),
     "lake": Command(fill_lake, ("lake",)),
     "reconcile": Command(add_late, ("database", "lake")),
     "replay": Command(

@@ -87,6 +87,7 @@ class _Topics(_Table):
     drivers: str = Settings.drivers
     dangerous: str = Settings.dangerous
     dead_letters: str = Settings.dead_letters
+    early: str = Settings.early
 
 
 class _Registry(_Table):

@@ -104,7 +104,7 @@ class Lake:
         for table in TABLES:
             self.read(table)
         settings = self._settings
-        topic = require_topic(self._spark, settings.kafka, settings.positions)
+        topic = require_topic(settings.kafka_client(), settings.positions)
         resumes = self._checkpoint.require(topic.id)
         for table, stream in _STREAMS.items():
             if not self._checkpoint.began(stream) and not self.read(table).isEmpty():

@@ -1,4 +1,4 @@
-"""Describe a topic without Java, over Spark Connect: with librdkafka, and with settings of the Java client."""
+"""Kafka from Python: librdkafka, with settings of the Java client, which Spark uses."""
 
 from __future__ import annotations
 
@@ -35,7 +35,15 @@ _ESCAPED = {"n": "\n", "r": "\r", "t": "\t"}
 
 @contextlib.contextmanager
 def librdkafka_client(settings: Mapping[str, Any]) -> Iterator[Callable[[str], tuple[str, bool]]]:
-    """Yield a function that describes a topic, as `truck_pipeline.brokers.connect` has it."""
+    """Yield a function that returns a topic's id, and whether the topic still has every record ever sent to it.
+
+    It raises `LookupError` if there is no such topic.
+
+    Raises
+    ------
+    ConnectionError
+        When no broker answers within some seconds, or Kafka refuses the login.
+    """
     problems: list[KafkaError] = []
     quiet: dict[str, Any] = {"error_cb": problems.append, "log_level": 2}  # it would log each failed attempt to standard error
     try:
@@ -106,4 +114,4 @@ def _plain(double: str, single: str, bare: str) -> str:
     return bare or re.sub(r"\\(.)", lambda escape: _ESCAPED.get(escape[1], escape[1]), double or single, flags=re.DOTALL)
 
 
-_WITHOUT_JAVA = "over Spark Connect this process asks Kafka without Java, and can't"
+_WITHOUT_JAVA = "this process talks to Kafka without Java, and can't"

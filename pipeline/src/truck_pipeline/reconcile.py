@@ -12,9 +12,8 @@ from truck_pipeline import transform
 from truck_pipeline.durations import milliseconds
 from truck_pipeline.lake import Lake
 from truck_pipeline.settings import Settings
-from truck_pipeline.sink import ALARM, Drivers
+from truck_pipeline.sink import Drivers, alarms_of
 from truck_pipeline.tables import Tables
-from truck_pipeline.trucks import NORMAL
 
 __all__ = ["reconcile"]
 
@@ -71,8 +70,7 @@ def reconcile(spark: SparkSession, settings: Settings, lake: Lake, tables: Table
         if changed.num_rows:
             windows = spark.createDataFrame(changed)
             alarms = _alarms(lake.read("silver"), windows, settings.window)
-            named = alarms.join(f.broadcast(Drivers(settings).table(spark)), "driverId", "left")
-            tables.add_late(seen, changed, named.select(*ALARM).toArrow())
+            tables.add_late(seen, changed, Drivers(settings).named(alarms.toArrow(), spark))
     [(late,)] = tables.ask(_LATE)
     return int(late)
 
@@ -96,5 +94,5 @@ def _changed(gold: DataFrame, counted: DataFrame, since: datetime, final: dateti
 
 def _alarms(silver: DataFrame, windows: DataFrame, window: str) -> DataFrame:
     """Return the dangerous events of some windows and drivers."""
-    dangerous = silver.where(f.col("eventType") != NORMAL).withColumn("starts", transform.windows(window))
-    return dangerous.join(f.broadcast(windows), ["starts", "driverId"], "left_semi")
+    counted = silver.withColumn("starts", transform.windows(window))
+    return alarms_of(counted.join(f.broadcast(windows), ["starts", "driverId"], "left_semi"))

@@ -10,8 +10,9 @@ from pyspark.sql import functions as f
 from truck_pipeline.begin import begin
 from truck_pipeline.brokers import require_topic
 from truck_pipeline.checkpoint import Checkpoint, stream_id
+from truck_pipeline.letters import REPLAYS
 from truck_pipeline.settings import Settings
-from truck_pipeline.transform import REASONS, REPLAYS
+from truck_pipeline.transform import REASONS
 
 __all__ = ["replay"]
 
@@ -59,7 +60,7 @@ def replay(spark: SparkSession, settings: Settings, reasons: Iterable[str], limi
     wanted = sorted(set(reasons))
     if unknown := set(wanted) - REASONS.keys():
         raise ValueError(f"no letter has the reason {', '.join(sorted(unknown))}: there are {', '.join(REASONS)}")
-    topic = require_topic(spark, settings.kafka, settings.dead_letters, settings.positions)
+    topic = require_topic(settings.kafka_client(), settings.dead_letters, settings.positions)
     facts = {"version": str(_VERSION), "topic": settings.dead_letters}
     checkpoint = Checkpoint(spark, settings.checkpoint, "replay", facts, [_stream(reason) for reason in REASONS])
     if not checkpoint.require(topic.id):

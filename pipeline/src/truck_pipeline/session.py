@@ -42,7 +42,7 @@ def start_session(delta: bool = False) -> SparkSession:
     if _STARTED_ELSEWHERE & os.environ.keys():
         return builder.getOrCreate()
     missing = [package for package in packages(delta) if not _has_jar(package)]
-    settings = {
+    settings: dict[str, bool | float | int | str | None] = {
         "spark.ui.showConsoleProgress": "false",  # its bars would stand between the lines of the log
         **({"spark.jars.packages": ",".join(missing)} if missing else {}),
         **(DELTA_SETTINGS if delta else {}),

@@ -7,6 +7,8 @@ from typing import Any
 
 __all__ = ["Settings"]
 
+_PREFIX = "kafka."
+
 # Spark asks the leader of each partition for its end. Its Kafka client asks a dead leader until this time is over (60 s by
 # default). Only then does Spark look for another leader.
 _SHORT_TIMEOUTS = {"kafka.request.timeout.ms": "5000", "kafka.default.api.timeout.ms": "6000", "fetchOffset.numRetries": "10"}
@@ -42,6 +44,8 @@ class Settings:
         Topics to read.
     dangerous, dead_letters
         Topics to write.
+    early
+        A topic for alarms in real time, which `truck_pipeline.alarms.Alarms` writes.
     patience
         How late an event may come and still count: the watermark's delay.
     ahead
@@ -67,6 +71,7 @@ class Settings:
     drivers: str = "driver"
     dangerous: str = "dangerous_driving_and_driver_s"
     dead_letters: str = "truck_position_dead"
+    early: str = "dangerous_driving_early"
     patience: str = "5 minutes"
     ahead: str = "2 minutes"
     window: str = "1 minute"
@@ -79,6 +84,10 @@ class Settings:
     def source(self, topic: str) -> dict[str, Any]:
         """Return options to read a topic from its beginning, in a batch or in a stream without a checkpoint."""
         return {**_SHORT_TIMEOUTS, **_COMMITTED, **self.kafka, "subscribe": topic, "startingOffsets": "earliest"}
+
+    def kafka_client(self) -> dict[str, str]:
+        """Return the settings of Kafka's own client, by the names that the Java client has."""
+        return {name.removeprefix(_PREFIX): value for name, value in self.kafka.items() if name.startswith(_PREFIX)}
 
     def registry_client(self) -> dict[str, Any]:
         """Return settings of the registry's client."""

@@ -2,94 +2,88 @@
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Collection
-from typing import Any
+from collections.abc import Collection, Iterator
 
 import pyarrow as pa
 from pyarrow import compute as pc
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from truck_pipeline import transform
+from truck_pipeline.letters import letter
+from truck_pipeline.outlet import Outlet, Record
 from truck_pipeline.settings import Settings
 from truck_pipeline.tables import Batch, Tables
 from truck_pipeline.trucks import NORMAL
 from truck_pipeline.writers import Writers
 
-__all__ = ["ALARM", "Drivers", "Sink", "alarm_records"]
-
-ALARM = (
-    "correlationId",
-    "time",
-    "eventType",
-    "truckId",
-    "driverId",
-    "first_name",
-    "last_name",
-    "latitude",
-    "longitude",
-    "sent",
-)
-"""Columns of an alarm, in the order of the table's."""
+__all__ = ["Drivers", "Sink", "alarms_of"]
 
 
 class Sink:
     """Takes the stream's batches. A repeated batch writes its records to the topics again, and leaves the tables as they are.
 
-    Each batch costs one job of Spark's, which brings to this process what the batch answers, and no event itself. Another one
-    follows where there are alarms to send, and a third where there are dead letters.
+    Each batch costs one job of Spark's, which brings to this process what the batch answers, and no event itself.
 
     Parameters
     ----------
     settings
         Topics, servers and limits.
-    tables
-        Where the answers go.
+    tables, outlet
+        Where answers and records go.
     schemas
         Ids of the schemas that the stream decodes.
 
     Raises
     ------
     ConnectionError
-        By a batch, when PostgreSQL or the registry is away for too long. Nothing is half stored.
+        By a batch, when Kafka, PostgreSQL or the registry is away for too long. Nothing is half stored.
     NewSchema
         By a batch with values of a schema that the registry knows and the stream doesn't.
     """
 
-    def __init__(self, settings: Settings, tables: Tables, schemas: Collection[int]) -> None:
-        self._settings, self._tables, self._schemas = settings, tables, frozenset(schemas)
+    def __init__(self, settings: Settings, tables: Tables, outlet: Outlet, schemas: Collection[int]) -> None:
+        self._settings, self._tables, self._outlet, self._schemas = settings, tables, outlet, frozenset(schemas)
         self._writers, self._drivers = Writers(settings), Drivers(settings)
 
     def __call__(self, rows: DataFrame, batch: int) -> None:
         """Take a batch."""
-        spark, settings = rows.sparkSession, self._settings
-        found = _collected(rows, self._drivers.table(spark), settings.window)
+        found = _collected(rows, self._settings.window)
         if not found.num_rows:  # Spark only removes old state
             return
-        events, dead = found.filter(pc.is_null(found["dead"])), found.filter(pc.is_valid(found["dead"])).select(["dead"])
+        dead, events = _fields(found["dead"]), found.filter(pc.is_null(found["dead"]))
         if dead.num_rows:
             self._writers.require_known(_unknown_ids(dead), self._schemas)
-            letters = transform.dead_letters(spark.createDataFrame(dead))
-            letters.write.format("kafka").options(**settings.sink(settings.dead_letters)).save()
-        alarms = _fields(events["alarm"])
-        if alarms.num_rows:
-            records = alarm_records(spark.createDataFrame(alarms))
-            records.write.format("kafka").options(**settings.sink(settings.dangerous)).save()
+            self._outlet.send(self._settings.dead_letters, map(letter, dead.to_pylist()))
+        if (alarms := _fields(events["alarm"])).num_rows:
+            alarms = self._drivers.named(alarms, rows.sparkSession)
+            self._outlet.send(self._settings.dangerous, _records(alarms))
         self._tables.put(_facts(batch, events, dead.num_rows), _per_window(events), alarms)
 
 
-def alarm_records(alarms: DataFrame) -> DataFrame:
-    """Turn dangerous events into records: the correlation id as the key, and the event with its driver's name in JSON."""
-    return alarms.select(f.col("correlationId").alias("key"), f.to_json(f.struct("*")).alias("value"))
+def alarms_of(events: DataFrame) -> DataFrame:
+    """Return the dangerous events, with what an alarm has of them."""
+    return events.where(f.col("eventType") != NORMAL).select(_alarm().alias("alarm")).select("alarm.*")
 
 
-def _collected(rows: DataFrame, drivers: DataFrame, window: str) -> pa.Table:
+def _alarm() -> Column:
+    times = [f.date_format(name, "yyyy-MM-dd'T'HH:mm:ss.SSSX").alias(name) for name in ("time", "sent")]
+    return f.struct("correlationId", times[0], "eventType", "truckId", "driverId", "latitude", "longitude", times[1])
+
+
+def _collected(rows: DataFrame, window: str) -> pa.Table:
     """Bring to this process what a batch says, in one job: what is counted, and more only for alarms and the dead."""
-    named = rows.join(f.broadcast(drivers), "driverId", "left")
-    alarm = f.when(f.col("eventType") != NORMAL, f.struct(*ALARM))
-    starts = transform.windows(window).alias("starts")
-    return named.select(starts, "driverId", "sent", "clock", alarm.alias("alarm"), "dead").toArrow()
+    alarm = f.when(f.col("eventType") != NORMAL, _alarm()).alias("alarm")
+    return rows.select(transform.windows(window).alias("starts"), "driverId", "sent", "clock", alarm, "dead").toArrow()
+
+
+def _records(alarms: pa.Table) -> Iterator[Record]:
+    """Turn alarms into records: the correlation id as the key, and all that is known in JSON."""
+    for row in alarms.to_pylist():
+        known = {name: value for name, value in row.items() if value is not None}
+        yield Record(row["correlationId"], json.dumps(known, ensure_ascii=False))
 
 
 def _facts(number: int, events: pa.Table, dead: int) -> Batch:
@@ -100,13 +94,15 @@ def _facts(number: int, events: pa.Table, dead: int) -> Batch:
 
 def _per_window(events: pa.Table) -> pa.Table:
     """Count events of each driver in each window, and the alarms among them, as `transform.per_window` does in Spark."""
-    rows = pa.table({
-        "starts": events["starts"], "driverId": events["driverId"], "alarm": pc.is_valid(events["alarm"]).cast(pa.int64())
+    dangerous = pc.is_valid(events["alarm"]).cast(pa.int64())
+    rows = pa.table({"starts": events["starts"], "driverId": events["driverId"], "dangerous": dangerous})
+    counts = rows.group_by(["starts", "driverId"]).aggregate([([], "count_all"), ("dangerous", "sum")])
+    return pa.table({
+        "starts": counts["starts"],
+        "driverId": counts["driverId"],
+        "events": counts["count_all"],
+        "dangerous": counts["dangerous_sum"],
     })  # fmt: skip
-    counts = rows.group_by(["starts", "driverId"]).aggregate([([], "count_all"), ("alarm", "sum")])
-    return counts.select(["starts", "driverId", "count_all", "alarm_sum"]).rename_columns(
-        ["starts", "driverId", "events", "dangerous"]
-    )
 
 
 def _fields(column: pa.ChunkedArray) -> pa.Table:
@@ -116,24 +112,26 @@ def _fields(column: pa.ChunkedArray) -> pa.Table:
 
 def _unknown_ids(dead: pa.Table) -> set[int]:
     """Return the ids of schemas that the stream doesn't know, in values that have one."""
-    records = _fields(dead["dead"])
-    values = records.filter(pc.equal(records["reason"], transform.UNKNOWN_SCHEMA))["value"]
+    values = dead.filter(pc.equal(dead["reason"], transform.UNKNOWN_SCHEMA))["value"]
     return {int.from_bytes(value[1:5], "big") for value in pc.binary_slice(values, 0, 5).to_pylist()}
 
 
 class Drivers:
-    """The table of drivers, read from its topic again whenever it's older than `Settings.refresh` seconds."""
+    """The names of drivers, read from their topic again whenever they're older than `Settings.refresh` seconds."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._read: float = -float("inf")
-        self._rows: Any = None
+        self._read = -float("inf")
+        self._names: dict[int, tuple[str, str]] = {}
 
-    def table(self, spark: SparkSession) -> DataFrame:
-        """Return ids and names."""
+    def named(self, alarms: pa.Table, spark: SparkSession) -> pa.Table:
+        """Add the drivers' names to alarms. The columns are those of the table, in its order. An unknown driver has no name."""
         if time.monotonic() - self._read >= self._settings.refresh:
             records = spark.read.format("kafka").options(**self._settings.source(self._settings.drivers)).load()
-            drivers = transform.latest_drivers(records)
-            named = drivers.select(f.col("id").alias("driverId"), "first_name", "last_name")
-            self._rows, self._read = named.toArrow(), time.monotonic()
-        return spark.createDataFrame(self._rows)
+            rows = transform.latest_drivers(records).select("id", "first_name", "last_name").collect()
+            self._names, self._read = {row.id: (row.first_name, row.last_name) for row in rows}, time.monotonic()
+        names = [self._names.get(driver, (None, None)) for driver in alarms["driverId"].to_pylist()]
+        place = alarms.column_names.index("driverId") + 1
+        for offset, column in enumerate(("first_name", "last_name")):
+            alarms = alarms.add_column(place + offset, column, pa.array([name[offset] for name in names], pa.string()))
+        return alarms

@@ -16,10 +16,8 @@ from truck_pipeline.trucks import NORMAL
 __all__ = [
     "CLOCK",
     "REASONS",
-    "REPLAYS",
     "UNKNOWN_SCHEMA",
     "dangerous",
-    "dead_letters",
     "decoded",
     "deduplicate",
     "events",
@@ -41,9 +39,6 @@ REASONS: Mapping[str, str] = {
 }
 """Why a record is a dead letter, by the word in the letter's header ``dead.reason``."""
 
-REPLAYS = "dead.replays"
-"""Header of a record that was sent back from the dead letters: how often."""
-
 _RECORD = ("key", "value", "topic", "partition", "offset", "timestamp")
 
 _HEADER = 5  # bytes: a zero, and the schema's id
@@ -51,9 +46,6 @@ _HEADER = 5  # bytes: a zero, and the schema's id
 # Upper bound in bytes: larger events fit neither the topics nor the tables. As JSON a byte may become six.
 _LARGEST = 100_000
 _LONGEST_ID = 200  # characters
-
-# Bytes that fit into a record with its headers, by the default limits of brokers and producers.
-_DEAD = {"key": 100_000, "value": 900_000}
 
 _DRIVER = "id INT, first_name STRING, last_name STRING, available BOOLEAN"
 
@@ -126,35 +118,6 @@ _LAST = 4_102_444_800_000  # milliseconds: the year 2100; Spark can't count much
 def events(decoded: DataFrame) -> DataFrame:
     """Keep only the events."""
     return decoded.where("dead IS NULL").drop("dead")
-
-
-def dead_letters(dead: DataFrame) -> DataFrame:
-    """Turn the column `dead` into records: key, value and headers as they were.
-
-    More headers say why (``dead.reason``), and where and when it was: ``dead.topic``, ``dead.partition``, ``dead.offset`` and
-    ``dead.timestamp`` (milliseconds since 1970). Keys and values larger than those in `_DEAD` are cut; then ``dead.cut`` has
-    the value's length. ``dead.replays`` stays.
-    """
-    record = dead.where("dead IS NOT NULL").select("dead.*")
-    more = [
-        ("reason", f.col("reason")),
-        *[(name, f.col(name)) for name in ("topic", "partition", "offset")],
-        ("timestamp", f.unix_millis("timestamp")),
-        ("cut", f.when(f.length("value") > _DEAD["value"], f.length("value"))),
-    ]
-    headers = f.array(*[_header(f"dead.{name}", column) for name, column in more])
-    own = f.filter(f.coalesce("headers", f.array().cast(_HEADERS)), _is_own)
-    added = f.filter(headers, lambda header: header["value"].isNotNull())
-    cut = [f.substring(column, 1, size).alias(column) for column, size in _DEAD.items()]
-    return record.select(*cut, f.concat(own, added).alias("headers"))
-
-
-def _is_own(header: Column) -> Column:
-    return ~header["key"].startswith("dead.") | (header["key"] == REPLAYS)
-
-
-def _header(name: str, value: Column) -> Column:
-    return f.struct(f.lit(name).alias("key"), value.cast("string").cast("binary").alias("value"))
 
 
 def with_clock(rows: DataFrame) -> DataFrame:

@@ -87,7 +87,8 @@ def _on_this_machine() -> dict[str, str]:
         "spark.executorEnv.PYTHONSAFEPATH": "1",
         "spark.python.daemon.module": "kafkalab.spark.daemon",
         # Without its native library, Hadoop starts processes for file operations (readlink, chmod). Spark's default manager
-        # causes about ten for each file of a checkpoint, a quarter of a second for a micro-batch with state. This one causes two.
+        # causes about ten for each file of a checkpoint, a quarter of a second for a micro-batch with state. This one
+        # causes two.
         "spark.sql.streaming.checkpointFileManagerClass": (
             "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
         ),
