@@ -23,7 +23,7 @@ from kafkalab.environment import JAVA_OPTIONS
 from kafkalab.spark import SparkCluster
 from kafkalab.spark.session import start_session
 
-LONG_RUNNING = ("-XX:TieredStopAtLevel=4", "-Xmx1g")  # lessons do without the second compiler
+LONG_RUNNING = ("-XX:TieredStopAtLevel=4", "-XX:-UseSerialGC", "-XX:+UseParallelGC", "-Xmx1g")
 
 Measured = Iterator[tuple[str, str, float]]
 local = partial(Cluster, backend="local")

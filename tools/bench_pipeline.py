@@ -51,7 +51,7 @@ class Site:
         for report in reports:
             producer.produce(topic, encode(report.event) if report.event else report.malformed, key=str(report.driver))
         producer.flush()
-        return replace(self.settings, positions=topic, trigger="0 seconds", most=100_000)
+        return replace(self.settings, positions=topic, trigger="0 seconds")
 
     def anew(self, spark: SparkSession, settings: Settings) -> Pipeline:
         """A pipeline that has read nothing yet, with tables of its own."""
@@ -115,14 +115,14 @@ def opened() -> Iterator[Site]:
         yield site
 
 
-EVENTS, WARM_UPS = 300_000, 6  # until then each run is faster than the one before it
+EVENTS, WARM_UPS = 1_200_000, 3  # until then each run is faster than the one before it
 
 
 def rate() -> Measured:
     """The pipeline works off a backlog, by turns with streams that do less; the processor time of each part."""
     with opened() as site, long_running_session() as spark:
         settings = site.fill("backlog", FLEET, EVENTS)
-        for number in range(WARM_UPS + 5):
+        for number in range(WARM_UPS + 7):
             counted = EVENTS / timed(site.count, spark, settings)
             decoded = EVENTS / timed(site.decode, spark, settings)
             before = processor_time(spark)

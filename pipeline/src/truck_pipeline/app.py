@@ -16,11 +16,12 @@ from truck_pipeline import transform
 from truck_pipeline.begin import begin
 from truck_pipeline.brokers import require_topic
 from truck_pipeline.checkpoint import Checkpoint, CheckpointRefused
+from truck_pipeline.names import Drivers
 from truck_pipeline.outlet import Outlet
 from truck_pipeline.progress import OBSERVED, observed
 from truck_pipeline.session import has_jvm
 from truck_pipeline.settings import Settings
-from truck_pipeline.sink import Drivers, Sink, alarms_of
+from truck_pipeline.sink import Sink, alarms_of, needed
 from truck_pipeline.tables import Tables
 from truck_pipeline.writers import NewSchema, Writers
 
@@ -28,9 +29,6 @@ __all__ = ["Pipeline"]
 
 _VERSION = 3  # of the stream's state and the tables
 _STREAM = "stream"  # its folder in the checkpoint
-
-# What a batch is made of. Each row is written to a shuffle, so it has no column that nobody needs.
-_NEEDED = ("dead", "driverId", "truckId", "eventType", "latitude", "longitude", "correlationId", "sent", "time", "clock")
 
 
 class Pipeline:
@@ -111,8 +109,8 @@ class Pipeline:
         options = {**settings.source(settings.positions), "maxOffsetsPerTrigger": settings.most, "includeHeaders": True}
         records = self._spark.readStream.format("kafka").options(**options).load()
         decoded = transform.with_clock(transform.decoded(records, schemas, settings.ahead))
-        rows = transform.deduplicate(decoded, settings.patience, clock="clock")
-        counted = rows.select(*_NEEDED).observe(OBSERVED, *observed())
+        rows = transform.deduplicate(needed(decoded, settings.window), settings.patience, clock="clock")
+        counted = rows.observe(OBSERVED, *observed())
         writer = counted.writeStream.foreachBatch(Sink(settings, self.tables, self._outlet, schemas))
         named = writer.queryName(settings.schema).option("checkpointLocation", self._checkpoint().of(_STREAM))
         return begin(named.trigger(processingTime=settings.trigger))
@@ -168,7 +166,7 @@ class Pipeline:
         records = self._spark.read.format("kafka").options(**settings.source(settings.positions)).load()
         events = transform.events(transform.decoded(records, self._writers.ask(), settings.ahead))
         with _cached(transform.deduplicate(events, settings.patience)) as once:
-            alarms = Drivers(settings).named(alarms_of(once).toArrow(), self._spark)
+            alarms = Drivers(settings).names(self._spark).beside(alarms_of(once).toArrow())
             self.tables.put(None, transform.per_window(once, settings.window).toArrow(), alarms)
         self.tables.close()
 

@@ -11,8 +11,9 @@ from pyspark.sql import functions as f
 from truck_pipeline import transform
 from truck_pipeline.durations import milliseconds
 from truck_pipeline.lake import Lake
+from truck_pipeline.names import Drivers
 from truck_pipeline.settings import Settings
-from truck_pipeline.sink import Drivers, alarms_of
+from truck_pipeline.sink import alarms_of
 from truck_pipeline.tables import Tables
 
 __all__ = ["reconcile"]
@@ -70,7 +71,7 @@ def reconcile(spark: SparkSession, settings: Settings, lake: Lake, tables: Table
         if changed.num_rows:
             windows = spark.createDataFrame(changed)
             alarms = _alarms(lake.read("silver"), windows, settings.window)
-            tables.add_late(seen, changed, Drivers(settings).named(alarms.toArrow(), spark))
+            tables.add_late(seen, changed, Drivers(settings).names(spark).beside(alarms.toArrow()))
     [(late,)] = tables.ask(_LATE)
     return int(late)
 

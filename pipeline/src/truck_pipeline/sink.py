@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import json
-import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 
 import pyarrow as pa
 from pyarrow import compute as pc
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 from truck_pipeline import transform
 from truck_pipeline.letters import letter
+from truck_pipeline.names import Drivers
 from truck_pipeline.outlet import Outlet, Record
 from truck_pipeline.settings import Settings
 from truck_pipeline.tables import Batch, Tables
 from truck_pipeline.trucks import NORMAL
 from truck_pipeline.writers import Writers
 
-__all__ = ["Drivers", "Sink", "alarms_of"]
+__all__ = ["Sink", "alarms_of", "needed"]
 
 
 class Sink:
@@ -50,7 +49,8 @@ class Sink:
 
     def __call__(self, rows: DataFrame, batch: int) -> None:
         """Take a batch."""
-        found = _collected(rows, self._settings.window)
+        text = f.to_json(f.col("alarm")[0]).alias("text")
+        found = rows.select("starts", "driverId", "sent", "clock", "dead", "alarm", text).toArrow()
         if not found.num_rows:  # Spark only removes old state
             return
         dead, events = _fields(found["dead"]), found.filter(pc.is_null(found["dead"]))
@@ -58,9 +58,23 @@ class Sink:
             self._writers.require_known(_unknown_ids(dead), self._schemas)
             self._outlet.send(self._settings.dead_letters, map(letter, dead.to_pylist()))
         if (alarms := _fields(events["alarm"])).num_rows:
-            alarms = self._drivers.named(alarms, rows.sparkSession)
-            self._outlet.send(self._settings.dangerous, _records(alarms))
+            names = self._drivers.names(rows.sparkSession)
+            texts = names.in_json(alarms["driverId"], pc.drop_null(events["text"]))
+            self._outlet.send(self._settings.dangerous, map(Record, alarms["correlationId"].to_pylist(), texts.to_pylist()))
+            alarms = names.beside(alarms)
+        # Kafka takes the records meanwhile. If either fails, Spark repeats the batch, and both take it again.
         self._tables.put(_facts(batch, events, dead.num_rows), _per_window(events), alarms)
+        self._outlet.settle()
+
+
+def needed(rows: DataFrame, window: str) -> DataFrame:
+    """Keep of decoded rows what a `Sink` needs. Spark writes each row to a shuffle, so most of it is for alarms only.
+
+    `alarm` and `dead` are lists with one element or null: where a struct is null, Arrow writes a null for each of its fields.
+    """
+    alarm = f.when(f.col("eventType") != NORMAL, f.array(_alarm())).alias("alarm")
+    dead = f.when(f.col("dead").isNotNull(), f.array("dead")).alias("dead")
+    return rows.select("correlationId", transform.windows(window).alias("starts"), "driverId", "sent", "clock", dead, alarm)
 
 
 def alarms_of(events: DataFrame) -> DataFrame:
@@ -71,19 +85,6 @@ def alarms_of(events: DataFrame) -> DataFrame:
 def _alarm() -> Column:
     times = [f.date_format(name, "yyyy-MM-dd'T'HH:mm:ss.SSSX").alias(name) for name in ("time", "sent")]
     return f.struct("correlationId", times[0], "eventType", "truckId", "driverId", "latitude", "longitude", times[1])
-
-
-def _collected(rows: DataFrame, window: str) -> pa.Table:
-    """Bring to this process what a batch says, in one job: what is counted, and more only for alarms and the dead."""
-    alarm = f.when(f.col("eventType") != NORMAL, _alarm()).alias("alarm")
-    return rows.select(transform.windows(window).alias("starts"), "driverId", "sent", "clock", alarm, "dead").toArrow()
-
-
-def _records(alarms: pa.Table) -> Iterator[Record]:
-    """Turn alarms into records: the correlation id as the key, and all that is known in JSON."""
-    for row in alarms.to_pylist():
-        known = {name: value for name, value in row.items() if value is not None}
-        yield Record(row["correlationId"], json.dumps(known, ensure_ascii=False))
 
 
 def _facts(number: int, events: pa.Table, dead: int) -> Batch:
@@ -106,32 +107,11 @@ def _per_window(events: pa.Table) -> pa.Table:
 
 
 def _fields(column: pa.ChunkedArray) -> pa.Table:
-    """Return the fields of a column of structs as a table, without rows in which it's null."""
-    return pa.Table.from_struct_array(pc.drop_null(column).combine_chunks())
+    """Return the fields of the structs in a column of lists as a table."""
+    return pa.Table.from_struct_array(pc.list_flatten(column).combine_chunks())
 
 
 def _unknown_ids(dead: pa.Table) -> set[int]:
     """Return the ids of schemas that the stream doesn't know, in values that have one."""
     values = dead.filter(pc.equal(dead["reason"], transform.UNKNOWN_SCHEMA))["value"]
     return {int.from_bytes(value[1:5], "big") for value in pc.binary_slice(values, 0, 5).to_pylist()}
-
-
-class Drivers:
-    """The names of drivers, read from their topic again whenever they're older than `Settings.refresh` seconds."""
-
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-        self._read = -float("inf")
-        self._names: dict[int, tuple[str, str]] = {}
-
-    def named(self, alarms: pa.Table, spark: SparkSession) -> pa.Table:
-        """Add the drivers' names to alarms. The columns are those of the table, in its order. An unknown driver has no name."""
-        if time.monotonic() - self._read >= self._settings.refresh:
-            records = spark.read.format("kafka").options(**self._settings.source(self._settings.drivers)).load()
-            rows = transform.latest_drivers(records).select("id", "first_name", "last_name").collect()
-            self._names, self._read = {row.id: (row.first_name, row.last_name) for row in rows}, time.monotonic()
-        names = [self._names.get(driver, (None, None)) for driver in alarms["driverId"].to_pylist()]
-        place = alarms.column_names.index("driverId") + 1
-        for offset, column in enumerate(("first_name", "last_name")):
-            alarms = alarms.add_column(place + offset, column, pa.array([name[offset] for name in names], pa.string()))
-        return alarms
