@@ -30,6 +30,7 @@ from rich.console import Console
 from rich.table import Table
 
 import bench_pipeline
+import bench_state
 from bench_figures import LONG_RUNNING, Measured, create, figures, local, long_running_session, memory, timed
 from kafkacourse.rates import transaction_rate
 from kafkalab import Cluster, ConnectCluster, ConsoleConsumer, LogMicroscope, SchemaRegistry, StreamsApp, wait_until
@@ -303,7 +304,7 @@ def tls() -> Measured:
     The broker has Java's better compiler: without it, as in the lessons, Java's encryption is several times slower.
     """
     listeners = [Listener(), Listener("SSL", "SSL")]
-    with local(1, listeners=listeners, security=Security(authorizer=False), java_options=LONG_RUNNING) as cluster:
+    with local(1, listeners=listeners, security=Security(authorizer=False), java_options=(*LONG_RUNNING, "-Xmx1g")) as cluster:
         for number in range(6):
             rates = []
             for listener in ("PLAINTEXT", "SSL"):
@@ -647,6 +648,7 @@ OWN_ROWS = (
 ROWS: dict[str, Callable[[], Measured]] = {
     **{row.__name__.replace("_", "-"): row for row in OWN_ROWS},
     **bench_pipeline.ROWS,
+    "state-stores": bench_state.stores,
     **{row.__name__: row for row in (docker, notebooks, setup)},
 }
 

@@ -10,7 +10,7 @@ import os
 import re
 import statistics
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -23,7 +23,7 @@ from kafkalab.environment import JAVA_OPTIONS
 from kafkalab.spark import SparkCluster
 from kafkalab.spark.session import start_session
 
-LONG_RUNNING = ("-XX:TieredStopAtLevel=4", "-XX:-UseSerialGC", "-XX:+UseParallelGC", "-Xmx1g")
+LONG_RUNNING = ("-XX:TieredStopAtLevel=4", "-XX:-UseSerialGC", "-XX:+UseParallelGC")
 
 Measured = Iterator[tuple[str, str, float]]
 local = partial(Cluster, backend="local")
@@ -82,10 +82,12 @@ def create(cluster: Cluster, topic: str, partitions: int, replicas: int) -> None
     cluster.wait_for(lambda view: view.in_sync(topic), "all replicas in sync", 120)
 
 
-def long_running_session(master: SparkCluster | None = None) -> SparkSession:
+def long_running_session(
+    master: SparkCluster | None = None, heap: str = "1g", settings: Mapping[str, str] | None = None
+) -> SparkSession:
     """A session whose JVM is made to run for long, as a company's would be; a lesson's is made to start fast."""
-    os.environ[JAVA_OPTIONS] = " ".join(LONG_RUNNING)  # what Java reads last
+    os.environ[JAVA_OPTIONS] = " ".join((*LONG_RUNNING, f"-Xmx{heap}"))  # what Java reads last
     try:
-        return start_session("bench", master)
+        return start_session("bench", master, settings=settings)
     finally:
         del os.environ[JAVA_OPTIONS]
