@@ -29,6 +29,7 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.table import Table
 
+import bench_executors
 import bench_pipeline
 import bench_state
 from bench_figures import LONG_RUNNING, Measured, create, figures, local, long_running_session, memory, timed
@@ -648,6 +649,7 @@ OWN_ROWS = (
 ROWS: dict[str, Callable[[], Measured]] = {
     **{row.__name__.replace("_", "-"): row for row in OWN_ROWS},
     **bench_pipeline.ROWS,
+    "pipeline-executors": bench_executors.executors,
     "state-stores": bench_state.stores,
     **{row.__name__: row for row in (docker, notebooks, setup)},
 }

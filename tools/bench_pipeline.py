@@ -20,7 +20,7 @@ from pyspark.sql.streaming import DataStreamWriter
 
 from bench_figures import Measured, create, local, long_running_session, memory, timed
 from kafkacourse.ch11_spark_pipeline.dashboard import Dashboard
-from kafkalab import Cluster, PostgreSQL, SchemaRegistry, SparkCluster, wait_until
+from kafkalab import Cluster, PostgreSQL, SchemaRegistry, wait_until
 from kafkalab.distribution import tools_dir
 from kafkalab.spark import kafka_options
 from kafkalab.spark.session import jvm_process, start_session
@@ -217,39 +217,6 @@ def latency() -> Measured:
             yield "a micro-batch, at 1,000 events/s", "s", statistics.median(batches) / 1000
 
 
-def executors() -> Measured:
-    """The same backlog on one and on two executors of a standalone cluster, by turns, and what keeps them busy."""
-    events = 200_000
-    with opened() as site:
-        settings = replace(site.fill("for-executors", FLEET, events), most=50_000)  # an executor has 512 MB
-        for _ in range(ROUNDS):
-            speeds = []
-            for number in (1, 2):
-                with SparkCluster(number) as workers:
-                    spark = long_running_session(workers)
-                    site.run(spark, settings, events)  # warm-up
-                    psutil.cpu_percent()
-                    before = executors_time()
-                    took = timed(site.run, spark, settings, events)
-                    yield f"executor's processor busy, {number} executors", "of it", (executors_time() - before) / took / number
-                    yield f"processors of the machine busy, {number} executors", "of them", psutil.cpu_percent() / 100
-                    spark.stop()
-                speeds.append(events / took)
-            yield "pipeline on 1 executor, standalone", "events/s", speeds[0]
-            yield "pipeline on 2 executors, of the events/s on 1", "×", speeds[1] / speeds[0]
-
-
-def executors_time() -> float:
-    """Seconds of processor time of all executors so far."""
-    seconds = 0.0
-    for process in psutil.Process().children(recursive=True):
-        with suppress(psutil.NoSuchProcess):
-            if any("CoarseGrainedExecutorBackend" in argument for argument in process.cmdline()):
-                times = process.cpu_times()
-                seconds += times.user + times.system
-    return seconds
-
-
 def growth() -> Measured:
     """A backlog of 1×, 10× and 100× events: seconds, and the memory of Spark's JVM, whose heap is at most 1 GB."""
     with opened() as site, long_running_session() as spark:
@@ -279,4 +246,4 @@ def state() -> Measured:
             yield "memory of a row of state", "bytes", size / rows
 
 
-ROWS = {f"pipeline-{row.__name__}": row for row in (rate, latency, executors, growth, state)}
+ROWS = {f"pipeline-{row.__name__}": row for row in (rate, latency, growth, state)}
