@@ -55,8 +55,9 @@ check = lab.add_check(
     "Count each event once",
     hints=(
         "A table in a topic: the last value of each key. `max_by` finds the value at the highest offset of a group.",
-        "withWatermark comes before dropDuplicates. The stream forgets old ids only if the column that has the watermark is "
-        "one of those that you compare. dropDuplicatesWithinWatermark forgets them without that.",
+        "withWatermark comes before the operator that drops repeats. dropDuplicates by the id alone drops them, too, but keeps "
+        "each id for ever. What lets it forget an id is a time among the columns that it compares.",
+        "dropDuplicatesWithinWatermark compares the columns that you name, and forgets by the watermark's column all the same.",
         "f.window makes a column to group by, and window.start is when it began. date_format makes text of it, such as 20:01.",
         "Which kind of join keeps an event whose driver isn't in the table?",
     ),
@@ -85,6 +86,9 @@ RIGHT = _counts(_right())
 WITH_REPEATS = _counts([event for event in ALL if event.id != "j"])
 WITHIN_WAVES = _counts([event for wave in WAVES for event in set(wave) if event.id != "j"])
 TOO_LATE = "28@20:02"
+LATEST = max(event.second for event in ALL)
+REMEMBERED = len({event.id for event in _right() if event.second + PATIENCE > LATEST - PATIENCE})
+"""How many ids a stream may still know after the last wave. Those that forget by the event's own time know fewer."""
 _OPEN = {"11@20:05", "21@20:05", "11@20:04", "21@20:03"}  # their windows end after the last watermark
 DANGEROUS = {event.id: event.driver for event in _right() if event.kind != "Normal"}
 
@@ -136,6 +140,23 @@ def counts_are_right(ctx: CheckContext) -> None:
     for key, value in _table(ctx).items():
         if value != str(RIGHT[key]):
             raise Unmet(f"{COUNTS} has {quoted(value)} for {key}. Count that driver's events in that minute by hand.")
+
+
+@check.requires("Both streams forget what the watermark has passed", after=windows_are_there)
+def state_is_bounded(ctx: CheckContext) -> None:
+    queries = ctx.answer("queries", list, "the streams that run, as spark.streams.active", may_be_empty=True)
+    reports = [query.lastProgress for query in queries]
+    if len(reports) < 2 or not all(reports):
+        raise Unmet(
+            f"The check looks at the state of both streams, and got a report of {sum(map(bool, reports))}. Start both, and let "
+            "them run."
+        )
+    for operator in (operator for report in reports for operator in report["stateOperators"]):
+        if (rows := operator["numRowsTotal"]) > REMEMBERED:
+            raise Unmet(
+                f"The operator {operator['operatorName']} of a stream has {rows} rows in its state. The watermark has passed "
+                f"most events, so {REMEMBERED} would be enough. What tells this operator that a row is old?"
+            )
 
 
 def _alarm(record: Message) -> dict[str, Any]:

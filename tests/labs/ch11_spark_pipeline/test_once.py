@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -40,9 +42,18 @@ def alarm(cluster: Cluster, names: dict[str, str | None]) -> None:
     put(cluster, "alarms", [(key, json.dumps(row), 0) for key, row in rows])
 
 
+def stream(**rows: int) -> Any:
+    """Stand in for a stream whose operators have so many rows in their states."""
+    operators = [{"operatorName": name, "numRowsTotal": number} for name, number in rows.items()]
+    return SimpleNamespace(lastProgress={"stateOperators": operators})
+
+
+BOUNDED = [stream(stateStoreSave=4, dedupe=4), stream(dedupe=4)]
+
+
 def test_nothing_was_done(clean: Cluster, verdict: Verdict) -> None:
     _, said = verdict(LAB, clean)
-    assert "There is no topic 'truck_events' yet" in said and "0 of 8" in said
+    assert "There is no topic 'truck_events' yet" in said and "0 of 9" in said
     create(clean, "truck_events", 1, 1)
     put(clean, "truck_events", [("11", "a", 0)])
     verdict.says("truck_events was given 1 record, not 14", LAB, clean)
@@ -95,13 +106,31 @@ def test_alarms_that_are_no_json(sent: Cluster, verdict: Verdict) -> None:
     verdict.says("A record of alarms has the value 'Page'. It should be a row as JSON", LAB, sent)
 
 
+def test_states_that_grow(sent: Cluster, verdict: Verdict) -> None:
+    count(sent, RIGHT)
+    verdict.says("Give check() your answer as queries=", LAB, sent)
+    verdict.says("got a report of 1. Start both", LAB, sent, queries=BOUNDED[:1])
+    verdict.says("got a report of 1. Start both", LAB, sent, queries=[BOUNDED[0], SimpleNamespace(lastProgress=None)])
+    by_id = [BOUNDED[0], stream(dedupe=10)]
+    verdict.says("The operator dedupe of a stream has 10 rows in its state", LAB, sent, queries=by_id)
+    without_a_window = [stream(stateStoreSave=9, dedupe=4), BOUNDED[1]]
+    verdict.says("The operator stateStoreSave of a stream has 9 rows", LAB, sent, queries=without_a_window)
+
+
+def test_ids_forgotten_later(sent: Cluster, verdict: Verdict) -> None:
+    count(sent, RIGHT)
+    alarm(sent, NAMED)
+    states = [stream(stateStoreSave=4, dedupeWithinWatermark=5), stream(dedupeWithinWatermark=5)]
+    verdict.passes(LAB, sent, queries=states)
+
+
 def test_every_change_of_a_count(sent: Cluster, verdict: Verdict) -> None:
     changes: Counter[str] = Counter()
     for key in sorted(RIGHT) + ["21@20:01"]:
         changes[key] += 1
         count(sent, {key: changes[key]})
     alarm(sent, NAMED)
-    verdict.passes(LAB, sent)
+    verdict.passes(LAB, sent, queries=BOUNDED)
 
 
 def test_closed_windows_only(sent: Cluster, verdict: Verdict) -> None:
@@ -109,4 +138,4 @@ def test_closed_windows_only(sent: Cluster, verdict: Verdict) -> None:
         sent, {key: number for key, number in RIGHT.items() if key < "11@20:02" or key in ("21@20:00", "21@20:01", "28@20:00")}
     )
     alarm(sent, NAMED)
-    verdict.passes(LAB, sent)
+    verdict.passes(LAB, sent, queries=BOUNDED)
