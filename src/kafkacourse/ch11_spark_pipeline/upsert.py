@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
+from psycopg import sql
+
+from kafkacourse.ch11_spark_pipeline.upsert_drill import stopped_and_repeated
 from kafkacourse.drivers import answered
 from kafkalab.checks.context import CheckContext, Unmet
 from kafkalab.checks.lab import Lab
 from kafkalab.checks.records import key_of
 from kafkalab.checks.topics import filled
 from kafkalab.checks.wording import counted
+from kafkalab.services import PostgreSQL
+from kafkalab.spark import spark_session
 
 __all__ = ["lab"]
 
@@ -25,6 +31,7 @@ check = lab.add_check(
         "ON CONFLICT (driver) DO UPDATE SET … WHERE … changes a row only if the condition holds. EXCLUDED is the row that you "
         "wanted to insert.",
         "Give the table a column batch. Add only where driving.batch < EXCLUDED.batch, and write the new number, too.",
+        "A process that dies loses its variables, and the transaction that it hasn't committed. What's left to the next one?",
     ),
 )
 
@@ -84,4 +91,43 @@ def none_counts_twice(ctx: CheckContext) -> None:
             raise Unmet(
                 f"{TABLE} has {counted(counts[driver], 'event')} of driver {driver}, and {SOURCE} {events}. How does the table "
                 "know that a batch is in it already?"
+            )
+
+
+NEW = 99  # a driver of whom the table has no row yet
+
+
+def _more_rows(ctx: CheckContext) -> Any:
+    """Return a batch that never ran: rows as the lab's stream has them."""
+    first, second = sorted(_sent(ctx))[:2]
+    drivers = (first, second, first, NEW)
+    rows = [(driver, 0, 1_000_000 + number) for number, driver in enumerate(drivers)]
+    return spark_session(ctx.cluster).createDataFrame(rows, "driver INT, partition INT, offset BIGINT")
+
+
+@check.requires(
+    "A batch that is stopped half done counts once when a new process runs it", after=(none_is_missing, none_counts_twice)
+)
+def survives_any_stop(ctx: CheckContext) -> None:
+    store = ctx.function("store", "your function")
+    server = ctx.answer("database", PostgreSQL, "the PostgreSQL server of this lab", may_be_empty=True)
+    first, second = sorted(_sent(ctx))[:2]
+    right = Counter(_counts(ctx)) + Counter((first, second, first, NEW))
+    [(last,)] = answered(ctx, b"SELECT max(batch) FROM runs", "The table runs")
+    question = sql.SQL(f"SELECT driver::int, events::bigint FROM {TABLE}")
+    for transactions, rows in stopped_and_repeated(store, server, _more_rows(ctx), int(str(last)) + 1, question):
+        counts: Counter[int] = Counter()
+        for driver, events in rows:
+            counts[driver] += events
+        if wrong := sorted(driver for driver in right | counts if counts[driver] != right[driver]):
+            more = counts[wrong[0]] > right[wrong[0]]
+            raise Unmet(
+                f"The check gave store another batch, stopped it after {counted(transactions, 'transaction')}, and gave the "
+                f"same batch to a fresh copy of store. Then {TABLE} had {counted(counts[wrong[0]], 'event')} of driver "
+                f"{wrong[0]}, not {right[wrong[0]]}. "
+                + (
+                    "Where does your function remember the batch: in the same transaction as the counts?"
+                    if more
+                    else "Does your function note the batch before its counts are in the table?"
+                )
             )
