@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import cast
 
 from confluent_kafka import Message
 
@@ -44,7 +45,8 @@ def _source(ctx: CheckContext) -> list[Message]:
 
 
 def _headers(record: Message) -> dict[str, bytes]:
-    return {name: value for name, value in record.headers() or () if isinstance(value, bytes)}
+    headers = cast(list[tuple[str, bytes | None]], record.headers() or [])
+    return {name: value for name, value in headers if value is not None}
 
 
 @check.requires("Records were sent back with their own headers, and with the number of replays")
