@@ -21,6 +21,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+import yaml
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 from pyspark.sql import Row, SparkSession
@@ -371,10 +372,17 @@ def test_a_kafka_that_wants_a_login(
     tables.drop()
 
 
+def stream_conf() -> dict[str, str]:
+    """Spark's settings in the manifest for Kubernetes."""
+    objects = yaml.safe_load_all((Path(__file__).parents[2] / "pipeline" / "deploy" / "pipeline.yaml").read_text())
+    [files] = [one["data"] for one in objects if one["kind"] == "ConfigMap"]
+    return dict(line.split(maxsplit=1) for line in files["stream.conf"].splitlines() if not line.startswith("#"))
+
+
 def test_the_same_on_a_spark_cluster_that_a_variable_names(
     spark: SparkSession, cluster: Cluster, postgresql_server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As on somebody's own: all that is known of it is its address and some settings."""
+    """As on somebody's own: all that is known of it is its address and some settings. The state is as on Kubernetes."""
     spark.stop()
     empty(cluster)
     monkeypatch.setattr("truck_pipeline.writers.Writers.ask", lambda *_: SCHEMAS)
@@ -384,12 +392,14 @@ def test_the_same_on_a_spark_cluster_that_a_variable_names(
     reports = Trucks().reports(200)
     send(cluster, settings, reports)
     with SparkCluster(1) as workers:
-        more = {"spark.authenticate": True, "spark.authenticate.secret": workers.secret, "spark.executor.memory": "512m"}
+        own = {"spark.authenticate": True, "spark.authenticate.secret": workers.secret, "spark.executor.memory": "512m"}
+        more = {**own, **{name: value for name, value in stream_conf().items() if name.startswith("spark.sql.streaming.")}}
         monkeypatch.setenv("KAFKALAB_SPARK_MASTER", workers.url)
         monkeypatch.setenv("KAFKALAB_SPARK_SETTINGS", json.dumps(more))
         pipeline = Pipeline(spark_session(cluster), settings).start()
         pipeline.catch_up()
         assert pipeline.tables.answers() == answers(report.event for report in reports if report.event)
         assert len(workers.applications) == 1
+        assert "rocksdbCommitCheckpointLatency" in pipeline.query.recentProgress[0]["stateOperators"][0]["customMetrics"]
         pipeline.tables.drop()
         spark_session().stop()
