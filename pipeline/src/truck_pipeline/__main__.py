@@ -29,11 +29,19 @@ from truck_pipeline.commands import COMMANDS
 from truck_pipeline.configuration import SettingsRefused, read
 from truck_pipeline.ending import end_at_once
 from truck_pipeline.lake import LakeGone
+from truck_pipeline.layout import TablesDiffer
 from truck_pipeline.logs import logged_as_json
 from truck_pipeline.tables import TablesTaken
 
 _LOG = logging.getLogger("truck_pipeline")
-_EXPECTED = (ConnectionError, LookupError, CheckpointRefused, LakeGone, TablesTaken)  # their messages say what to do
+_EXPECTED = (
+    ConnectionError,
+    LookupError,
+    CheckpointRefused,
+    LakeGone,
+    TablesDiffer,
+    TablesTaken,
+)  # their messages say what to do
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -78,6 +78,8 @@ class Pipeline:
             When one of the four topics doesn't exist.
         CheckpointRefused
             When the stream can't go on from the checkpoint, or it's empty and the topic lacks records that the tables count.
+        TablesDiffer
+            When tables of the same names have other columns.
         TablesTaken
             When another pipeline writes to the tables.
         """
@@ -156,6 +158,8 @@ class Pipeline:
             When the topic of positions or of drivers doesn't exist.
         CheckpointRefused
             When a stream counts in the tables.
+        TablesDiffer
+            When tables of the same names have other columns.
         """
         require_topic(self.settings.kafka_client(), self.settings.positions, self.settings.drivers)
         self._writers.ask()

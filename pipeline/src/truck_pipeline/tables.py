@@ -14,26 +14,13 @@ import pyarrow as pa
 from psycopg import sql
 from pyarrow import csv
 
+from truck_pipeline.layout import lay_out
 from truck_pipeline.ledger import Answers
 from truck_pipeline.outage import retry
 
 __all__ = ["Batch", "Tables", "TablesTaken"]
 
 _TIMEOUT = 5  # seconds for a connection, and for another writer that is about to end
-
-_CREATE = """
-CREATE SCHEMA IF NOT EXISTS {schema};
-CREATE TABLE IF NOT EXISTS {schema}.driving (
-    starts TIMESTAMPTZ, driver INT, events BIGINT, dangerous BIGINT, PRIMARY KEY (starts, driver));
-ALTER TABLE {schema}.driving ADD COLUMN IF NOT EXISTS late BIGINT NOT NULL DEFAULT 0;
-CREATE TABLE IF NOT EXISTS {schema}.dangerous_driving (
-    correlation TEXT PRIMARY KEY, happened TIMESTAMPTZ, kind TEXT, truck INT, driver INT, first_name TEXT, last_name TEXT,
-    latitude FLOAT, longitude FLOAT, sent TIMESTAMPTZ, stored TIMESTAMPTZ DEFAULT clock_timestamp());
-CREATE INDEX IF NOT EXISTS dangerous_driving_stored ON {schema}.dangerous_driving (stored);
-CREATE TABLE IF NOT EXISTS {schema}.batches (
-    batch BIGINT PRIMARY KEY, events BIGINT, dead BIGINT, seen TIMESTAMPTZ, half_sent TIMESTAMPTZ, first_sent TIMESTAMPTZ,
-    stored TIMESTAMPTZ DEFAULT clock_timestamp())
-"""
 
 # Rows arrive here, of this connection alone, and go on from here to the tables.
 _STAGING = """
@@ -138,11 +125,17 @@ class Tables:
         self.__init__(state["_database"], state["_name"], state["_wait"])  # type: ignore[misc]
 
     def create(self) -> None:
-        """Create the tables that don't exist yet."""
+        """Create the tables that don't exist yet, and bring those of an older version up to date.
+
+        Raises
+        ------
+        TablesDiffer
+            When tables of these names have other columns.
+        """
 
         def create(connection: psycopg.Connection) -> None:
             connection.execute("SELECT pg_advisory_xact_lock(11)")  # one creator at a time
-            connection.execute(self._statement(_CREATE))
+            lay_out(connection, self._name)
 
         self._retry(lambda: self._once(create))
 
