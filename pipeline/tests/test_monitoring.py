@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import logging
 import os
+import pickle
 import signal
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from threading import Event
+from threading import Event, Thread
 from types import SimpleNamespace
 
 import pytest
@@ -17,6 +18,7 @@ import pytest
 from truck_pipeline import ending
 from truck_pipeline.ending import end_after_batch, end_at_once
 from truck_pipeline.endpoint import Endpoint
+from truck_pipeline.gate import Gate, GateClosed
 from truck_pipeline.health import Health
 from truck_pipeline.logs import log, logged_as_json
 from truck_pipeline.metrics import Metrics
@@ -113,10 +115,12 @@ def test_a_batch_becomes_a_line_numbers_and_a_sign(capsys: pytest.CaptureFixture
     metrics, health = Metrics(), Health(300)
     monitor = Monitor(metrics, health)
     with logged_as_json():
-        monitor.onQueryStarted(SimpleNamespace())
+        monitor.onQueryStarted(SimpleNamespace(runId=1))
         assert not health.ready
         monitor.onQueryProgress(SimpleNamespace(progress=SimpleNamespace(json=json.dumps(REPORT))))
-    assert health.ready and monitor.batch_done.is_set() and numbers(metrics)["batch"] == 7
+        monitor.onQueryTerminated(SimpleNamespace(runId=1))
+        monitor.wait_for_last()
+    assert health.ready and numbers(metrics)["batch"] == 7
     [line] = map(json.loads, capsys.readouterr().err.splitlines())
     counts = {"batch": 7, "rows": 100, "events": 80, "dead": 2, "late": 3, "seconds": 1.25, "lag": 10}
     assert line["msg"] == "stored a batch" and line["context"].items() >= counts.items()
@@ -149,23 +153,48 @@ def ended(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
 
 
 def test_the_first_signal_lets_the_batch_end_and_the_second_does_not(ended: list[int]) -> None:
-    stopped, batch_done = Event(), Event()
-    looked = Event()
-    with end_after_batch(stopped.set, lambda: looked.set() or True, batch_done):
+    stopping, batch_done = Event(), Event()
+
+    def stop() -> None:
+        stopping.set()
+        assert batch_done.wait(10)
+        stopped.append("after the batch")
+
+    stopped: list[str] = []
+    with end_after_batch(stop):
         os.kill(os.getpid(), signal.SIGTERM)
-        assert looked.wait(10) and not stopped.wait(0.05)
-        assert not ended
+        assert stopping.wait(10) and not ended
         os.kill(os.getpid(), signal.SIGINT)
-        assert ended == [130] and not stopped.is_set()
+        assert ended == [130] and not stopped
         batch_done.set()
-        assert stopped.wait(10)
+    assert stopped == ["after the batch"]
 
 
-def test_a_stream_without_a_batch_ends_at_the_first_signal(ended: list[int]) -> None:
-    stopped = Event()
-    with end_after_batch(stopped.set, lambda: False, Event()):
-        os.kill(os.getpid(), signal.SIGINT)
-        assert stopped.wait(10) and not ended
+def test_a_stream_that_ends_without_a_signal_is_not_stopped(ended: list[int]) -> None:
+    with end_after_batch(lambda: ended.append(1)):
+        pass
+    assert not ended
+
+
+def test_a_closed_gate_lets_no_batch_in() -> None:
+    gate, inside, out = Gate(), Event(), Event()
+
+    def batch() -> None:
+        with gate:
+            inside.set()
+            assert out.wait(10)
+
+    first, closing = Thread(target=batch), Thread(target=gate.close)
+    first.start()
+    assert inside.wait(10)
+    closing.start()
+    out.set()
+    for thread in (first, closing):
+        thread.join(10)
+    with pytest.raises(GateClosed, match="the next start repeats the batch"):
+        batch()
+    with pickle.loads(pickle.dumps(gate)):  # another process has an open one
+        pass
 
 
 def test_everything_else_ends_at_once() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -28,7 +29,7 @@ from truck_pipeline import Event, Pipeline, Settings, Trucks, answers, send_driv
 from truck_pipeline.brokers import require_topic
 from truck_pipeline.checkpoint import CheckpointRefused
 from truck_pipeline.events import SCHEMA
-from truck_pipeline.tables import TablesTaken
+from truck_pipeline.tables import Batch, Tables, TablesTaken
 
 pytestmark = pytest.mark.cluster
 
@@ -161,6 +162,36 @@ def test_of_two_drivers_one_wins(spark: SparkSession, cluster: Cluster, settings
     first.stop()
     assert first.tables.answers() == answers(events)
     Pipeline(spark, settings).start().stop()  # nobody is there any more
+
+
+def test_an_end_lets_in_no_batch_after_the_one_at_work(
+    spark: SparkSession, cluster: Cluster, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events = events_of_today(100)
+    send(cluster, settings, events)
+    inside, out, put_batch = threading.Event(), threading.Event(), Tables.put
+
+    def slow(tables: Tables, batch: Batch, *answers: object) -> None:
+        inside.set()
+        assert out.wait(PATIENCE)
+        put_batch(tables, batch, *answers)
+
+    monkeypatch.setattr(Tables, "put", slow)
+    pipeline = Pipeline(spark, replace(settings, most=20)).start()
+    assert inside.wait(PATIENCE)
+    ending = threading.Thread(target=pipeline.stop_after_batch)
+    ending.start()
+    out.set()
+    ending.join(PATIENCE)
+    pipeline.wait_for_end()  # and nothing has failed
+    assert pipeline.tables.ask("SELECT array_agg(batch) FROM {schema}.batches") == [([0],)]
+    assert [path.name for path in Path(settings.checkpoint, "stream/commits").glob("[0-9]*")] == ["0"]
+    alarms = spark.read.format("kafka").options(**settings.source(settings.dangerous)).load().count()
+    assert alarms == len(pipeline.tables.answers().dangerous)
+    again = Pipeline(spark, settings).start()
+    again.catch_up()
+    again.stop_after_batch()  # there is none
+    assert again.tables.answers() == answers(events)
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from truck_pipeline import transform
 from truck_pipeline.begin import begin
 from truck_pipeline.brokers import require_topic
 from truck_pipeline.checkpoint import Checkpoint, CheckpointRefused
+from truck_pipeline.gate import Gate
 from truck_pipeline.names import Drivers
 from truck_pipeline.outlet import Outlet
 from truck_pipeline.progress import OBSERVED, observed
@@ -29,6 +30,7 @@ __all__ = ["Pipeline"]
 
 _VERSION = 3  # of the stream's state and the tables
 _STREAM = "stream"  # its folder in the checkpoint
+_MOMENT = 0.1  # seconds until Spark is asked again whether a batch has ended
 
 
 class Pipeline:
@@ -61,7 +63,7 @@ class Pipeline:
         self.settings = settings
         self.tables = Tables(settings.database, settings.schema, settings.wait)
         self._spark = spark
-        self._writers, self._outlet = Writers(settings), Outlet(settings)
+        self._writers, self._outlet, self._gate = Writers(settings), Outlet(settings), Gate()
         self._lock = threading.Lock()
         self._stopped = True
         self._problem: Exception | None = None
@@ -99,7 +101,7 @@ class Pipeline:
             self.tables.claim()  # from here on, nobody else writes to them
         else:
             self.tables.close()  # a process of the Spark Connect server's writes
-        self._stopped = False
+        self._stopped, self._gate = False, Gate()
         self.query = self._begin()
         threading.Thread(target=self._watch, name="watch the stream", daemon=True).start()
         checkpoint.note(topic.id, {_STREAM: str(self.query.id)})
@@ -113,7 +115,7 @@ class Pipeline:
         decoded = transform.with_clock(transform.decoded(records, schemas, settings.ahead))
         rows = transform.deduplicate(needed(decoded, settings.window), settings.patience, clock="clock")
         counted = rows.observe(OBSERVED, *observed())
-        writer = counted.writeStream.foreachBatch(Sink(settings, self.tables, self._outlet, schemas))
+        writer = counted.writeStream.foreachBatch(Sink(settings, self.tables, self._outlet, schemas, self._gate))
         named = writer.queryName(settings.schema).option("checkpointLocation", self._checkpoint().of(_STREAM))
         return begin(named.trigger(processingTime=settings.trigger))
 
@@ -124,6 +126,20 @@ class Pipeline:
             if self.query:
                 self.query.stop()
         self._close()
+
+    def stop_after_batch(self) -> None:
+        """Let the batch that is being stored come to its end, and stop the stream. No other batch is stored.
+
+        If Spark has planned another one meanwhile, the next start processes it. Over Spark Connect, batches are stored in
+        another process, so this waits for a moment without a batch.
+        """
+        with self._lock:
+            self._stopped = True
+        self._gate.close()
+        with contextlib.suppress(StreamingQueryException):
+            while self.query and self.query.status["isTriggerActive"]:
+                self.query.awaitTermination(_MOMENT)  # type: ignore[arg-type] # it takes parts of a second, too
+        self.stop()
 
     def wait_for_end(self) -> None:
         """Wait until the stream ends.

@@ -47,8 +47,9 @@ def run(configuration: Configuration) -> None:
             goes_on_from="the checkpoint" if pipeline.resumed else "the beginning of the topic",
             endpoint=endpoint.url,
         )
-        with end_after_batch(pipeline.stop, lambda: _batch_runs(pipeline), monitor.batch_done):
+        with end_after_batch(pipeline.stop_after_batch):
             pipeline.wait_for_end()
+        monitor.wait_for_last()
     log("the stream has ended; the next start goes on from the checkpoint")
 
 
@@ -188,7 +189,3 @@ def _logged(message: str, **context: object) -> Iterator[None]:
     began = time.monotonic()
     yield
     log(message, **context, seconds=round(time.monotonic() - began, 3))
-
-
-def _batch_runs(pipeline: Pipeline) -> bool:
-    return pipeline.query is not None and bool(pipeline.query.status["isTriggerActive"])

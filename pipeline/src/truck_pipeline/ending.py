@@ -7,7 +7,7 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from threading import Event, Thread
+from threading import Thread
 from types import FrameType
 
 from truck_pipeline.logs import log
@@ -26,39 +26,32 @@ def end_at_once() -> AbstractContextManager[None]:
 
 
 @contextlib.contextmanager
-def end_after_batch(stop: Callable[[], object], batch_runs: Callable[[], bool], batch_done: Event) -> Iterator[None]:
+def end_after_batch(stop: Callable[[], object]) -> Iterator[None]:
     """Within this context, let the first SIGTERM or SIGINT stop the stream after the batch, and a second one end the process.
 
-    Spark may begin the next batch before it's stopped. Then the next start repeats that one.
+    The context ends when the stream has stopped.
 
     Parameters
     ----------
     stop
-        Stops the stream.
-    batch_runs
-        Returns whether a batch is being processed.
-    batch_done
-        Gets set when a batch is committed.
+        Stops the stream after the batch.
     """
-    asked = Event()
+    asked: list[Thread] = []
 
     def end(number: int, _: FrameType | None) -> None:
         name = signal.Signals(number).name
-        if asked.is_set():
+        if asked:
             log(f"ending at once: a second signal, {name}; the next start repeats the batch")
             os._exit(_status(number))
-        asked.set()
-        Thread(target=stop_after_batch, args=(name,), name="stop after the batch", daemon=True).start()
-
-    def stop_after_batch(name: str) -> None:
-        log(f"ending after the batch: {name}")
-        batch_done.clear()
-        if batch_runs():
-            batch_done.wait()
-        stop()
+        else:
+            log(f"ending after the batch: {name}")
+            asked.append(Thread(target=stop, name="stop after the batch", daemon=True))
+            asked[0].start()
 
     with _handled_by(end):
         yield
+        for stopping in asked:
+            stopping.join()
 
 
 @contextlib.contextmanager

@@ -10,6 +10,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 from truck_pipeline import transform
+from truck_pipeline.gate import Gate
 from truck_pipeline.letters import letter
 from truck_pipeline.names import Drivers
 from truck_pipeline.outlet import Outlet, Record
@@ -34,21 +35,30 @@ class Sink:
         Where answers and records go.
     schemas
         Ids of the schemas that the stream decodes.
+    gate
+        Lets batches in until the stream is to end.
 
     Raises
     ------
     ConnectionError
         By a batch, when Kafka, PostgreSQL or the registry is away for too long. Nothing is half stored.
+    GateClosed
+        By a batch that comes when the stream is to end.
     NewSchema
         By a batch with values of a schema that the registry knows and the stream doesn't.
     """
 
-    def __init__(self, settings: Settings, tables: Tables, outlet: Outlet, schemas: Collection[int]) -> None:
+    def __init__(self, settings: Settings, tables: Tables, outlet: Outlet, schemas: Collection[int], gate: Gate) -> None:
         self._settings, self._tables, self._outlet, self._schemas = settings, tables, outlet, frozenset(schemas)
+        self._gate = gate
         self._writers, self._drivers = Writers(settings), Drivers(settings)
 
     def __call__(self, rows: DataFrame, batch: int) -> None:
         """Take a batch."""
+        with self._gate:
+            self._take(rows, batch)
+
+    def _take(self, rows: DataFrame, batch: int) -> None:
         text = f.to_json(f.col("alarm")[0]).alias("text")
         found = rows.select("starts", "driverId", "sent", "clock", "dead", "alarm", text).toArrow()
         if not found.num_rows:  # Spark only removes old state
