@@ -16,7 +16,7 @@ from types import SimpleNamespace
 import pytest
 
 from truck_pipeline import ending
-from truck_pipeline.ending import end_after_batch, end_at_once
+from truck_pipeline.ending import end_at_once, end_by
 from truck_pipeline.endpoint import Endpoint
 from truck_pipeline.gate import Gate, GateClosed
 from truck_pipeline.health import Health
@@ -161,7 +161,7 @@ def test_the_first_signal_lets_the_batch_end_and_the_second_does_not(ended: list
         stopped.append("after the batch")
 
     stopped: list[str] = []
-    with end_after_batch(stop):
+    with end_by(stop, "ending after the batch"):
         os.kill(os.getpid(), signal.SIGTERM)
         assert stopping.wait(10) and not ended
         os.kill(os.getpid(), signal.SIGINT)
@@ -171,7 +171,7 @@ def test_the_first_signal_lets_the_batch_end_and_the_second_does_not(ended: list
 
 
 def test_a_stream_that_ends_without_a_signal_is_not_stopped(ended: list[int]) -> None:
-    with end_after_batch(lambda: ended.append(1)):
+    with end_by(lambda: ended.append(1), "ending"):
         pass
     assert not ended
 

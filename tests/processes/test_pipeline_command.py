@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import json
-import os
 import signal
-import stat
-import subprocess
-import sys
-import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Self
 
 import httpx2
-import pyspark
 import pytest
 
-from kafkalab import Cluster, wait_until
-from kafkalab.distribution import java_command, spark_jars
+from command_support import Process, spark_environment
+from kafkalab import Cluster
 from pipeline_support import SCHEMAS, prepare, send, settings_file
 from small_registry import SmallRegistry
-from support import PATIENCE, empty
+from support import empty
 from truck_pipeline import Settings, Trucks, answers
 from truck_pipeline.tables import Tables
 
@@ -34,75 +26,7 @@ TOPICS = Settings({}, "", "", "")
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """A Spark with its connectors, as the image has it, and a Java without a module that Spark asks for in vain here."""
-    home, own = tmp_path_factory.mktemp("spark"), Path(pyspark.__path__[0])
-    (home / "jars").mkdir()
-    for jar in [*(own / "jars").glob("*.jar"), *spark_jars()]:
-        (home / "jars" / jar.name).symlink_to(jar)
-    (home / "bin").symlink_to(own / "bin")
-    java = home / "java/bin/java"
-    java.parent.mkdir(parents=True)
-    java.write_text(
-        '#!/bin/sh\nfor one in "$@"; do shift; [ "$one" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$one"; done\n'
-        f'exec {java_command()} "$@"\n'
-    )
-    java.chmod(java.stat().st_mode | stat.S_IXUSR)
-    submit = "--master local[2] --driver-memory 1g --conf spark.ui.enabled=false pyspark-shell"
-    return os.environ | {
-        "SPARK_HOME": str(home),
-        "JAVA_HOME": str(java.parents[1]),
-        "PYSPARK_SUBMIT_ARGS": submit,
-        "SPARK_LOCAL_IP": "127.0.0.1",
-        "REGISTRY": PASSWORD,
-    }
-
-
-class Process:
-    """The command, with its log in a file."""
-
-    def __init__(self, environment: dict[str, str], folder: Path, *arguments: str) -> None:
-        self._log = folder / f"log-{uuid.uuid4().hex}"
-        command = [sys.executable, "-m", "truck_pipeline", *arguments]
-        with open(self._log, "wb") as log:
-            self.process = subprocess.Popen(command, env=environment, cwd=folder, stderr=log)
-
-    @property
-    def log(self) -> str:
-        return self._log.read_text()
-
-    def lines(self, message: str) -> list[dict[str, Any]]:
-        """What belongs to each line with this message."""
-        entries = [json.loads(line) for line in self.log.splitlines() if line.startswith('{"ts"')]
-        return [entry["context"] for entry in entries if entry["msg"].startswith(message)]
-
-    def wait_for_start(self) -> dict[str, Any]:
-        self._wait(lambda: bool(self.lines("the stream has started")), "the stream to start")
-        return self.lines("the stream has started")[0]
-
-    def wait_for_batches(self, events: int) -> list[dict[str, Any]]:
-        """Wait until batches with so many events are stored."""
-        self._wait(lambda: sum(batch["events"] for batch in self.lines("stored a batch")) == events, f"{events} events")
-        return self.lines("stored a batch")
-
-    def _wait(self, condition: Callable[[], bool], what: str) -> None:
-        def met() -> bool:
-            assert self.process.poll() is None, self.log[-5000:]
-            return condition()
-
-        wait_until(met, PATIENCE, what, last_seen=lambda: self.log[-5000:])
-
-    def end(self, *signals: signal.Signals) -> int:
-        """Send signals, and wait for the end."""
-        for one in signals:
-            self.process.send_signal(one)
-        return self.process.wait(2 * PATIENCE)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.process.kill()
-        self.process.wait()
+    return spark_environment(tmp_path_factory.mktemp("spark")) | {"REGISTRY": PASSWORD}
 
 
 def batches_in(log: Path) -> set[int]:

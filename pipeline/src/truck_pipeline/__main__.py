@@ -24,6 +24,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from truck_pipeline.alarms import TooFewSlots
 from truck_pipeline.checkpoint import CheckpointRefused
 from truck_pipeline.commands import COMMANDS
 from truck_pipeline.configuration import SettingsRefused, read
@@ -34,14 +35,8 @@ from truck_pipeline.logs import logged_as_json
 from truck_pipeline.tables import TablesTaken
 
 _LOG = logging.getLogger("truck_pipeline")
-_EXPECTED = (
-    ConnectionError,
-    LookupError,
-    CheckpointRefused,
-    LakeGone,
-    TablesDiffer,
-    TablesTaken,
-)  # their messages say what to do
+_REFUSED = (CheckpointRefused, LakeGone, TablesDiffer, TablesTaken, TooFewSlots)
+_EXPECTED = (ConnectionError, LookupError, *_REFUSED)  # their messages say what to do
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

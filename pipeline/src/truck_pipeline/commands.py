@@ -15,7 +15,7 @@ from truck_pipeline.alarms import Alarms
 from truck_pipeline.app import Pipeline
 from truck_pipeline.configuration import Configuration
 from truck_pipeline.durations import milliseconds
-from truck_pipeline.ending import end_after_batch
+from truck_pipeline.ending import end_by
 from truck_pipeline.endpoint import Endpoint
 from truck_pipeline.health import Health
 from truck_pipeline.lake import Lake
@@ -47,7 +47,7 @@ def run(configuration: Configuration) -> None:
             goes_on_from="the checkpoint" if pipeline.resumed else "the beginning of the topic",
             endpoint=endpoint.url,
         )
-        with end_after_batch(pipeline.stop_after_batch):
+        with end_by(pipeline.stop_after_batch, "ending after the batch"):
             pipeline.wait_for_end()
         monitor.wait_for_last()
     log("the stream has ended; the next start goes on from the checkpoint")
@@ -66,7 +66,9 @@ def send_early(configuration: Configuration) -> None:
     with _session() as spark:
         alarms = Alarms(spark, settings).start()
         log("the alarms have started", reads=[settings.positions, settings.drivers], writes=[settings.early])
-        alarms.wait_for_end()
+        with end_by(alarms.stop, "ending"):
+            alarms.wait_for_end()
+    log("the alarms have ended; the next start repeats those of some seconds")
 
 
 def fill_lake(configuration: Configuration) -> None:

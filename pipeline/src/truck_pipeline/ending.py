@@ -12,7 +12,7 @@ from types import FrameType
 
 from truck_pipeline.logs import log
 
-__all__ = ["end_after_batch", "end_at_once"]
+__all__ = ["end_at_once", "end_by"]
 
 
 def end_at_once() -> AbstractContextManager[None]:
@@ -26,27 +26,28 @@ def end_at_once() -> AbstractContextManager[None]:
 
 
 @contextlib.contextmanager
-def end_after_batch(stop: Callable[[], object]) -> Iterator[None]:
-    """Within this context, let the first SIGTERM or SIGINT stop the stream after the batch, and a second one end the process.
+def end_by(stop: Callable[[], object], how: str) -> Iterator[None]:
+    """Within this context, let the first SIGTERM or SIGINT stop the stream, and a second one end the process.
 
     The context ends when the stream has stopped.
 
     Parameters
     ----------
     stop
-        Stops the stream after the batch.
+        Stops the stream.
+    how
+        What the log says then, such as ``ending after the batch``.
     """
     asked: list[Thread] = []
 
     def end(number: int, _: FrameType | None) -> None:
         name = signal.Signals(number).name
         if asked:
-            log(f"ending at once: a second signal, {name}; the next start repeats the batch")
+            log(f"ending at once: a second signal, {name}; the next start goes on from the checkpoint")
             os._exit(_status(number))
-        else:
-            log(f"ending after the batch: {name}")
-            asked.append(Thread(target=stop, name="stop after the batch", daemon=True))
-            asked[0].start()
+        log(f"{how}: {name}")
+        asked.append(Thread(target=stop, name="stop the stream", daemon=True))
+        asked[0].start()
 
     with _handled_by(end):
         yield
