@@ -45,9 +45,10 @@ def end_by(stop: Callable[[], object], how: str) -> Iterator[None]:
         if asked:
             log(f"ending at once: a second signal, {name}; the next start goes on from the checkpoint")
             os._exit(_status(number))
-        log(f"{how}: {name}")
-        asked.append(Thread(target=stop, name="stop the stream", daemon=True))
-        asked[0].start()
+        else:
+            log(f"{how}: {name}")
+            asked.append(Thread(target=stop, name="stop the stream", daemon=True))
+            asked[0].start()
 
     with _handled_by(end):
         yield
