@@ -1,4 +1,4 @@
-"""Rows of ``make bench`` about the truck pipeline: how fast, how late, and what more events, trucks and executors do to it."""
+"""Rows of ``make bench`` about the truck pipeline: how fast, how late, and what more events and trucks do to it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any
 
 import psutil
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import DataStreamWriter
 
@@ -26,6 +27,7 @@ from kafkalab.spark import kafka_options
 from kafkalab.spark.session import jvm_process, start_session
 from kafkalab.spark.streaming import new_progress
 from truck_pipeline import Pipeline, Settings, Trucks, TruckSender, send_drivers, transform
+from truck_pipeline.alarms import Alarms
 from truck_pipeline.events import encoder
 from truck_pipeline.writers import Writers
 
@@ -217,6 +219,52 @@ def latency() -> Measured:
             yield "a micro-batch, at 1,000 events/s", "s", statistics.median(batches) / 1000
 
 
+LASTS = 20  # seconds of a round
+
+
+def alarms() -> Measured:
+    """Trucks send 1,000 events a second; from a dangerous event sent to its alarm read from Kafka, by the real-time trigger.
+
+    The producer of the trucks doesn't wait for a batch to fill. The first rounds don't count: Java still compiles.
+    """
+    slots = {"spark.master": f"local[{PARTITIONS}]"}
+    with opened() as site, long_running_session(settings=slots) as spark:
+        settings, client = site.settings, site.cluster.client_config()
+        create(site.cluster, settings.positions, PARTITIONS, 3)
+        create(site.cluster, settings.early, 1, 3)
+        encoder(settings)(FLEET.reports(1)[0].event)  # registers the schema, which must be there at the start
+        early = Alarms(spark, settings).start()
+        with Consumer({**client, "group.id": "bench", "enable.auto.commit": False}) as consumer:
+            consumer.assign([TopicPartition(settings.early, 0, 0)])
+            for number in range(WARM_UPS + ROUNDS):
+                reports = replace(FLEET, interval=1, seed=number).reports(1000 * LASTS)
+                began = processor_time(spark)["Spark"]
+                TruckSender({**client, "linger.ms": 0}, settings, reports, 1000).start()
+                dangerous = sum(report.event is not None and report.event.dangerous for report in reports)
+                took = statistics.quantiles(_heard(consumer, early, dangerous), n=100)
+                if number >= WARM_UPS:
+                    yield "event sent → alarm read from Kafka, at 1,000 events/s, real-time, median", "≤ 50 ms", took[49]
+                    yield "event sent → alarm read from Kafka, at 1,000 events/s, real-time, p99", "≤ 500 ms", took[98]
+                    yield "Spark's part of a processor meanwhile", "×", (processor_time(spark)["Spark"] - began) / LASTS
+        early.stop()
+
+
+def _heard(consumer: Consumer, early: Alarms, number: int) -> list[float]:
+    """Read so many alarms, and return the milliseconds from each event sent to its alarm read."""
+    latencies: list[float] = []
+
+    def all_read() -> bool:
+        while len(latencies) < number and (record := consumer.poll(0.1)):
+            if record.error():
+                raise KafkaException(record.error())
+            sent = datetime.fromisoformat(json.loads(record.value())["sent"])
+            latencies.append((time.time() - sent.timestamp()) * 1000)
+        return len(latencies) == number
+
+    wait_until(all_read, 6 * LASTS, "all alarms", unless=early.query and early.query.exception)
+    return latencies
+
+
 def growth() -> Measured:
     """A backlog of 1×, 10× and 100× events: seconds, and the memory of Spark's JVM, whose heap is at most 1 GB."""
     with opened() as site, long_running_session() as spark:
@@ -246,4 +294,4 @@ def state() -> Measured:
             yield "memory of a row of state", "bytes", size / rows
 
 
-ROWS = {f"pipeline-{row.__name__}": row for row in (rate, latency, growth, state)}
+ROWS = {f"pipeline-{row.__name__}": row for row in (rate, latency, alarms, growth, state)}

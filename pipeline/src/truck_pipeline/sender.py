@@ -127,7 +127,7 @@ class TruckSender(Sender):
     def __init__(self, client: Mapping[str, object], settings: Settings, reports: Iterable[Report], rate: float = 0) -> None:
         super().__init__(settings, reports, rate)
         # Without batches, nearly every event would cost three brokers a request and two copies of it.
-        self._producer = Producer({**client, "enable.idempotence": True, "linger.ms": 100})
+        self._producer = Producer({"linger.ms": 100, **client, "enable.idempotence": True})
         self._topic = settings.positions
 
     def _send(self, report: Report, value: bytes) -> None:
