@@ -257,7 +257,7 @@ def test_the_help_of_fetch_names_every_download(capsys: pytest.CaptureFixture[st
         main(["fetch", "--help"])
     told = [line.strip() for line in capsys.readouterr().out.splitlines()]
     lines = {step.title: next(line for line in told if line.startswith(step.title)) for step in [*steps(), *more_steps()]}
-    assert re.fullmatch(r"schema registry +159 MB +chapter 6", lines["schema registry"])
+    assert re.fullmatch(r"schema registry +159 MB +chapters 6, 9 and 11", lines["schema registry"])
     assert all("chapter" in lines[step.title] for step in more_steps())
     lock = json.loads(resources.files("kafkalab.distribution").joinpath("jars.json").read_text())
     groups = [*lock["groups"].values(), *(groups["kafka"] for groups in lock["other_versions"].values())]
