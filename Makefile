@@ -6,7 +6,7 @@ PY = .venv/bin/python
 
 .DEFAULT_GOAL := help
 .PHONY: help course setup test test-quick test-all setup-test labs new-lab notebooks film badges site slides handouts wheels \
-	bench lock clean
+	bench faults lock clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -65,6 +65,10 @@ wheels: setup-test ## build the two wheels that carry the course: dist
 bench: setup-test ## measure, and print the table of figures
 	@$(KAFKALAB) fetch
 	@$(PY) tools/bench.py
+
+faults: setup-test ## kill each part of the truck pipeline in three rounds, and compare its tables with the ledger; takes an hour
+	@$(KAFKALAB) fetch
+	@$(PY) tools/pipeline_faults.py
 
 lock: setup-test ## write the locks anew from pyproject.toml
 	@PATH="$(CURDIR)/.venv/bin:$$PATH" requirements/lock.sh

@@ -7,7 +7,8 @@ import pytest
 from kafkalab import Cluster, wait_until
 from kafkalab.errors import NotEnoughResources
 from kafkalab.resources import require_memory
-from pipeline_faults import FAULTS, RATE, REPORTS, Outcome, Restart, opened, page, strike
+from pipeline_driver import MOMENTS
+from pipeline_faults import FAULTS, RATE, REPORTS, Outcome, Restart, opened, page, strike, table
 from support import PATIENCE
 from truck_pipeline import Trucks
 
@@ -30,6 +31,17 @@ def test_all_on_the_way_to_the_tables_is_killed(cluster: Cluster) -> None:
         site.settle(trucks.wait())
 
 
+def test_a_driver_is_killed_around_the_commit_of_the_tables(cluster: Cluster) -> None:
+    """Trucks report to Kafka themselves."""
+    with opened(cluster, Trucks(interval=1000 // RATE).reports(REPORTS), connect_workers=0, spark_workers=0) as site:
+        for number, moment in enumerate(MOMENTS, 1):
+            trucks = site.drive()
+            FAULTS[f"Spark driver, {moment}"].kill(site)
+            trucks.stop()
+            assert site.settle(trucks).startswith(f"{site.acknowledged} sent = ")
+            assert site.starts == number
+
+
 @pytest.mark.at_length
 @pytest.mark.timeout(7200)
 def test_each_part_is_killed_at_work(cluster: Cluster) -> None:
@@ -41,6 +53,12 @@ def test_each_part_is_killed_at_work(cluster: Cluster) -> None:
     with opened(cluster, Trucks(interval=1000 // RATE).reports(REPORTS)) as site:
         for fault in FAULTS.values():
             strike(site, fault)
+
+
+def test_the_table_tells_what_differs() -> None:
+    found = {"broker": [Outcome(2.0, 8.0, 9.0, 0, 3, still=4.5), Outcome(2.0, 8.0, 9.0, 0, 3, still=6.0)], "registry": []}
+    rows = table(found, {"broker": ["5 events are missing"], "registry": []}).splitlines()
+    assert rows[2:] == ["| broker | 3 | 5.2 (4.5 – 6.0) | NO, in 1 |", "| registry | 0 | – | yes |"]
 
 
 def test_the_page_tells_medians_and_who_had_to_help() -> None:
