@@ -389,7 +389,7 @@ FAULTS: Mapping[str, Fault] = {
     ),
     "Connect worker": Fault(kill_connect_worker, False, "The other worker takes over the connector.", f"the worker, {_LATER}"),
     "MQTT broker": Fault(kill_mqtt, True, "Trucks and connector connect again.", f"the MQTT broker, {_SOON}"),
-    "registry": Fault(kill_registry, False, "Nobody notices: running programs have their schemas.", f"the registry, {_LATER}"),
+    "registry": Fault(kill_registry, True, "A batch with an unknown schema's id waits for it.", f"the registry, {_SOON}"),
     "PostgreSQL": Fault(kill_database, True, "The stream waits for it, and writes the batch again.", f"PostgreSQL, {_SOON}"),
     "Spark driver": Fault(kill_driver, True, "The stream goes on from its checkpoint.", "the driver, by the supervisor"),
     **{
