@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ __all__ = ["lab"]
 
 A_MINUTE, REPEATS = 1000, 100  # events that are new, and events that come again
 FIRST, MINUTES = 5, 10
+PATIENCE = 120  # seconds
 FORGETFUL = 5 * A_MINUTE  # rows that are enough for events of 2 minutes, and for batches of a minute
 
 lab = Lab("11_state")
@@ -44,15 +46,20 @@ def operator_is_known(ctx: CheckContext) -> None:
         raise Unmet(f"`operator` is {quoted(operator)}. What does the format state-metadata have in the column operatorName?")
 
 
-def _reports(ctx: CheckContext, name: str) -> list[dict[str, Any]]:
-    """Return what the stream says about its state, batch by batch."""
+def _batches(ctx: CheckContext, name: str) -> list[dict[str, Any]]:
+    """Return what the stream says about its batches."""
     query = ctx.answer(name, object, f"the query of the stream {name}")
     batches = getattr(query, "recentProgress", None)
     if batches is None:
         raise Unmet(f"`{name}` should be a query, as run() returns it. It's of type {type(query).__name__}.")
     if not batches:
         raise Unmet(f"The stream {name} has reported no batch. Its checkpoint may be at the end already: take another folder.")
-    states = [state for batch in batches for state in batch["stateOperators"]]
+    return list(batches)
+
+
+def _reports(ctx: CheckContext, name: str) -> list[dict[str, Any]]:
+    """Return what the stream says about its state, batch by batch."""
+    states = [state for batch in _batches(ctx, name) for state in batch["stateOperators"]]
     if not states:
         raise Unmet(f"The stream {name} has no operator with a state. Which operator drops repeats?")
     return states
@@ -97,6 +104,18 @@ def state_is_bounded(ctx: CheckContext) -> None:
             f"The state of the stream bounded has {rows:,} rows after {MINUTES} minutes of events. What tells it that an id "
             "won't come again?"
         )
+    if (patience := _patience(_batches(ctx, "bounded"))) < PATIENCE:
+        raise Unmet(
+            f"The watermark of the stream bounded is {patience:.0f} s behind the latest event. A repeat may be 2 minutes "
+            "older, and then its id must still be there."
+        )
+
+
+def _patience(batches: list[dict[str, Any]]) -> float:
+    """Return by how many seconds the last watermark is behind the latest event before it."""
+    *earlier, last = [batch["eventTime"] for batch in batches]
+    latest = max(datetime.fromisoformat(times["max"]) for times in earlier if "max" in times)
+    return (latest - datetime.fromisoformat(last["watermark"])).total_seconds()
 
 
 @check.requires("It drops each repeat, and nothing else", after=state_is_bounded)

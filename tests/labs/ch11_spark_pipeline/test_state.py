@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,12 +17,19 @@ pytestmark = pytest.mark.cluster
 LAB = "11_state"
 
 
-def query(*rows: int, repeats: int = 100, late: int = 0, rocks: bool = True) -> Any:
+def query(*rows: int, repeats: int = 100, late: int = 0, rocks: bool = True, patience: int = 120) -> Any:
     """Stand in for a query whose state had so many rows after each batch."""
     metrics = {"numDroppedDuplicateRows": repeats} | ({"rocksdbGetCount": 1} if rocks else {})
+    begin = datetime(2017, 10, 2, 20, tzinfo=UTC)
     batches = [
-        {"stateOperators": [{"numRowsTotal": total, "numRowsDroppedByWatermark": late, "customMetrics": metrics}]}
-        for total in rows
+        {
+            "stateOperators": [{"numRowsTotal": total, "numRowsDroppedByWatermark": late, "customMetrics": metrics}],
+            "eventTime": {
+                "max": (begin + timedelta(minutes=minute)).isoformat(),
+                "watermark": (begin + timedelta(minutes=minute - 1, seconds=-patience)).isoformat(),
+            },
+        }
+        for minute, total in enumerate(rows)
     ]
     return SimpleNamespace(recentProgress=batches)
 
@@ -69,6 +77,10 @@ def test_right_answers(clean: Cluster, answers: dict[str, Any], verdict: Verdict
         ({"bounded": query()}, "The stream bounded has reported no batch. Its checkpoint may be at the end already"),
         ({"bounded": SimpleNamespace(recentProgress=[{"stateOperators": []}])}, "bounded has no operator with a state"),
         ({"bounded": query(*GROWING)}, "The state of the stream bounded has 10,000 rows after 10 minutes of events"),
+        (
+            {"bounded": query(*FORGETFUL, patience=30)},
+            "bounded is 30 s behind the latest event. A repeat may be 2 minutes older",
+        ),
         ({"bounded": query(*FORGETFUL, rocks=False)}, "The state of the stream bounded is in memory"),
         ({"bounded": query(*FORGETFUL, late=10)}, "The stream bounded dropped 100 events as too late. How late may"),
         ({"bounded": query(*FORGETFUL, repeats=0)}, "The stream bounded dropped 0 repeats. 10 minutes have 1000"),
