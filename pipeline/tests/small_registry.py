@@ -12,12 +12,15 @@ __all__ = ["SmallRegistry"]
 
 
 class SmallRegistry:
-    """Knows some schemas by their ids, for whichever subject it's asked; more may come. None at all: no such subject."""
+    """Knows some schemas by their ids, for whichever subject it's asked; more may come. None at all: no such subject.
 
-    def __init__(self, schemas: dict[int, str] | None = None) -> None:
+    It listens at a free port, or at the one that it's given.
+    """
+
+    def __init__(self, schemas: dict[int, str] | None = None, port: int = 0) -> None:
         self.schemas = dict(schemas or {})
         self.asked = 0
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._answerer())
+        self._server = ThreadingHTTPServer(("127.0.0.1", port), self._answerer())
         self.url = f"http://127.0.0.1:{self._server.server_port}"
 
     def __enter__(self) -> Self:

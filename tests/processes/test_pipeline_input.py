@@ -15,16 +15,17 @@ import psycopg
 import pytest
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import Row, SparkSession
 
-from kafkalab import Cluster, spark_session
+from kafkalab import Cluster, spark_session, wait_until
 from kafkalab.cluster import Listener
 from kafkalab.security import Security
 from kafkalab.spark import kafka_options
 from kafkalab.spark.streaming import new_progress
 from pipeline_support import SCHEMAS, framed
 from small_registry import SmallRegistry
-from support import PATIENCE, create, put
+from support import PATIENCE, create, delete, put
 from truck_pipeline import Event, Pipeline, Settings, Trucks, answers, send_drivers, transform
 from truck_pipeline.brokers import require_topic
 from truck_pipeline.checkpoint import CheckpointRefused
@@ -124,6 +125,38 @@ def test_made_up_schemas_cost_no_restart(spark: SparkSession, cluster: Cluster, 
     assert {letter.headers["dead.reason"] for letter in letters} == {b"schema"}
     assert {letter.headers["origin"] for letter in letters} == {b"nowhere"}
     assert {bytes(letter.value) for letter in letters} == set(made_up)
+
+
+def test_a_batch_waits_for_a_registry_that_is_gone(
+    spark: SparkSession, cluster: Cluster, settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    events = events_of_today(100)
+    with SmallRegistry({7: SCHEMAS[7]}) as registry:
+        pipeline = Pipeline(spark, replace(settings, registry=registry.url, wait=PATIENCE)).start()
+        send(cluster, settings, events[:50])
+        pipeline.catch_up()
+    send(cluster, settings, events[50:], schema=9, driverAge=33)  # nobody can say what that is
+    wait_until(lambda: f"the registry at {registry.url} doesn't answer" in caplog.text, PATIENCE, "the batch to wait")
+    with SmallRegistry(SCHEMAS, int(registry.url.rpartition(":")[2])):
+        pipeline.catch_up()
+        pipeline.stop()
+    assert pipeline.tables.answers() == answers(events)
+    assert not dead(spark, settings)
+
+
+def test_a_topic_made_anew_under_a_running_stream(spark: SparkSession, cluster: Cluster, settings: Settings) -> None:
+    events = events_of_today(100)
+    pipeline = Pipeline(spark, settings).start()
+    send(cluster, settings, events)
+    pipeline.catch_up()
+    delete(cluster, settings.positions)
+    create(cluster, settings.positions, 2)
+    send(cluster, settings, events_of_today(20))
+    with pytest.raises(StreamingQueryException, match="(?i)offset|data"):
+        pipeline.wait_for_end()
+    assert pipeline.tables.answers() == answers(events)
+    with pytest.raises(CheckpointRefused, match="belongs to a topic that was deleted"):
+        Pipeline(spark, settings).start()
 
 
 def test_a_field_more_and_the_same_checkpoint(
