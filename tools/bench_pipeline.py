@@ -239,7 +239,7 @@ def alarms() -> Measured:
             for number in range(WARM_UPS + ROUNDS):
                 reports = replace(FLEET, interval=1, seed=number).reports(1000 * LASTS)
                 began = processor_time(spark)["Spark"]
-                TruckSender({**client, "linger.ms": 0}, settings, reports, 1000).start()
+                TruckSender({**client, "linger.ms": 5}, settings, reports, 1000).start()
                 dangerous = sum(report.event is not None and report.event.dangerous for report in reports)
                 took = statistics.quantiles(_heard(consumer, early, dangerous), n=100)
                 if number >= WARM_UPS:
