@@ -104,6 +104,8 @@ def spark(server: str, cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Ite
     monkeypatch.setenv("KAFKALAB_SPARK_MASTER", server)
     yield spark_session(cluster, delta=True)
     spark_session().stop()
+    # PySpark may leave it behind. A process that starts later would inherit it, and look for a server, too.
+    os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)
 
 
 def test_a_session(spark: SparkSession, server: str, cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
