@@ -9,7 +9,7 @@ from kafkalab.errors import NotEnoughResources
 from kafkalab.resources import require_memory
 from pipeline_driver import MOMENTS
 from pipeline_faults import FAULTS, RATE, REPORTS, Outcome, Restart, opened, page, strike, table
-from support import PATIENCE
+from support import PATIENCE, empty
 from truck_pipeline import Trucks
 
 pytestmark = pytest.mark.cluster
@@ -17,9 +17,16 @@ pytestmark = pytest.mark.cluster
 MORE_MEMORY = 3 << 30  # beside the brokers
 
 
-def test_all_on_the_way_to_the_tables_is_killed(cluster: Cluster) -> None:
+@pytest.fixture
+def emptied(cluster: Cluster) -> Cluster:
+    """The cluster, without the topics of the test before."""
+    empty(cluster)
+    return cluster
+
+
+def test_all_on_the_way_to_the_tables_is_killed(emptied: Cluster) -> None:
     """One after the other, so that for some time nothing works; trucks report all the time."""
-    with opened(cluster, Trucks(interval=1000 // RATE).reports(800), connect_workers=1, spark_workers=0) as site:
+    with opened(emptied, Trucks(interval=1000 // RATE).reports(800), connect_workers=1, spark_workers=0) as site:
         trucks = site.drive(800)
         restarts: list[Restart] = []
         for name in ("PostgreSQL", "Connect worker", "registry", "MQTT broker"):
@@ -31,9 +38,9 @@ def test_all_on_the_way_to_the_tables_is_killed(cluster: Cluster) -> None:
         site.settle(trucks.wait())
 
 
-def test_a_driver_is_killed_around_the_commit_of_the_tables(cluster: Cluster) -> None:
+def test_a_driver_is_killed_around_the_commit_of_the_tables(emptied: Cluster) -> None:
     """Trucks report to Kafka themselves."""
-    with opened(cluster, Trucks(interval=1000 // RATE).reports(REPORTS), connect_workers=0, spark_workers=0) as site:
+    with opened(emptied, Trucks(interval=1000 // RATE).reports(REPORTS), connect_workers=0, spark_workers=0) as site:
         for number, moment in enumerate(MOMENTS, 1):
             trucks = site.drive()
             FAULTS[f"Spark driver, {moment}"].kill(site)
@@ -44,13 +51,13 @@ def test_a_driver_is_killed_around_the_commit_of_the_tables(cluster: Cluster) ->
 
 @pytest.mark.at_length
 @pytest.mark.timeout(7200)
-def test_each_part_is_killed_at_work(cluster: Cluster) -> None:
+def test_each_part_is_killed_at_work(emptied: Cluster) -> None:
     """Spark runs on two workers; an executor, a worker and the driver are killed, too."""
     try:
         require_memory(MORE_MEMORY, "the pipeline with a Spark cluster")
     except NotEnoughResources as error:
         pytest.skip(str(error))
-    with opened(cluster, Trucks(interval=1000 // RATE).reports(REPORTS)) as site:
+    with opened(emptied, Trucks(interval=1000 // RATE).reports(REPORTS)) as site:
         for fault in FAULTS.values():
             strike(site, fault)
 
