@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import psutil
 import pytest
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
@@ -17,6 +16,7 @@ from command_support import Process, spark_environment
 from kafkalab import Cluster
 from kafkalab.spark import kafka_options
 from kafkalab.spark.session import start_session
+from pipeline_driver import kill_all
 from pipeline_support import SCHEMAS, prepare, send, settings_file
 from small_registry import SmallRegistry
 from support import create, delete, empty
@@ -79,14 +79,6 @@ def wanted(reports: list[Report]) -> Counter[str]:
     return Counter(event.correlation for event in dangerous(reports))
 
 
-def kill(process: Process) -> None:
-    """Kill the command and Spark's JVM with SIGKILL, at the same moment."""
-    family = [*psutil.Process(process.process.pid).children(recursive=True), process.process]
-    for one in family:
-        one.kill()
-    process.process.wait()
-
-
 def test_none_is_missing_and_a_crash_repeats_some(topics: Cluster, early: Early, tmp_path: Path) -> None:
     first, second, third = (Trucks(seed=seed, twice=0.2, malformed=0.1).reports(150) for seed in (1, 2, 3))
     names = {driver.id: driver.first_name for driver in DRIVERS}
@@ -107,7 +99,8 @@ def test_none_is_missing_and_a_crash_repeats_some(topics: Cluster, early: Early,
                 assert alarm.get("first_name") == names.get(event.driver)
             send(topics, TOPICS, second)
             alarms.wait_for(lambda: early.read().total() > wanted(first).total(), "alarms after the first ones")
-            kill(alarms)
+            kill_all(alarms.process.pid)  # Python and Spark's JVM
+            alarms.process.wait()
         send(topics, TOPICS, third)
         sent = wanted(first + second + third)
         with Process(environment, tmp_path, *arguments) as again:

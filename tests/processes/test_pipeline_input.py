@@ -272,7 +272,7 @@ def test_a_kafka_that_wants_a_login() -> None:
         admin = AdminClient(secured.client_config())
         [deleted] = admin.delete_records([TopicPartition("t", 0, 1)]).values()
         deleted.result(PATIENCE)
-        assert require_topic(login, "t") == (found.id, False)
+        assert require_topic(login, "t") == (found.id, False, 2)
         wrong = {name: value.replace("quo", "wrong") for name, value in login.items()}
         with pytest.raises(ConnectionError, match="no broker answers at .*: .*Authentication failed"):
             require_topic(wrong, "t")

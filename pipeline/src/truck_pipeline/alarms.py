@@ -62,7 +62,7 @@ class Alarms:
         """
         settings = self._settings
         topic = require_topic(settings.kafka_client(), settings.positions, settings.drivers, settings.early)
-        self._require_slots()
+        self._require_slots(topic.partitions)
         facts = {"topic": settings.positions, "early alarms": settings.early}
         checkpoint = Checkpoint(self._spark, settings.checkpoint, _STREAM, facts, [_STREAM])
         if not checkpoint.require(topic.id):
@@ -72,8 +72,7 @@ class Alarms:
         # As rows of this plan: a query that reads the topic of drivers, too, isn't one that Spark lets run in real time.
         source = self._spark.read.format("kafka").options(**settings.source(settings.drivers))
         drivers = self._spark.createDataFrame(transform.latest_drivers(source.load()).toArrow())
-        named = drivers.select(f.col("id").alias("driverId"), "first_name", "last_name")
-        alarms = alarms_of(events).join(f.broadcast(named), "driverId", "left")
+        alarms = transform.with_names(alarms_of(events), drivers)
         rows = alarms.select(f.col("correlationId").alias("key"), f.to_json(f.struct("*")).alias("value"))
         writer = rows.writeStream.format("kafka").options(**{**settings.sink(settings.early), **_AT_ONCE})
         writer = writer.option("checkpointLocation", checkpoint.of(_STREAM)).outputMode("update")
@@ -97,10 +96,8 @@ class Alarms:
         if self.query:
             self.query.awaitTermination()
 
-    def _require_slots(self) -> None:
-        records = self._spark.read.format("kafka").options(**self._settings.source(self._settings.positions)).load()
-        partitions, slots = records.rdd.getNumPartitions(), self._spark.sparkContext.defaultParallelism
-        if slots < partitions:
+    def _require_slots(self, partitions: int) -> None:
+        if (slots := self._spark.sparkContext.defaultParallelism) < partitions:
             raise TooFewSlots(
                 f"{self._settings.positions} has {partitions} partitions, and Spark can run {slots} tasks at a time. The "
                 f"real-time trigger needs a task for each partition: give local[{partitions}], or executors with so many cores"

@@ -5,16 +5,16 @@ from __future__ import annotations
 import contextlib
 import queue
 import threading
-from collections.abc import Iterator
 from typing import Self
 
 from pyspark.errors import StreamingQueryException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from truck_pipeline import transform
 from truck_pipeline.begin import begin
 from truck_pipeline.brokers import require_topic
+from truck_pipeline.caching import cached
 from truck_pipeline.checkpoint import Checkpoint, CheckpointRefused
 from truck_pipeline.gate import Gate
 from truck_pipeline.names import Drivers
@@ -185,7 +185,7 @@ class Pipeline:
         settings = self.settings
         records = self._spark.read.format("kafka").options(**settings.source(settings.positions)).load()
         events = transform.events(transform.decoded(records, self._writers.ask(), settings.ahead))
-        with _cached(transform.deduplicate(events, settings.patience)) as once:
+        with cached(transform.deduplicate(events, settings.patience)) as once:
             alarms = Drivers(settings).names(self._spark).beside(alarms_of(once).toArrow())
             self.tables.put(None, transform.per_window(once, settings.window).toArrow(), alarms)
         self.tables.close()
@@ -261,12 +261,3 @@ _STREAMED = (
     "a stream counts in the tables of {0.schema}, by a checkpoint of its own: a batch would count the same events beside it. "
     "Nothing was changed; give another schema for the tables"
 )
-
-
-@contextlib.contextmanager
-def _cached(rows: DataFrame) -> Iterator[DataFrame]:
-    """Cache rows within this context, so Spark computes them only once."""
-    try:
-        yield rows.persist()
-    finally:
-        rows.unpersist()

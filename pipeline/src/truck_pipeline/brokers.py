@@ -21,10 +21,13 @@ class Topic(NamedTuple):
         A topic that is deleted and created again gets another id.
     whole
         Whether it still has every record that was ever sent to it.
+    partitions
+        How many it has.
     """
 
     id: str
     whole: bool
+    partitions: int
 
 
 def require_topic(settings: Mapping[str, str], name: str, *others: str) -> Topic:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
@@ -11,6 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from truck_pipeline import transform
+from truck_pipeline.caching import cached
 from truck_pipeline.durations import milliseconds
 from truck_pipeline.lake_tables import Table, day, during
 
@@ -39,7 +39,7 @@ class Layers:
 
         To add them again changes nothing, or completes what a crash interrupted. So it takes a stream's batches.
         """
-        with _cached(decoded):
+        with cached(decoded):
             dead, happened = self._days(decoded)
             if dead:
                 self._quarantine.insert(_dead(decoded), dead)
@@ -63,7 +63,7 @@ class Layers:
             The range. The end isn't in it.
         """
         spark = decoded.sparkSession
-        with _cached(decoded):
+        with cached(decoded):
             events = _first(transform.events(decoded))
             before = self._silver.rows(spark).where(during("sent", begin, end))
             vanished = before.join(events, "correlationId", "left_anti").select("correlationId")
@@ -120,13 +120,3 @@ def _first(events: DataFrame) -> DataFrame:
 def _dead(decoded: DataFrame) -> DataFrame:
     """Return rows of quarantine."""
     return decoded.where("dead IS NOT NULL").select("dead.*", day("dead.timestamp"))
-
-
-@contextlib.contextmanager
-def _cached(rows: DataFrame) -> Iterator[None]:
-    """Cache rows within this context: each table asks for them."""
-    rows.persist()
-    try:
-        yield
-    finally:
-        rows.unpersist()

@@ -9,29 +9,9 @@ from psycopg import sql
 
 __all__ = ["TablesDiffer", "lay_out"]
 
-_CREATE = """
-CREATE SCHEMA IF NOT EXISTS {schema};
-CREATE TABLE IF NOT EXISTS {schema}.driving (
-    starts TIMESTAMPTZ, driver INT, events BIGINT, dangerous BIGINT, PRIMARY KEY (starts, driver));
-CREATE TABLE IF NOT EXISTS {schema}.dangerous_driving (
-    correlation TEXT PRIMARY KEY, happened TIMESTAMPTZ, kind TEXT, truck INT, driver INT, first_name TEXT, last_name TEXT,
-    latitude FLOAT, longitude FLOAT, sent TIMESTAMPTZ, stored TIMESTAMPTZ DEFAULT clock_timestamp());
-CREATE TABLE IF NOT EXISTS {schema}.batches (
-    batch BIGINT PRIMARY KEY, events BIGINT, dead BIGINT, seen TIMESTAMPTZ, half_sent TIMESTAMPTZ, first_sent TIMESTAMPTZ,
-    stored TIMESTAMPTZ DEFAULT clock_timestamp())
-"""
-
-# What later versions changed. Each statement does nothing where it was done before.
-_MIGRATE = """
-ALTER TABLE {schema}.driving ADD COLUMN IF NOT EXISTS late BIGINT NOT NULL DEFAULT 0;
-ALTER TABLE {schema}.driving DROP COLUMN IF EXISTS batch
-"""
-
-_INDEX = "CREATE INDEX IF NOT EXISTS dangerous_driving_stored ON {schema}.dangerous_driving (stored)"
-
 _TIME, _TEXT, _INT, _BIGINT, _FLOAT = "timestamp with time zone", "text", "integer", "bigint", "double precision"
 
-# Each table's columns, in their order: `_CREATE`, and then `_MIGRATE`.
+# Each table's columns, in their order.
 _COLUMNS: Mapping[str, Mapping[str, str]] = {
     "driving": {"starts": _TIME, "driver": _INT, "events": _BIGINT, "dangerous": _BIGINT, "late": _BIGINT},
     "dangerous_driving": {
@@ -43,6 +23,25 @@ _COLUMNS: Mapping[str, Mapping[str, str]] = {
         **{"seen": _TIME, "half_sent": _TIME, "first_sent": _TIME, "stored": _TIME},
     },
 }
+
+_KEYS = {"driving": "starts, driver", "dangerous_driving": "correlation", "batches": "batch"}
+_DEFAULTS = {"late": "NOT NULL DEFAULT 0", "stored": "DEFAULT clock_timestamp()"}
+
+
+def _create(table: str) -> str:
+    columns = [f"{name} {kind} {_DEFAULTS.get(name, '')}" for name, kind in _COLUMNS[table].items()]
+    return f"CREATE TABLE IF NOT EXISTS {{schema}}.{table} ({', '.join(columns)}, PRIMARY KEY ({_KEYS[table]}))"
+
+
+_CREATE = "; ".join(["CREATE SCHEMA IF NOT EXISTS {schema}", *map(_create, _COLUMNS)])
+
+# What later versions changed. Each statement does nothing where it was done before.
+_MIGRATE = """
+ALTER TABLE {schema}.driving ADD COLUMN IF NOT EXISTS late BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE {schema}.driving DROP COLUMN IF EXISTS batch
+"""
+
+_INDEX = "CREATE INDEX IF NOT EXISTS dangerous_driving_stored ON {schema}.dangerous_driving (stored)"
 
 _FIND = """
 SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute

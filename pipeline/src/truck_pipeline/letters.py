@@ -7,12 +7,13 @@ from typing import Any
 
 from truck_pipeline.outlet import Record
 
-__all__ = ["REPLAYS", "letter"]
+__all__ = ["PREFIX", "REPLAYS", "letter"]
 
 REPLAYS = "dead.replays"
 """The header that counts how often a letter was sent back to its topic."""
 
-_OURS = "dead."
+PREFIX = "dead."
+"""What the names of a letter's own headers begin with."""
 
 # Bytes that fit into a record with its headers, by the default limits of brokers and producers.
 _LARGEST = {"key": 100_000, "value": 900_000}
@@ -35,10 +36,10 @@ def letter(dead: Mapping[str, Any]) -> Record:
     }
     headers: list[tuple[str, str | bytes | None]]
     headers = [(header["key"], header["value"]) for header in dead["headers"] or () if _is_own(header["key"])]
-    headers += [(f"{_OURS}{name}", str(value).encode()) for name, value in about.items()]
+    headers += [(f"{PREFIX}{name}", str(value).encode()) for name, value in about.items()]
     key, value = (dead[part] and dead[part][:largest] for part, largest in _LARGEST.items())
     return Record(key, value, headers, timestamp)
 
 
 def _is_own(name: str) -> bool:
-    return not name.startswith(_OURS) or name == REPLAYS
+    return not name.startswith(PREFIX) or name == REPLAYS

@@ -34,8 +34,8 @@ _ESCAPED = {"n": "\n", "r": "\r", "t": "\t"}
 
 
 @contextlib.contextmanager
-def librdkafka_client(settings: Mapping[str, Any]) -> Iterator[Callable[[str], tuple[str, bool]]]:
-    """Yield a function that returns a topic's id, and whether the topic still has every record ever sent to it.
+def librdkafka_client(settings: Mapping[str, Any]) -> Iterator[Callable[[str], tuple[str, bool, int]]]:
+    """Yield a function that returns a topic's id, whether it still has every record ever sent to it, and its partitions.
 
     It raises `LookupError` if there is no such topic.
 
@@ -59,12 +59,13 @@ def librdkafka_client(settings: Mapping[str, Any]) -> Iterator[Callable[[str], t
         raise ConnectionError(reasons[-1] if reasons else error.args[0].str()) from None
 
 
-def _describe(admin: AdminClient, name: str) -> tuple[str, bool]:
+def _describe(admin: AdminClient, name: str) -> tuple[str, bool, int]:
     topic = admin.describe_topics(TopicCollection([name]), request_timeout=_TIMEOUT)[name].result()
     earliest: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call] # the client lacks types
     partitions = {TopicPartition(name, partition.id): earliest for partition in topic.partitions}
     starts = admin.list_offsets(partitions, request_timeout=_TIMEOUT).values()
-    return str(topic.topic_id).translate(_AS_JAVA), all(start.result().offset == 0 for start in starts)
+    whole = all(start.result().offset == 0 for start in starts)
+    return str(topic.topic_id).translate(_AS_JAVA), whole, len(partitions)
 
 
 def as_librdkafka(java: Mapping[str, str]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from pyspark.sql import functions as f
 from truck_pipeline.begin import begin
 from truck_pipeline.brokers import require_topic
 from truck_pipeline.checkpoint import Checkpoint, stream_id
-from truck_pipeline.letters import REPLAYS
+from truck_pipeline.letters import PREFIX, REPLAYS
 from truck_pipeline.settings import Settings
 from truck_pipeline.transform import REASONS
 
@@ -88,9 +88,9 @@ def _send_back(spark: SparkSession, settings: Settings, reason: str, limit: int,
 def _records(letters: DataFrame, reason: str, limit: int) -> DataFrame:
     """Return the records for letters of a reason."""
     replays = f.coalesce(_header(REPLAYS).try_cast("int"), f.lit(0))
-    fit = (_header("dead.reason") == reason) & _header("dead.cut").isNull() & (replays < limit)
+    fit = (_header(f"{PREFIX}reason") == reason) & _header(f"{PREFIX}cut").isNull() & (replays < limit)
     count = f.struct(f.lit(REPLAYS).alias("key"), (replays + 1).cast("string").cast("binary").alias("value"))
-    own = f.filter("headers", lambda header: ~header["key"].startswith("dead."))
+    own = f.filter("headers", lambda header: ~header["key"].startswith(PREFIX))
     return letters.where(fit).select("key", "value", f.concat(own, f.array(count)).alias("headers"))
 
 

@@ -25,6 +25,7 @@ __all__ = [
     "per_window",
     "windows",
     "with_clock",
+    "with_names",
 ]
 
 UNKNOWN_SCHEMA, CLOCK = "schema", "clock"
@@ -152,8 +153,13 @@ def latest_drivers(records: DataFrame) -> DataFrame:
 
 def dangerous(events: DataFrame, drivers: DataFrame) -> DataFrame:
     """Keep events of any kind but ``Normal``, and add their drivers' names. The names of an unknown driver are null."""
+    return with_names(events.where(f.col("eventType") != NORMAL), drivers)
+
+
+def with_names(rows: DataFrame, drivers: DataFrame) -> DataFrame:
+    """Add the names of drivers, by the column `driverId`. The names of an unknown driver are null."""
     named = drivers.select(f.col("id").alias("driverId"), "first_name", "last_name")
-    return events.where(f.col("eventType") != NORMAL).join(f.broadcast(named), "driverId", "left")
+    return rows.join(f.broadcast(named), "driverId", "left")
 
 
 def windows(window: str) -> Column:
