@@ -8,7 +8,6 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from pydantic import BaseModel
 
 from truck_pipeline.__main__ import main
 from truck_pipeline.configuration import Configuration, SettingsRefused, read
@@ -48,8 +47,8 @@ def test_the_example_has_every_setting_with_a_comment(tmp_path: Path) -> None:
     found = tomllib.loads(text)
     assert found.keys() == Configuration.model_fields.keys()
     for name, value in found.items():
-        if isinstance(table := getattr(configuration, name), BaseModel):
-            assert value.keys() == {field.alias or key for key, field in type(table).model_fields.items()}, name
+        if fields := getattr(type(getattr(configuration, name)), "model_fields", {}):
+            assert value.keys() == {field.alias or key for key, field in fields.items()}, name
     without = [line for line in text.splitlines() if re.match(r"[\w.]+ = ", line) and "  # " not in line]
     assert [line.partition(" = ")[0] for line in without] == ["security.protocol", "sasl.mechanism", "sasl.jaas.config"]
     settings = configuration.settings
