@@ -11,19 +11,12 @@ from pathlib import Path
 
 import psutil
 
+from kafkalab.cgroups import own_cgroups
+
 __all__ = ["MARK", "MemoryWatch", "memory_limit"]
 
 MARK = "KAFKALAB_MEMORY_WATCH"
 """Variable by which a watch knows its processes: they inherit it, also when their parents end."""
-
-
-def _cgroup_parents() -> Iterator[Path]:
-    for line in Path("/proc/self/cgroup").read_text().splitlines():
-        _, controllers, path = line.split(":", 2)
-        if controllers == "memory":
-            yield Path("/sys/fs/cgroup/memory") / path.lstrip("/")
-        elif controllers == "":
-            yield Path("/sys/fs/cgroup") / path.lstrip("/")
 
 
 @contextmanager
@@ -36,7 +29,7 @@ def memory_limit(limit: int) -> Iterator[list[str]]:
         What stands before a command, so that it runs in the group with all that it starts. It's empty where a group
         can't be made (not root, or memory is not given to groups here).
     """
-    for parent in _cgroup_parents() if Path("/proc/self/cgroup").exists() else ():
+    for parent in own_cgroups("memory", Path("/proc"), Path("/sys/fs/cgroup")):
         group = parent / f"kafkalab-{uuid.uuid4().hex[:8]}"
         try:
             group.mkdir()

@@ -26,7 +26,7 @@ from kafkalab.spark.streaming import new_progress
 from pipeline_support import SCHEMAS, framed
 from small_registry import SmallRegistry
 from support import PATIENCE, create, delete, put
-from truck_pipeline import Event, Pipeline, Settings, Trucks, answers, send_drivers, transform
+from truck_pipeline import Event, Pipeline, Settings, Trucks, answers, app, send_drivers, transform
 from truck_pipeline.brokers import require_topic
 from truck_pipeline.checkpoint import CheckpointRefused
 from truck_pipeline.events import SCHEMA
@@ -253,6 +253,13 @@ def test_a_checkpoint_of_other_settings(
     finally:
         for name, value in before.items():
             spark.conf.set(name, str(value))
+
+
+def test_a_checkpoint_of_another_version(spark: SparkSession, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    Pipeline(spark, settings).start().stop()
+    monkeypatch.setattr(app, "_VERSION", app._VERSION + 1)
+    with pytest.raises(CheckpointRefused, match=r"its version is \d, not \d, and this version keeps other state"):
+        Pipeline(spark, settings).start()
 
 
 def configured(spark: SparkSession, settings: Settings, name: str, value: str) -> Settings:

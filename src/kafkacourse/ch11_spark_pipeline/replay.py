@@ -19,6 +19,7 @@ __all__ = ["lab"]
 SOURCE, TABLE, LETTERS = "truck_position", "events", "dead_letters"
 EVENTS, UNKNOWN, CUT = 160, 3, 5
 RECORDS = EVENTS + UNKNOWN + CUT
+DEAD = {f"trace-unknown-{number}" for number in range(UNKNOWN)} | {f"trace-cut-{number}" for number in range(CUT)}
 MOST = 3  # times that a record is sent back
 CAUSES = ((100, "is good"), (140, "was written by schema 2"), (EVENTS, "came from the truck with the fast clock"))
 
@@ -74,6 +75,18 @@ def headers_are_right(ctx: CheckContext) -> None:
             )
 
 
+@check.requires("Kafka knows where the replay goes on")
+def position_is_kept(ctx: CheckContext) -> None:
+    letters, view = len(filled(ctx, LETTERS)), ctx.view()
+    committed = any(group.lag.get((LETTERS, 0), letters) < letters for group in view.groups.values())
+    others = [topic for topic in view.topics if not topic.startswith("_") and topic not in (SOURCE, TABLE, LETTERS)]
+    if not committed and not any(map(ctx.record_count, others)):
+        raise Unmet(
+            f"No group has committed an offset in {LETTERS} beyond its beginning. A variable is gone with the kernel: where "
+            "would another one go on?"
+        )
+
+
 @check.requires("The table has each event of the ledger")
 def events_are_there(ctx: CheckContext) -> None:
     _source(ctx)
@@ -119,10 +132,14 @@ def hopeless_ones_stop(ctx: CheckContext) -> None:
 @check.requires("The ledger's sum holds", after=(events_are_there, hopeless_ones_stop))
 def sum_holds(ctx: CheckContext) -> None:
     rows = ctx.answer("rows", int, "how many events the table has")
-    dead = ctx.answer("dead", int, "how many records are still dead letters")
+    dead = ctx.answer("dead", list[str | bytes], "the traces of the records that are still dead letters")
     if rows != EVENTS:
         raise Unmet(f"`rows` is {rows}. How many different keys does {TABLE} have?")
-    if dead != UNKNOWN + CUT:
+    traces = Counter(trace.decode() if isinstance(trace, bytes) else trace for trace in dead)
+    if more := [trace for trace in traces if trace not in DEAD or traces[trace] > 1]:
         raise Unmet(
-            f"`dead` is {dead}. {RECORDS} records were sent, and {rows} are in the table. Which letters are of the rest?"
+            f"{quoted(more[0])} is in `dead` {counted(traces[more[0]], 'time')}. Is that the trace of a record which never "
+            "came into the table, and is it there once?"
         )
+    if missing := sorted(DEAD - traces.keys()):
+        raise Unmet(f"`dead` has {counted(len(traces), 'trace')}, and lacks {quoted(missing[0])}. {RECORDS} records were sent.")
