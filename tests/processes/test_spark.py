@@ -173,10 +173,9 @@ def test_a_session_after_stop_and_after_the_death_of_its_jvm(spark: SparkSession
     assert SparkContext._gateway.proc.pid != process.pid
 
 
-def test_a_batch_that_runs_again_replaces_the_state_of_its_first_run(
-    spark: SparkSession, cluster: Cluster, tmp_path: Path
-) -> None:
+def test_a_batch_that_runs_again_replaces_the_state_of_its_first_run(cluster: Cluster, tmp_path: Path) -> None:
     """Between the runs the query was changed. If the state of the first one stayed, repeats would come through later."""
+    spark = spark_session()  # not the fixture's, whose JVM may have been killed
     create(cluster, "run_again", 1)
     source = {**kafka_options(cluster), "subscribe": "run_again", "startingOffsets": "earliest"}
     found: list[str] = []

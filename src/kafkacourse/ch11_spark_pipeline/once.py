@@ -55,9 +55,8 @@ check = lab.add_check(
     "Count each event once",
     hints=(
         "A table in a topic: the last value of each key. `max_by` finds the value at the highest offset of a group.",
-        "withWatermark comes before the operator that drops repeats. dropDuplicates by the id alone drops them, too, but keeps "
-        "each id for ever. What lets it forget an id is a time among the columns that it compares.",
-        "dropDuplicatesWithinWatermark compares the columns that you name, and forgets by the watermark's column all the same.",
+        "withWatermark comes before the operator that drops repeats. dropDuplicates by the id alone keeps each id for ever. "
+        "What lets it forget one is a time among the columns that it compares. Or take dropDuplicatesWithinWatermark.",
         "f.window makes a column to group by, and window.start is when it began. date_format makes text of it, such as 20:01.",
         "Which kind of join keeps an event whose driver isn't in the table?",
     ),
