@@ -18,7 +18,9 @@ from truck_pipeline.writers import Writers
 __all__ = ["Alarms", "TooFewSlots"]
 
 _STREAM = "alarms"  # its folder in the checkpoint
-_POSITION_EVERY = "5 seconds"  # how often it notes its position: after a crash, so much of the alarms comes again
+# How often it notes its position: after a crash, so much of the alarms comes again. To note it, Spark ends its tasks and plans
+# anew. That takes a second or more, in which no record passes.
+_POSITION_EVERY = "5 minutes"
 _AT_ONCE = {"kafka.linger.ms": "0"}
 
 
@@ -33,8 +35,8 @@ class Alarms:
     A micro-batch plans, reads and stores, and an alarm waits for all of that. With the real-time trigger, Spark's tasks keep
     running, one for each partition, and each record passes through on its own. That has a price:
 
-    - At least once: after a crash, alarms of some seconds come again. Spark 4.2 lets such a query have no state, so an event
-      that was sent twice gives two alarms. Their key is the event's id.
+    - At least once: after an end or a crash, the alarms of up to 5 minutes come again. Spark 4.2 lets such a query have no
+      state, so an event that was sent twice gives two alarms. Their key is the event's id.
     - It knows drivers and schemas as they were when it started. Events of a newer schema give no alarm here.
     - It holds its tasks' slots for itself. So it has a session of its own, with a slot for each partition.
 
@@ -62,16 +64,17 @@ class Alarms:
         """
         settings = self._settings
         topic = require_topic(settings.kafka_client(), settings.positions, settings.drivers, settings.early)
-        self._require_slots(topic.partitions)
         facts = {"topic": settings.positions, "early alarms": settings.early}
         checkpoint = Checkpoint(self._spark, settings.checkpoint, _STREAM, facts, [_STREAM])
-        if not checkpoint.require(topic.id):
-            checkpoint.note(topic.id, {})
+        resumes = checkpoint.require(topic.id)
         records = self._spark.readStream.format("kafka").options(**settings.source(settings.positions)).load()
         events = transform.events(transform.decoded(records, Writers(settings).ask(), settings.ahead))
         # As rows of this plan: a query that reads the topic of drivers, too, isn't one that Spark lets run in real time.
         source = self._spark.read.format("kafka").options(**settings.source(settings.drivers))
         drivers = self._spark.createDataFrame(transform.latest_drivers(source.load()).toArrow())
+        self._require_slots(topic.partitions)  # now, because executors register before the first job
+        if not resumes:
+            checkpoint.note(topic.id, {})
         alarms = transform.with_names(alarms_of(events), drivers)
         rows = alarms.select(f.col("correlationId").alias("key"), f.to_json(f.struct("*")).alias("value"))
         writer = rows.writeStream.format("kafka").options(**{**settings.sink(settings.early), **_AT_ONCE})

@@ -68,7 +68,7 @@ def send_early(configuration: Configuration) -> None:
         log("the alarms have started", reads=[settings.positions, settings.drivers], writes=[settings.early])
         with end_by(alarms.stop, "ending"):
             alarms.wait_for_end()
-    log("the alarms have ended; the next start repeats those of some seconds")
+    log("the alarms have ended; the next start repeats those of the last minutes")
 
 
 def fill_lake(configuration: Configuration) -> None:
