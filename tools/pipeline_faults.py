@@ -535,6 +535,7 @@ def main() -> None:
     there = [name for name in FAULTS if not options.direct or name not in BY_MQTT]
     if unknown := set(options.faults) - set(there):
         parser.error(f"there is no fault {', '.join(sorted(unknown))}; there are {', '.join(there)}")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))  # so that everything it started ends, too
     reports = Trucks(interval=1000 // RATE).reports(REPORTS)  # their clocks go as fast as ours
     outcomes: dict[str, list[Outcome]] = {name: [] for name in options.faults or there}
     differences: dict[str, list[str]] = {name: [] for name in outcomes}

@@ -61,7 +61,7 @@ def test_the_example_has_every_setting_with_a_comment(tmp_path: Path) -> None:
 def test_each_setting_of_the_pipeline_comes_from_the_file(tmp_path: Path) -> None:
     text = (
         SMALLEST
-        + "[topics]\npositions = 'p'\ndrivers = 'd'\ndangerous = 'x'\ndead_letters = 'l'\nearly = 'e'\n[database]\nschema = 's'\n"
+        + "[topics]\npositions = 'p'\ndrivers = 'd'\ndangerous = 'x'\ndead_letters = 'l'\nearly = 'e'\n[database]\nschema = 's'\nkeep = '8 days'\n"
     )
     text += "[lake]\nfolder = 'l'\n[metrics]\nport = 0"
     lengths = {name: f"{number} seconds" for number, name in enumerate(("patience", "ahead", "window", "trigger"), 3)}
@@ -71,7 +71,7 @@ def test_each_setting_of_the_pipeline_comes_from_the_file(tmp_path: Path) -> Non
     settings = read(file, VARIABLES)[0].settings
     wanted = Settings(
         {"kafka.bootstrap.servers": "a:1"}, "http://b", VARIABLES["PIPELINE_DATABASE"], "c", "s", "p", "d", "x", "l", "e", **lengths,
-        most=5, refresh=7, wait=0.5,
+        most=5, keep="8 days", refresh=7, wait=0.5,
     )  # fmt: skip
     assert settings == wanted
     same = [name for name, value in vars(Settings({}, "", "", "")).items() if value == getattr(settings, name)]
@@ -131,6 +131,12 @@ def test_all_mistakes_are_told_at_once_and_no_secret(tmp_path: Path) -> None:
     found = refused(tmp_path, "window = '${REGISTRY_PASSWORD}'\nmost = true\n" + SMALLEST, "lake")
     assert [line.partition(":")[0] for line in found] == ["window", "most", "lake.folder is missing"]
     assert not [line for line in found if VARIABLES["REGISTRY_PASSWORD"] in line]
+
+
+def test_who_deletes_old_rows_says_how_old(tmp_path: Path) -> None:
+    assert refused(tmp_path, SMALLEST, "database", "keep") == ["database.keep is missing"]
+    assert "no time at all" in refused(tmp_path, SMALLEST + "[database]\nkeep = '0 days'", "database", "keep")[0]
+    assert refused(tmp_path, "database = 5" + SMALLEST, "keep")[0].startswith("database: this must be a table")
 
 
 def test_only_who_needs_the_database_has_to_name_it(tmp_path: Path) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 import uuid
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import psycopg
 import pyarrow as pa
@@ -14,6 +15,8 @@ import pytest
 from kafkalab import wait_until
 from support import PATIENCE
 from truck_pipeline.layout import TablesDiffer
+from truck_pipeline.retention import forget
+from truck_pipeline.settings import Settings
 from truck_pipeline.tables import Batch, Tables
 
 pytestmark = pytest.mark.cluster
@@ -89,6 +92,27 @@ def test_tables_of_older_versions_are_brought_up_to_date(tables: Tables, version
     tables.create()  # by now they're today's
     assert columns(tables)["driving"] == ["starts", "driver", "events", "dangerous", "late"]
     assert tables.answers().counts == {(int(NOON.timestamp()), 11): (7, 2)}
+
+
+def test_old_rows_are_forgotten_when_they_are_final(tables: Tables) -> None:
+    tables.create()
+    settings = Settings({}, "", tables._database, "", tables._name, keep="1 day")
+    now = datetime.now(UTC)
+    old, young = now - timedelta(3), now - timedelta(hours=2)
+    for time in (old, young):
+        tell(tables, f"INSERT INTO {{schema}}.driving VALUES ('{time}', 11, 7, 1)")
+        tell(tables, f"INSERT INTO {{schema}}.dangerous_driving (correlation, happened) VALUES ('{time}', '{time}')")
+    assert forget(settings, tables) == 0  # no stream has counted them
+    seen = f"UPDATE {{schema}}.batches SET seen = '{old}'"
+    tell(tables, f"INSERT INTO {{schema}}.batches (batch, seen) VALUES (0, NULL); {seen}")
+    assert forget(settings, tables) == 0  # the stream works off a backlog, and may still count there
+    tell(tables, seen.replace(str(old), str(now)))
+    assert tables.forget(now + timedelta(1), now) == 0  # the batch is gone: the stream has begun anew
+    assert forget(replace(settings, keep=None), tables) == 0
+    assert forget(settings, tables) == 2
+    assert tables.ask("SELECT starts FROM {schema}.driving") == [(young,)]
+    assert tables.ask("SELECT happened FROM {schema}.dangerous_driving") == [(young,)]
+    assert forget(settings, tables) == 0
 
 
 def batch(number: int) -> Batch:

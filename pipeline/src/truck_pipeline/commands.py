@@ -24,6 +24,7 @@ from truck_pipeline.metrics import Metrics
 from truck_pipeline.monitor import Monitor
 from truck_pipeline.reconcile import reconcile
 from truck_pipeline.replay import replay
+from truck_pipeline.retention import forget
 from truck_pipeline.session import start_session
 from truck_pipeline.tables import Tables
 from truck_pipeline.transform import REASONS
@@ -87,6 +88,13 @@ def add_late(configuration: Configuration) -> None:
         log("reconciled", tables=settings.schema, late=reconcile(spark, settings, _lake(spark, configuration), tables))
 
 
+def delete_old(configuration: Configuration) -> None:
+    """Delete from PostgreSQL's tables what is older than the setting database.keep. The stream may run meanwhile."""
+    settings = configuration.settings
+    rows = forget(settings, Tables(settings.database, settings.schema, settings.wait))
+    log("deleted old rows", tables=settings.schema, keep=settings.keep, rows=rows)
+
+
 def send_back(configuration: Configuration, reason: list[str], limit: int) -> None:
     """Send dead letters back to the topic of positions, once what was wrong is repaired."""
     settings = configuration.settings
@@ -115,7 +123,7 @@ class Command:
     function
         What it does; its docstring is the command's help.
     needs
-        Tables of the settings that only some commands need.
+        Settings that only some commands need: ``database``, ``lake`` and ``keep``.
     options
         More options, by name, as `argparse` takes them. The function gets their values.
     """
@@ -138,6 +146,7 @@ COMMANDS: Mapping[str, Command] = {
     "alarms": Command(send_early, ()),
     "lake": Command(fill_lake, ("lake",)),
     "reconcile": Command(add_late, ("database", "lake")),
+    "forget": Command(delete_old, ("database", "keep")),
     "replay": Command(
         send_back,
         (),

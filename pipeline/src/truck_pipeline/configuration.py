@@ -106,6 +106,7 @@ class _Registry(_Table):
 class _Database(_Table):
     url: str = Field(repr=False)
     tables: str = Field(Settings.schema, min_length=1, alias="schema")  # pydantic has a method of that name
+    keep: LongerThanNothing | None = None
 
 
 class _Checkpoint(_Table):
@@ -162,6 +163,7 @@ class Configuration(_Table):
             registry_settings=registry,
             database=self.database.url,
             schema=self.database.tables,
+            keep=self.database.keep,
             checkpoint=self.checkpoint.folder,
             refresh=milliseconds(self.refresh) / 1000,
             wait=milliseconds(self.wait) / 1000,
@@ -180,7 +182,7 @@ def read(path: Path, environ: Mapping[str, str], needs: Collection[str] = ()) ->
     environ
         The environment variables.
     needs
-        Which of the tables ``database`` and ``lake`` the command needs. Without need, the database's URL may be unset.
+        Which of ``database``, ``lake`` and ``keep`` the command needs. Without need, the database's URL may be unset.
 
     Returns
     -------
@@ -214,6 +216,8 @@ def read(path: Path, environ: Mapping[str, str], needs: Collection[str] = ()) ->
         problems += [_sentence(problem, path) for problem in error.errors(include_url=False, include_input=False)]
     if "lake" in needs and "lake" not in found:
         problems.append(f"{path}: lake.folder is missing")
+    if "keep" in needs and isinstance(database, dict) and "keep" not in database:
+        problems.append(f"{path}: database.keep is missing")
     secrets = {variables[name] for name in used & variables.keys()}
     if problems:
         raise SettingsRefused(_without("\n".join(problems), secrets))

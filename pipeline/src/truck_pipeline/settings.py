@@ -56,6 +56,8 @@ class Settings:
         Time between the starts of micro-batches, such as ``1 second``. A longer micro-batch delays the next one.
     most
         Largest number of records in a micro-batch. With `trigger` it caps the stream: 300,000 records a second by default.
+    keep
+        For how long the tables keep windows and alarms, such as ``400 days``. Without it they keep everything.
     refresh
         Seconds for which the names of drivers are taken as they are, before the topic of drivers is read again.
     wait
@@ -77,6 +79,7 @@ class Settings:
     window: str = "1 minute"
     trigger: str = "1 second"
     most: int = 300_000
+    keep: str | None = None
     refresh: float = 60
     wait: float = 60
     registry_settings: dict[str, str] = field(default_factory=dict, repr=False)

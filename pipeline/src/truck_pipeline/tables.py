@@ -56,6 +56,8 @@ ON CONFLICT (starts, driver) DO UPDATE SET
     late = GREATEST(EXCLUDED.late - driving.events, 0), dangerous = GREATEST(EXCLUDED.dangerous, driving.dangerous)
 """
 
+_OLD = ("DELETE FROM {schema}.driving WHERE starts < %s", "DELETE FROM {schema}.dangerous_driving WHERE happened < %s")
+
 _ALARMS = "INSERT INTO {schema}.dangerous_driving SELECT * FROM alarms ON CONFLICT (correlation) DO NOTHING"
 
 _OLD_BATCHES = "DELETE FROM {schema}.batches WHERE stored < now() - INTERVAL '1 day' AND batch < %s"
@@ -211,6 +213,34 @@ class Tables:
                 self._copy(cursor, ("counts", counts, _LATE), ("alarms", alarms, _ALARMS))
 
         self._retry(lambda: self._once(add))
+
+    def forget(self, seen: datetime, before: datetime) -> int:
+        """Delete windows that start before a time, and alarms of events from before it, in one transaction.
+
+        As for `add_late`, the windows must be final, and nothing is deleted if the stream begins anew.
+
+        Parameters
+        ----------
+        seen
+            The latest time of a batch, by which the windows were found to be final.
+        before
+            The time.
+
+        Returns
+        -------
+        int
+            How many rows were deleted.
+        """
+        deleted = 0
+
+        def forget(connection: psycopg.Connection) -> None:
+            nonlocal deleted
+            deleted = 0
+            if connection.execute(self._statement(_STILL_SEEN), [seen]).rowcount:
+                deleted = sum(connection.execute(self._statement(old), [before]).rowcount for old in _OLD)
+
+        self._retry(lambda: self._once(forget))
+        return deleted
 
     def answers(self) -> Answers:
         """Return the answers in the tables."""
