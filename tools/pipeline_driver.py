@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any
@@ -36,7 +37,8 @@ def kill_all(pid: int) -> None:
     """Kill a process and what it started, as a machine's end would."""
     process = psutil.Process(pid)
     for one in [*process.children(recursive=True), process]:
-        one.kill()
+        with suppress(psutil.NoSuchProcess):  # a child may end by itself
+            one.kill()
 
 
 def moment_file(settings: Settings) -> Path:
