@@ -153,8 +153,11 @@ def test_a_back_fill(
         silver = {row.correlationId: row.sent.astimezone(UTC) for row in lake.read("silver").collect()}
         return silver, sorted(row.reason for row in lake.read("quarantine").collect()), sum(n for n, _ in counts(lake).values())
 
-    assert found() == ({"a": before, "b": before}, ["header"], 2)
+    whole = found()
+    assert whole == ({"a": before, "b": before}, ["header"], 2)
     forgotten = schemas.pop(9)
+    lake.back_fill(now - 3 * hour, now - hour)  # nothing came then
+    assert found() == whole
     lake.back_fill(before - hour, before + hour)
     assert found() == ({"a": now}, ["header", "schema", "schema"], 1)
     schemas[9] = forgotten

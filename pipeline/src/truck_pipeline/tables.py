@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import psycopg
 import pyarrow as pa
@@ -19,6 +19,8 @@ from truck_pipeline.ledger import Answers
 from truck_pipeline.outage import retry
 
 __all__ = ["Batch", "Tables", "TablesTaken"]
+
+T = TypeVar("T")
 
 _TIMEOUT = 5  # seconds for a connection, and for another writer that is about to end
 
@@ -231,16 +233,13 @@ class Tables:
         int
             How many rows were deleted.
         """
-        deleted = 0
 
-        def forget(connection: psycopg.Connection) -> None:
-            nonlocal deleted
-            deleted = 0
-            if connection.execute(self._statement(_STILL_SEEN), [seen]).rowcount:
-                deleted = sum(connection.execute(self._statement(old), [before]).rowcount for old in _OLD)
+        def forget(connection: psycopg.Connection) -> int:
+            if not connection.execute(self._statement(_STILL_SEEN), [seen]).rowcount:
+                return 0
+            return sum(connection.execute(self._statement(old), [before]).rowcount for old in _OLD)
 
-        self._retry(lambda: self._once(forget))
-        return deleted
+        return self._retry(lambda: self._once(forget))
 
     def answers(self) -> Answers:
         """Return the answers in the tables."""
@@ -278,8 +277,8 @@ class Tables:
 
         self._retry(attempt)
 
-    def _retry(self, attempt: Callable[[], object]) -> None:
-        retry(attempt, "PostgreSQL", self._wait, (psycopg.OperationalError,))
+    def _retry(self, attempt: Callable[[], T]) -> T:
+        return retry(attempt, "PostgreSQL", self._wait, (psycopg.OperationalError,))
 
     def _copy(self, cursor: psycopg.Cursor, *steps: tuple[str, pa.Table, str]) -> None:
         """Copy rows into tables for staging, and from each on by a statement."""
@@ -289,9 +288,9 @@ class Tables:
                     copy.write(_csv(rows))
                 cursor.execute(self._statement(insert))
 
-    def _once(self, work: Callable[[psycopg.Connection], object]) -> None:
+    def _once(self, work: Callable[[psycopg.Connection], T]) -> T:
         with self._connect() as connection:
-            work(connection)
+            return work(connection)
 
     def _locked(self) -> psycopg.Connection:
         """Return the connection with the lock."""
